@@ -93,19 +93,20 @@ def evidence(facts: Facts, groups: Sequence[GroupReading], operations: Sequence[
     snapshot, system = facts.snapshot, facts.system
     queue = unavailable(snapshot, Session, ("event",)) or without_rows(system, Session)
     queue = queue or unlisted_queue(facts.deltas) or system.part
-    downgrade = unavailable(snapshot, PxSession, ("degree", "req_degree")) or _no_downgrades(
-        snapshot, operations, system.inst_ids
-    )
+    starved = _no_starvation(snapshot, groups) or without_rows(system, ConsumerGroup)
+    downgrade = unavailable(snapshot, PxSession, ("degree", "req_degree"))
     return (
         Evidence("queue", (view_of(snapshot, Session),), queue),
         Evidence(
             "starved group",
             (view_of(snapshot, RsrcPlan), view_of(snapshot, ConsumerGroup)),
-            _no_starvation(snapshot, groups)
-            or without_rows(system, ConsumerGroup)
-            or _hidden(groups, facts.deltas.interval()),
+            starved or _hidden(groups, facts.deltas.interval()),
         ),
-        Evidence("downgrade", (view_of(snapshot, PxSession), view_of(snapshot, Sysstat)), downgrade),
+        Evidence(
+            "downgrade",
+            (view_of(snapshot, PxSession), view_of(snapshot, Sysstat)),
+            downgrade or _no_downgrades(snapshot, operations, system.inst_ids),
+        ),
     )
 
 
@@ -215,11 +216,10 @@ def known_only(rows: tuple[GroupReading, ...], snapshot: Snapshot) -> tuple[Grou
         row._replace(**gone, **{field: _without(getattr(row, field), names) for field, names in lost.items()})
         for row in rows
     )
-    return tuple(map(_unjudged, known)) if "doubt" in gone else tuple(known)
-
-
-def _unjudged(row: GroupReading) -> GroupReading:
-    return row if row.verdict is Verdict.NOT_MANAGED else row._replace(verdict=Verdict.UNKNOWN)
+    is_kept = "doubt" not in gone
+    return tuple(
+        row if is_kept or row.verdict is Verdict.NOT_MANAGED else row._replace(verdict=Verdict.UNKNOWN) for row in known
+    )
 
 
 _MOST = 1.25
@@ -228,15 +228,14 @@ _MOST = 1.25
 
 def believed(rows: tuple[GroupReading, ...], instances: Sequence[InstanceReading]) -> tuple[GroupReading, ...]:
     """Return the groups, without a verdict for those whose CPU figures are impossible: more used than there is."""
-    several = len(instances) > 1
     used: dict[int, float] = defaultdict(float)
     for row in rows:
         used[row.inst_id] += row.used or 0.0
     doubts: dict[int, str] = {}
     for each in instances:
-        found = used[each.inst_id if several else CLUSTER]
-        if each.num_cpus and found > _MOST * each.num_cpus + 1:
-            doubts[each.inst_id if several else CLUSTER] = f"{found:.0f} of {each.num_cpus:.0f} {IMPOSSIBLE}"
+        place = each.inst_id if len(instances) > 1 else CLUSTER
+        if each.num_cpus and used[place] > _MOST * each.num_cpus + 1:
+            doubts[place] = f"{used[place]:.0f} of {each.num_cpus:.0f} {IMPOSSIBLE}"
     if not doubts:
         return rows
     doubts.setdefault(CLUSTER, "; ".join(doubts.values()))

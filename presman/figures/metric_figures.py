@@ -37,6 +37,7 @@ from presman.analysis.readings.reading import (
 from presman.analysis.readings.session_readings import CLASSES
 from presman.analysis.readings.statement_readings import Downgrades, QueueHead
 from presman.analysis.readings.wait_readings import Histogram
+from presman.base.sums import grouped
 from presman.figures.figure import BYTES, COUNT, CPUS, SECONDS, TOTAL, Figure, Unit
 from presman.figures.group_figures import GROUPS, PDBS
 from presman.figures.history_figures import GOALS
@@ -55,7 +56,8 @@ _MILLISECONDS = tuple(1_000 << power - 10 for power in _POWERS if power >= 10)
 
 def distribution(histogram: Histogram) -> Distribution:
     """Return a histogram since the instance started; its sum is measured (V$SYSTEM_EVENT), or None if it is not."""
-    bounds = _MILLISECONDS if _is_coarse(histogram) else _MICROSECONDS
+    is_coarse = all(bucket.upper_us % 1_000 == 0 for bucket in histogram.buckets)
+    bounds = _MILLISECONDS if is_coarse else _MICROSECONDS
     counts = tuple(
         sum(bucket.count for bucket in histogram.buckets if bucket.upper_us <= bound < OPEN_FROM) for bound in bounds
     )
@@ -64,21 +66,12 @@ def distribution(histogram: Histogram) -> Distribution:
     return Distribution(tuple(bound / 1_000_000 for bound in bounds), counts, total, measured)
 
 
-def _is_coarse(histogram: Histogram) -> bool:
-    """Return whether the bounds are milliseconds: then each is a multiple of a thousand."""
-    return all(bucket.upper_us % 1_000 == 0 for bucket in histogram.buckets)
-
-
 def longest_waited(histograms: Iterable[Histogram]) -> list[Histogram]:
     """Return the histograms of non-idle events, at most MOST_EVENTS per instance, in the order given."""
     found = [each for each in histograms if each.startup is not None]
     by_time = sorted(found, key=lambda each: -(each.startup.microseconds if each.startup else 0))
-    taken: dict[int, int] = {}
-    kept = set()
-    for each in by_time:
-        taken[each.inst_id] = taken.get(each.inst_id, 0) + 1
-        if taken[each.inst_id] <= MOST_EVENTS:
-            kept.add(id(each))
+    by_instance = grouped(by_time, lambda each: each.inst_id).values()
+    kept = {id(each) for longest in by_instance for each in longest[:MOST_EVENTS]}
     return [each for each in found if id(each) in kept]
 
 

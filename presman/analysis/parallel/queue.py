@@ -228,10 +228,8 @@ class WantedServers(Struct, frozen=True, dict=True):
     @cached_property
     def plans(self) -> Mapping[Any, int]:
         """The server sets that the plans of cursors need, by cursor."""
-        cursors = self.facts.cursors
-        return by_cursor(
-            (lines[0], server_sets(lines, cursors.story(*lines[0][:3]).skipped)) for lines in cursors.plans
-        )
+        plans, story = self.facts.cursors.plans, self.facts.cursors.story
+        return by_cursor((lines[0], server_sets(lines, story(*lines[0][:3]).skipped)) for lines in plans)
 
     @cached_property
     def means(self) -> Mapping[tuple[int, str], float]:
@@ -285,10 +283,10 @@ def server_sets(lines: Iterable[PxPlanLine], skipped: Collection[int] = ()) -> i
 
 def means(rows: Iterable[GroupMetric]) -> dict[tuple[int, str], float]:
     """Return the servers per queued statement of each container's groups in the last minute, over all instances."""
-    sums: dict[tuple[int, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
+    servers, statements = (defaultdict[tuple[int, str], float](float) for _ in range(2))
     for row in rows:
         if row.avg_queued_parallel_stmts is not None and row.avg_queued_parallel_servers is not None:
-            total = sums[row.con_id, row.consumer_group_name]
-            total[0] += row.avg_queued_parallel_servers
-            total[1] += row.avg_queued_parallel_stmts
-    return {key: servers / statements for key, (servers, statements) in sums.items() if statements > 0}
+            key = row.con_id, row.consumer_group_name
+            servers[key] += row.avg_queued_parallel_servers
+            statements[key] += row.avg_queued_parallel_stmts
+    return {key: servers[key] / number for key, number in statements.items() if number > 0}
