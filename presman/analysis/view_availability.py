@@ -8,9 +8,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from presman.analysis.facts.deltas import Deltas
 from presman.analysis.facts.facts import Facts
-from presman.analysis.facts.system_facts import SystemFacts
-from presman.analysis.missing_rows import unlisted_queue, without_rows
+from presman.analysis.facts.system_facts import SystemFacts, answers
+from presman.analysis.instances import ROOT, container_of
 from presman.analysis.readings.group_readings import (
     IMPOSSIBLE,
     GroupReading,
@@ -22,11 +23,13 @@ from presman.analysis.readings.group_readings import (
 from presman.analysis.readings.reading import CLUSTER, Evidence, InstanceReading, UnavailableView
 from presman.analysis.readings.statement_readings import Downgrades, is_downgrade
 from presman.analysis.totals import QUEUE_COLUMNS, SESSION_COLUMNS, USAGE_COLUMNS
+from presman.base.formats import listed as in_words
 from presman.base.formats import spelled
 from presman.rows.group_rows import CPU_COLUMNS, IO_COLUMNS, ConsumerGroup, RsrcPlan
-from presman.rows.instance_rows import Sysstat
-from presman.rows.queries import RecordType, field_types, main_records, view_read
+from presman.rows.instance_rows import Instance, Pdb, Sysstat
+from presman.rows.queries import RecordType, Scope, field_types, main_records, view_read
 from presman.rows.session_rows import PxSession, Session, SessionCount
+from presman.rows.session_state import is_queued
 from presman.rows.snapshot import Snapshot
 
 _NOT_THERE = " is not there"
@@ -247,3 +250,62 @@ def believed(rows: tuple[GroupReading, ...], instances: Sequence[InstanceReading
 
 def _without(totals: Any, names: Mapping[str, None]) -> Any:
     return totals._replace(**names) if totals is not None else None
+
+
+# ---- Rows that are missing from a view although it answered: those of an instance, or of queued statements.
+
+_ON_EACH_INSTANCE: dict[RecordType, tuple[RecordType, ...]] = {
+    Instance: (Instance,),
+    Session: (Session, SessionCount),
+    ConsumerGroup: (ConsumerGroup,),
+}
+"""Records of which an open instance of a cluster always has rows, and where they may be: idle sessions are counted.
+
+On each other instance, the server of the GV$ query itself is a session.
+"""
+
+
+def without_rows(system: SystemFacts, record: RecordType) -> str:
+    """Return of which open instances a view of the cluster has no rows although there must be some, "" if of none.
+
+    A pluggable database may have no sessions on an instance, and no groups where it is not open.
+    """
+    snapshot, kinds = system.snapshot, _ON_EACH_INSTANCE.get(record, ())
+    if snapshot.scope is not Scope.CLUSTER or not kinds or container_of(snapshot.rows(Pdb)) != ROOT:
+        return ""
+    if not all(_answered(snapshot, kind) for kind in kinds):
+        return ""
+    there = {row.inst_id for kind in kinds for row in snapshot.section(kind).rows}
+    missing = [inst_id for inst_id in system.inst_ids if inst_id not in there]
+    away = [str(inst_id) for inst_id in missing if record is not Instance or answers(snapshot, inst_id)]
+    view = view_of(snapshot, record)
+    return f"{view} has no rows of instance{'s' * (len(away) > 1)} {in_words(away)}" if away and there else ""
+
+
+def _queued(snapshot: Snapshot) -> tuple[int, int] | None:
+    """Return how many statements V$SESSION lists as queued, and how many V$RSRC_CONSUMER_GROUP counts.
+
+    None if one of the views did not answer.
+    """
+    if not _answered(snapshot, Session) or not _answered(snapshot, ConsumerGroup):
+        return None
+    if "current_pqs_queued" in snapshot.section(ConsumerGroup).absent or "event" in snapshot.section(Session).absent:
+        return None
+    waiting = sum(is_queued(row.event, row.state) for row in snapshot.rows(Session))
+    return waiting, sum(row.current_pqs_queued for row in snapshot.rows(ConsumerGroup))
+
+
+def unlisted_queue(deltas: Deltas) -> str:
+    """Return that V$SESSION has not all queued statements, "" unless two polls show it.
+
+    The views are read one after the other while statements come and go: only more than at either poll is missing.
+    """
+    now, before = (_queued(each) if each is not None else None for each in (deltas.current, deltas.previous))
+    if now is None or before is None or min(now[1], before[1]) <= max(now[0], before[0]):
+        return ""
+    view = view_of(deltas.current, Session)
+    return f"{view} lists {now[0]} of {now[1]} queued statements"
+
+
+def _answered(snapshot: Snapshot, record: RecordType) -> bool:
+    return record in snapshot.sections and snapshot.section(record).problem is None

@@ -108,7 +108,8 @@ class Calibration:
             self._aim = min(_MOST_AIM, max(_LEAST_AIM, self._aim))
         elif before in self._outcomes:
             self._outcomes[self._outcomes.index(before)] = found
-        self.factor = self._learned_factor()
+        scores = sorted(each.score for each in self._outcomes)
+        self.factor = _UNTRIED if len(scores) < FEW else _conformal_factor(self._aim, scores)
         return found
 
     def record(self) -> ForecastRecord:
@@ -116,10 +117,6 @@ class Calibration:
         errors = [each.error for each in self._outcomes]
         held = sum(each.held for each in self._outcomes)
         return ForecastRecord(len(errors), held, tenths(median(errors)) if errors else None)
-
-    def _learned_factor(self) -> float:
-        scores = sorted(each.score for each in self._outcomes)
-        return _UNTRIED if len(scores) < FEW else _conformal_factor(self._aim, scores)
 
 
 class StandingForecast(NamedTuple):

@@ -1,6 +1,5 @@
 """Tab 1 Overview: who uses what, who is held back, and what is wrong."""
 
-from presman.analysis.readings.reading import Reading
 from presman.figures.drawing.lines import Line
 from presman.figures.group_figures import OVERVIEW
 from presman.figures.histogram_figures import redo_text
@@ -30,11 +29,10 @@ def short_alerts(moment: Moment) -> list[Line]:
     return [((f" {each.glyph} ", each.state), (each.short, each.state)) for each in moment.alerts]
 
 
-def redo_line(reading: Reading) -> Line:
+def redo_lines(moment: Moment) -> list[Line]:
     """Return how healthy redo writes are, over all instances."""
-    if not reading.redo:
-        return ((" Redo ", "dim"), ("no delta yet", "dim"))
-    return ((" Redo ", "dim"), (redo_text(reading.redo[0]), ""))
+    redo = moment.reading.redo
+    return [((" Redo ", "dim"), (redo_text(redo[0]), "") if redo else ("no delta yet", "dim"))]
 
 
 TAB = Tab(
@@ -52,7 +50,7 @@ TAB = Tab(
         Box(
             (
                 Lines("findings", alert_lines, shorter=short_alerts),
-                Lines("redo", lambda moment: [redo_line(moment.reading)]),
+                Lines("redo", redo_lines),
             ),
             across=False,
             key="told",

@@ -233,14 +233,13 @@ def _colours(moment: Moment) -> GroupColours:
 
 def alike_in_groups(moment: Moment) -> set[str]:
     """Return the columns with the same text in every row: the instance or the container if there is only one."""
-    hidden = set()
-    if not moment.by_instance:
-        hidden.add("inst_id")
-    if len({group.con_id for group in moment.reading.groups}) < 2:
-        hidden.add("con_id")
-    if all(group.pool is None for group in moment.reading.groups):
-        hidden.add("session_pool")
-    return hidden
+    groups = moment.reading.groups
+    is_alike = {
+        "inst_id": not moment.by_instance,
+        "con_id": len({group.con_id for group in groups}) < 2,
+        "session_pool": all(group.pool is None for group in groups),
+    }
+    return {column for column, alike in is_alike.items() if alike}
 
 
 def alike_on_one_instance(moment: Moment) -> set[str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -195,9 +194,9 @@ class InstanceTotals(Struct, frozen=True):
 Severity: TypeAlias = Literal["bad", "warn", "good", "note"]
 """How bad it is: `bad` is critical now, `warn` needs attention, `note` is information, `good` is an all-clear."""
 
-SEVERITY_WORDS: Mapping[str, str] = MappingProxyType(
-    {"bad": "critical", "warn": "warning", "note": "note", "good": "ok", "off": "off"}
-)
+SEVERITY_WORDS: Mapping[str, str] = {
+    "bad": "critical", "warn": "warning", "note": "note", "good": "ok", "off": "off",
+}  # fmt: skip
 """The name of each in files, texts and config.ini; a rule may also be `off`."""
 
 

@@ -69,7 +69,8 @@ def fit_columns(
     chosen = _chosen(offered, width, gap, wanted)
     shown = [column for column in offered if column.key in chosen]
     spare = max(0, width - sum(column.width + gap for column in shown) + gap)
-    growing = _growing(shown)
+    may_grow = [column for column in shown if column.flexible] or [column for column in shown if is_text(column)][-1:]
+    growing = next(iter(may_grow), None)
     widths = {column.key: column.width for column in shown}
     for column, more in _steps(shown, growing, wanted, all_may_grow=needed is None):
         given = min(spare, max(0, column.width + more - widths[column.key]))
@@ -176,12 +177,6 @@ def _comfort(column: Figure[Any], wanted: Mapping[str, int]) -> int:
     if not column.flexible:
         return max(column.width, min(wanted[column.key], _READABLE))
     return column.width * _COMFORT
-
-
-def _growing(shown: Sequence[Figure[Any]]) -> Figure[Any] | None:
-    flexible = [column for column in shown if column.flexible]
-    texts = [column for column in shown if is_text(column)]
-    return next(iter(flexible or texts[-1:]), None)
 
 
 def _coloured(column: Figure[Any], row: Any, colours: GroupColours | None) -> str:
