@@ -209,12 +209,9 @@ def troubles(snapshot: Snapshot) -> tuple[UnansweredQuery, ...]:
 
 def late(snapshot: Snapshot) -> tuple[LateView, ...]:
     """Return the views that did not answer in time, by name."""
-    found = {
-        problem.view: _age(snapshot, snapshot.section(record))
-        for record, problem in snapshot.problems().items()
-        if problem.late
-    }
-    return tuple(LateView(view, age) for view, age in sorted(found.items()))
+    late_ones = {problem.view: record for record, problem in snapshot.problems().items() if problem.late}
+    ages = ((view, _age(snapshot, snapshot.section(record))) for view, record in sorted(late_ones.items()))
+    return tuple(LateView(view, age) for view, age in ages)
 
 
 def stale(snapshot: Snapshot) -> float | None:
@@ -236,10 +233,8 @@ def _plan_activated(deltas: Deltas) -> bool:
 
     Instances that come or go do not count. Neither does a container that is closed: its plan ends with it.
     """
-    before, now = (
-        {row.inst_id for row in snapshot.rows(Instance)} if snapshot is not None else set()
-        for snapshot in (deltas.previous, deltas.current)
-    )
+    before = set() if deltas.previous is None else {row.inst_id for row in deltas.previous.rows(Instance)}
+    now = {row.inst_id for row in deltas.current.rows(Instance)}
     both = before & now if before and now else {inst_id for inst_id, _ in deltas.activated}
     return any(key[0] in both and (key in deltas.windows or not deltas.windows) for key in deltas.activated)
 
@@ -282,12 +277,12 @@ def with_reasons(
     """Return the groups with the causes of their queues, and what holds their I/O back if they do some."""
     first = {(head.con_id, head.group): head for head in heads}
     left, starts = _until_timeouts(queue)
-    held = {
-        (inst_id, each.con_id): each.held_by or "its PDB's limits"
-        for each in limited
-        if each.verdict is IoVerdict.THROTTLED
-        for inst_id in (CLUSTER, each.inst_id)
-    }
+    held: dict[tuple[int, int], str] = {}
+    for each in limited:
+        if each.verdict is IoVerdict.THROTTLED:
+            held |= dict.fromkeys(
+                [(CLUSTER, each.con_id), (each.inst_id, each.con_id)], each.held_by or "its PDB's limits"
+            )
     blocked = _blocked_servers(running)
     queues = first.keys() | left.keys() | starts.keys()
     if not (queues or held or blocked):

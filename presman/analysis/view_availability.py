@@ -173,11 +173,10 @@ def unavailable_views(system: SystemFacts) -> tuple[UnavailableView, ...]:
     """
     snapshot = system.snapshot
     asked = (each for each in main_records(snapshot.release) if each in snapshot.sections and each is not SessionCount)
-    return tuple(
-        UnavailableView(view_of(snapshot, record), why)
-        for record in asked
-        if (why := unavailable(snapshot, record) or without_rows(system, record))
+    found = (
+        (view_of(snapshot, record), unavailable(snapshot, record) or without_rows(system, record)) for record in asked
     )
+    return tuple(UnavailableView(view, why) for view, why in found if why)
 
 
 _COLUMNS_OF = {
@@ -215,14 +214,13 @@ def known_only(rows: tuple[GroupReading, ...], snapshot: Snapshot) -> tuple[Grou
         return rows
     if not gone.keys().isdisjoint({"used", "waiting"}):
         gone["doubt"] = unavailable(snapshot, ConsumerGroup, CPU_COLUMNS)
-    known = (
-        row._replace(**gone, **{field: _without(getattr(row, field), names) for field, names in lost.items()})
-        for row in rows
-    )
-    is_kept = "doubt" not in gone
-    return tuple(
-        row if is_kept or row.verdict is Verdict.NOT_MANAGED else row._replace(verdict=Verdict.UNKNOWN) for row in known
-    )
+    known = []
+    for row in rows:
+        figures = {field: _without(getattr(row, field), names) for field, names in lost.items()} | gone
+        if "doubt" in gone and row.verdict is not Verdict.NOT_MANAGED:
+            figures["verdict"] = Verdict.UNKNOWN
+        known.append(row._replace(**figures))
+    return tuple(known)
 
 
 _MOST = 1.25

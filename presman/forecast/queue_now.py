@@ -137,13 +137,10 @@ def _limits(rules: QueueRules, queue: Iterable[QueuedStatement]) -> Limits:
     for each in queue:
         if each.timeout_left is not None and each.waited is not None:
             timeouts[each.con_id, each.group] = (each.waited + each.timeout_left, each.timeout_action)
-    table = {
-        Group(*key): QueueRule(
-            tuple(ServerPoolLimit(f"{limit.con_id} {limit.group}", limit.allowed) for limit in limits),
-            *timeouts.get(key, (None, "CANCEL")),
-        )
-        for key, limits in rules.limits.items()
-    }
+    table = {}
+    for key, limits in rules.limits.items():
+        pools = tuple(ServerPoolLimit(f"{limit.con_id} {limit.group}", limit.allowed) for limit in limits)
+        table[Group(*key)] = QueueRule(pools, *timeouts.get(key, (None, "CANCEL")))
     queueing = Queueing.FIFO if rules.one_queue else Queueing.FULL
     root = None if rules.plan is None else plan_branch(rules.plan)
     return Limits(rules.target or _UNLIMITED, _UNLIMITED, queueing, table, root)

@@ -48,24 +48,20 @@ TAB = Tab(
             unavailable=unavailable("V$RSRC_CONSUMER_GROUP"),
         ),
         Box(
-            (
-                Lines("findings", alert_lines, shorter=short_alerts),
-                Lines("redo", redo_lines),
-            ),
+            Lines("findings", alert_lines, shorter=short_alerts),
+            Lines("redo", redo_lines),
             across=False,
             key="told",
         ),
         Box(
-            (
-                OverTime("overview-chart", "used", "CPUs used", used_levels, capacity),
-                Rows(
-                    WAITS,
-                    lambda moment: moment.reading.waits,
-                    alike_on_one_instance,
-                    filterable=False,
-                    in_text=10,
-                    unavailable=unavailable("V$SYSTEM_EVENT"),
-                ),
+            OverTime("overview-chart", "used", "CPUs used", used_levels, capacity),
+            Rows(
+                WAITS,
+                lambda moment: moment.reading.waits,
+                alike_on_one_instance,
+                filterable=False,
+                in_text=10,
+                unavailable=unavailable("V$SYSTEM_EVENT"),
             ),
             key="overview-bottom",
         ),

@@ -103,12 +103,11 @@ class OverTime(Struct, frozen=True, dict=True):
     optional: bool = False
 
 
-class Box(Struct, frozen=True, dict=True):
+class Box:
     """Parts side by side (`across`) or one below the other; `key` is its name in the style sheet."""
 
-    parts: tuple[Part, ...]
-    across: bool = True
-    key: str = ""
+    def __init__(self, *parts: Part, across: bool = True, key: str = "") -> None:
+        self.parts, self.across, self.key = parts, across, key
 
 
 Part: TypeAlias = Rows | Lines | OverTime | Box

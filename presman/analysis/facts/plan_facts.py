@@ -185,11 +185,8 @@ class PlanFacts(Struct, frozen=True, dict=True):
     @cached_property
     def shown_servers_limits(self) -> Mapping[tuple[int, str], int]:
         """PARALLEL_SERVERS_LIMIT of V$RSRCMGRMETRIC by container and group."""
-        return {
-            (row.con_id, row.consumer_group_name): row.parallel_servers_limit
-            for row in self.snapshot.rows(GroupMetric)
-            if row.parallel_servers_limit is not None
-        }
+        rows = ((row, row.parallel_servers_limit) for row in self.snapshot.rows(GroupMetric))
+        return {(row.con_id, row.consumer_group_name): limit for row, limit in rows if limit is not None}
 
     @cached_property
     def capacities(self) -> Mapping[tuple[int, int], int]:

@@ -148,11 +148,8 @@ class SessionFacts(Struct, frozen=True, dict=True):
     def group_names(self) -> Mapping[int, str]:
         """Consumer groups by id: 11.2 has no group names in V$RSRC_SESSION_INFO."""
         names = {row.id: row.name for row in self.snapshot.rows(ConsumerGroup) if row.con_id <= ROOT}
-        return names | {
-            row.consumer_group_id: row.consumer_group
-            for row in self.snapshot.rows(ConsumerGroupDefinition)
-            if row.status != PENDING
-        }
+        defined = (row for row in self.snapshot.rows(ConsumerGroupDefinition) if row.status != PENDING)
+        return names | {row.consumer_group_id: row.consumer_group for row in defined}
 
     @cached_property
     def _names_by_container(self) -> Mapping[tuple[int, int], str]:
@@ -188,10 +185,9 @@ class SessionFacts(Struct, frozen=True, dict=True):
     def _coordinators_of(self, rows: Iterable[SessionLongops]) -> Mapping[SessionKey, SessionKey]:
         """Return the coordinator's instance and SID by those of its server, for the servers among these rows."""
         at_work = {(row.inst_id, row.sid) for row in rows}
+        known = ((row, row.qcinst_id) for row in self.snapshot.rows(PxSession) if (row.inst_id, row.sid) in at_work)
         return {
-            key: (row.qcinst_id, row.qcsid)
-            for row in self.snapshot.rows(PxSession)
-            if row.qcinst_id is not None and row.qcsid and (key := (row.inst_id, row.sid)) in at_work
+            (row.inst_id, row.sid): (inst_id, row.qcsid) for row, inst_id in known if inst_id is not None and row.qcsid
         }
 
 

@@ -121,10 +121,8 @@ def _counted(facts: Facts, found: Statements, waits: Mapping[GroupKey, session_p
     for group_key in waits or ():
         parallel.setdefault(group_key, _Parallel())
     metrics = {(row.inst_id, row.con_id, row.consumer_group_name): row for row in facts.snapshot.rows(GroupMetric)}
-    exhausted = {
-        (row.inst_id, row.con_id, row.consumer_group_name): row.cpu_exhausted
-        for row in facts.snapshot.rows(CpuExhausted)
-    }
+    rows_of_23 = facts.snapshot.rows(CpuExhausted)
+    exhausted = {(row.inst_id, row.con_id, row.consumer_group_name): row.cpu_exhausted for row in rows_of_23}
     before, seconds = by_group(facts.deltas.before(ConsumerGroup)), facts.deltas.interval(ConsumerGroup)
     grown = of_groups(facts.deltas, rows, before)
     loads: dict[int, dict[Key, entitlement.Load]] = defaultdict(dict)
@@ -169,12 +167,8 @@ def _count_sessions(facts: Facts, counts: dict[GroupKey, _Parallel]) -> None:
 def _instance(facts: Facts, instance: InstanceReading, counted: _Counted) -> list[GroupReading]:
     inst_id, waits = instance.inst_id, counted.waits or ()
     shares = facts.division.shares[inst_id]
-    keys = {(con_id, name) for at, con_id, name in counted.rows if at == inst_id}
-    keys |= {
-        (con_id, name)
-        for at, con_id, name in counted.parallel
-        if at == inst_id and (name or (at, con_id, name) in waits)
-    }
+    named = (key for key in counted.parallel if key[2] or key in waits)
+    keys = {(con_id, name) for at, con_id, name in (*counted.rows, *named) if at == inst_id}
     keys |= {key for key in shares.shares if key[1] != UNNAMED}
     con_ids = {con_id for con_id, _ in keys}
     hidden = _hidden(facts, inst_id, con_ids)

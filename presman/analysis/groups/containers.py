@@ -66,11 +66,8 @@ def _by_its_groups(row: PdbReading, groups: Sequence[GroupReading]) -> PdbReadin
 
 def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
     inst_id = instance.inst_id
-    rows = {
-        row.con_id: row
-        for row in facts.snapshot.rows(RsrcPdb)
-        if row.inst_id == inst_id and row.con_id > SEED and not facts.system.is_closed(inst_id, row.con_id)
-    }
+    here = (row for row in facts.snapshot.rows(RsrcPdb) if row.inst_id == inst_id and row.con_id > SEED)
+    rows = {row.con_id: row for row in here if not facts.system.is_closed(inst_id, row.con_id)}
     names = {con_id: row.pdb_name for con_id, row in rows.items()} | dict(facts.system.open_pdbs(inst_id))
     grown = of_containers(facts, inst_id)
     exhausted = _exhausted(facts, inst_id)

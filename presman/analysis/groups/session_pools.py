@@ -32,10 +32,8 @@ def waits(facts: Facts) -> dict[GroupKey, PoolWaits]:
     pooled = (row for row in facts.sessions.users if row.event == POOL_WAIT and is_pooled(row.event, row.state))
     found = grouped(pooled, lambda row: (row.inst_id, row.con_id, facts.sessions.group_of(row)))
     longest = {group_key: largest(row.wait_time_micro for row in rows) for group_key, rows in found.items()}
-    return {
-        group_key: PoolWaits(len(found[group_key]), None if micro is None else micro / 1e6)
-        for group_key, micro in longest.items()
-    }
+    seconds = {group_key: None if micro is None else micro / 1e6 for group_key, micro in longest.items()}
+    return {group_key: PoolWaits(len(rows), seconds[group_key]) for group_key, rows in found.items()}
 
 
 def quiesce(facts: Facts, plans: Iterable[str], found: Mapping[GroupKey, PoolWaits]) -> Quiesce | None:
@@ -133,8 +131,9 @@ def of_groups(
     sections = facts.snapshot.sections
     asked = [sections[record] for record in (PlanDirective, ContainerPlanDirective) if record in sections]
     read = any("queueing_p1" not in section.absent for section in asked)
-    pools = {
-        key: pool(directives.get(key), rows.get((inst_id, *key)), found.get((inst_id, *key)), timeouts_read=read)
-        for key in keys
-    }
-    return {key: each for key, each in pools.items() if each is not None}
+    pools: dict[Key, ActiveSessionPool] = {}
+    for key in keys:
+        row, waits_now = rows.get((inst_id, *key)), found.get((inst_id, *key))
+        if (each := pool(directives.get(key), row, waits_now, timeouts_read=read)) is not None:
+            pools[key] = each
+    return pools

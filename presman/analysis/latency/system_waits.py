@@ -53,11 +53,9 @@ def redo(facts: Facts, waits: Iterable[WaitReading]) -> tuple[RedoHealth, ...]:
 def _rates(facts: Facts) -> dict[int, float]:
     """Return MB of redo per second by instance (V$SYSSTAT, 'redo size')."""
     seconds = facts.deltas.interval(Sysstat) if redo_sizes(facts.snapshot) else None
-    return {
-        row.inst_id: (row.value - old.value) / seconds / _MB
-        for row, old in facts.deltas.pairs(Sysstat, _statistic)
-        if seconds and row.name == REDO_SIZE and old is not None and row.value >= old.value
-    }
+    pairs = ((row, old) for row, old in facts.deltas.pairs(Sysstat, _statistic) if row.name == REDO_SIZE)
+    grown = {row.inst_id: row.value - old.value for row, old in pairs if old is not None and row.value >= old.value}
+    return {inst_id: number / seconds / _MB for inst_id, number in grown.items()} if seconds else {}
 
 
 def redo_sizes(snapshot: Snapshot) -> dict[int, int]:
@@ -204,10 +202,9 @@ def _waiting(facts: Facts) -> dict[tuple[int, str], WaitingNow]:
     """Return the sessions that wait now by instance and event (V$SESSION: users' sessions), without idle waits."""
     users = facts.sessions.users
     waiting = (row for row in users if row.state == "WAITING" and row.wait_class != "Idle" and row.event)
-    return {
-        key: WaitingNow(found[0].wait_class, len(found), largest(each.wait_time_micro for each in found))
-        for key, found in grouped(waiting, _event).items()
-    }
+    found = grouped(waiting, _event).items()
+    longest = {key: largest(row.wait_time_micro for row in rows) for key, rows in found}
+    return {key: WaitingNow(rows[0].wait_class, len(rows), longest[key]) for key, rows in found}
 
 
 def _outlasts(now: WaitingNow | None, seconds: float) -> bool:

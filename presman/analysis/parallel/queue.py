@@ -70,15 +70,10 @@ def _still_queued(facts: Facts, running: Iterable[RunningStatement]) -> Sequence
     """
     started: set[tuple[int, int, int]] = {*facts.snapshot.rows(StartedSession)}
     started |= {(each.inst_id, each.sid, each.serial) for each in running if not each.queued}
-    empty = _emptied(facts)
-    if not started and not empty:
-        return facts.sessions.queued
-    return [
-        each
-        for each in facts.sessions.queued
-        if (each.inst_id, each.sid, each.serial) not in started
-        and (each.con_id, facts.sessions.group_of(each)) not in empty
-    ]
+    empty, queued = _emptied(facts), facts.sessions.queued
+    if started:
+        queued = [each for each in queued if (each.inst_id, each.sid, each.serial) not in started]
+    return [each for each in queued if (each.con_id, facts.sessions.group_of(each)) not in empty] if empty else queued
 
 
 def _emptied(facts: Facts) -> set[Key]:

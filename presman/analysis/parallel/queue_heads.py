@@ -333,8 +333,5 @@ def _system(before: Facts, now: ServerBudget) -> ServerBudget:
 
 def _held(before: Facts, limit: ServerLimit) -> int:
     """Return the servers that were held under a limit at the previous poll."""
-    return sum(
-        row.current_pq_servers_active
-        for row in before.snapshot.rows(ConsumerGroup)
-        if row.con_id == limit.con_id and limit.group in {"", row.name}
-    )
+    rows = (row for row in before.snapshot.rows(ConsumerGroup) if row.con_id == limit.con_id)
+    return sum(row.current_pq_servers_active for row in rows if limit.group in {"", row.name})

@@ -77,12 +77,8 @@ class Holding(NamedTuple):
     @property
     def downgraded(self) -> float:
         """Percent of the degree lost, at the parallelizer that lost most."""
-        lost = (
-            100.0 * (1 - degree / requested)
-            for _, _, degree, requested in self.kinds
-            if degree is not None and requested and 0 <= degree < requested
-        )
-        return max(lost, default=0.0)
+        known = ((degree, requested) for *_, degree, requested in self.kinds if degree is not None and requested)
+        return max((100.0 * (1 - got / wanted) for got, wanted in known if 0 <= got < wanted), default=0.0)
 
 
 class Holdings(NamedTuple):

@@ -156,10 +156,8 @@ def compare(reading: Reading, recent: GroupMarks = _NO_MARKS, hour: GroupMarks =
         if not (mark.came or group.totals.queued):
             continue
         plan = between(None, mark, _since(reading, reading.header.plan_since))
-        now, watched = (
-            between(marks[key], mark, _since(reading, marks[key].at)) if key in marks else None
-            for marks in (recent, hour)
-        )
+        before = (marks.get(key) for marks in (recent, hour))
+        now, watched = (between(old, mark, _since(reading, old.at)) if old is not None else None for old in before)
         past = _together(known.get(key), watched, reading.at)
         present = now or Usual(0.0, mean_queue=None if group.px_queued is None else float(group.px_queued))
         found.append(Comparison(*key, plan, past, present, _is_worse(group, present, past, plan)))

@@ -225,11 +225,8 @@ def cdb_container_without_plan(case: CdbCase) -> Found:
 def cdb_case(facts: Facts, reading: Reading, inst_id: int) -> CdbCase | None:
     """Return the CDB plan as an instance runs it, None if there is none or it is not visible."""
     plan = facts.plans.plan_of(inst_id, ROOT)
-    rows = {
-        row.pluggable_database: row
-        for row in facts.snapshot.rows(CdbPlanDirective)
-        if row.plan == plan and row.status != PENDING and row.pluggable_database
-    }
+    own = (row for row in facts.snapshot.rows(CdbPlanDirective) if row.plan == plan and row.status != PENDING)
+    rows = {row.pluggable_database: row for row in own if row.pluggable_database}
     here = facts.system.open_pdbs(inst_id)
     if not rows or not here:
         return None

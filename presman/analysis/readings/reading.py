@@ -498,11 +498,8 @@ class Reading(Struct, frozen=True, dict=True):
         """What is not known of the basis of the all-clear: the reason, and what, in words."""
         whether = {"queue": "which statements are queued"} if self.queued_by_group() else {}
         whether |= {"queue": "whether there is a queue on other instances"} if self.part and self.lists_queue() else {}
-        return tuple(
-            (each.lacking, whether.get(each.what, f"whether there is a {each.what}"))
-            for each in self.basis
-            if each.lacking
-        )
+        lacking = (each for each in self.basis if each.lacking)
+        return tuple((each.lacking, whether.get(each.what, f"whether there is a {each.what}")) for each in lacking)
 
     def instance_groups(self, inst_id: int) -> tuple[GroupReading, ...]:
         """Return the groups of one instance (the cluster's if `inst_id` is 0 or there is just one instance)."""

@@ -44,11 +44,8 @@ def gap_at(width: int) -> int:
 
 def cells_needed(columns: Sequence[Figure[Any]], rows: Sequence[Any]) -> dict[str, int]:
     """Return the cells that the texts of `rows` take, by column."""
-    return {
-        column.key: max(cells(column.show(row)) for row in rows)
-        for column in columns
-        if rows and (is_text(column) or (column.most > column.width and column.bar is None))
-    }
+    texts = (each for each in columns if is_text(each) or (each.most > each.width and each.bar is None))
+    return {column.key: max(cells(column.show(row)) for row in rows) for column in texts} if rows else {}
 
 
 def fit_columns(
