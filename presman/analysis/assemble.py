@@ -24,15 +24,7 @@ from presman.analysis.parallel.usual import hours
 from presman.analysis.plans.plan_changes import newest_switch
 from presman.analysis.readings.container_readings import IoVerdict, LimitedContainer
 from presman.analysis.readings.group_readings import GroupReading
-from presman.analysis.readings.reading import (
-    CLUSTER,
-    Header,
-    InstanceReading,
-    LateView,
-    Reading,
-    ServerPool,
-    UnansweredQuery,
-)
+from presman.analysis.readings.reading import CLUSTER, InstanceReading, LateView, Reading, ServerPool, UnansweredQuery
 from presman.analysis.readings.statement_readings import HourReading, QueuedStatement, QueueHead, RunningStatement
 from presman.analysis.session_list import activity
 from presman.analysis.totals import instance_totals
@@ -66,7 +58,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         unmanaged_servers=server_pools.unmanaged(facts, cluster),
         monitor_servers=server_pools.of_monitors(facts, holdings.monitors.values()),
         detail=detail.detail(facts),
-        notes=notes(facts, header),
+        notes=notes(facts, mixed_plans=header.mixed_plans),
         **_of_the_poll(facts),
         **_of_groups(facts, _Parallel(pools, cluster, each, statements, queued)),
         **_of_waits(facts),
@@ -86,6 +78,8 @@ class _Parallel(NamedTuple):
 def _of_the_poll(facts: Facts) -> dict[str, Any]:
     """Return the fields about the poll itself: its time, its cost, and what it could not read."""
     current = facts.snapshot
+    is_of_now = current.section(Session).at is not None
+    is_blind = view_availability.unavailable(current, Session, ("status",))
     return {
         "target": current.target,
         "kind": current.kind,
@@ -100,7 +94,7 @@ def _of_the_poll(facts: Facts) -> dict[str, Any]:
         "late": late(current),
         "stale": stale(current),
         "unlisted": facts.sessions.unlisted,
-        "activity": activity(facts.sessions.users) if _sees_activity(current) else None,
+        "activity": activity(facts.sessions.users) if is_of_now and not is_blind else None,
         "texts": current.rows(SqlText),
         "reads_texts": reads_texts(current),
     }
@@ -163,13 +157,6 @@ def _placed(facts: Facts, statement: _Statement) -> _Statement:
     if facts.plans.inside is not None or statement.con_id <= ROOT:
         return statement
     return replace(statement, container=facts.system.container_name(statement.con_id))
-
-
-def _sees_activity(snapshot: Snapshot) -> bool:
-    """Return whether the sessions are those of this poll, and whether their activity is known."""
-    return snapshot.section(Session).at is not None and not view_availability.unavailable(
-        snapshot, Session, ("status",)
-    )
 
 
 @lru_cache(maxsize=64)
@@ -239,7 +226,7 @@ def _plan_activated(deltas: Deltas) -> bool:
     return any(key[0] in both and (key in deltas.windows or not deltas.windows) for key in deltas.activated)
 
 
-def notes(facts: Facts, top: Header) -> tuple[str, ...]:
+def notes(facts: Facts, *, mixed_plans: bool) -> tuple[str, ...]:
     """Return what a reader of the figures must know about their origin."""
     found = []
     deltas = facts.deltas
@@ -250,7 +237,7 @@ def notes(facts: Facts, top: Header) -> tuple[str, ...]:
         found.append("a plan was activated since the last poll: no rates of its groups yet")
     for inst_id, status in facts.system.not_open.items():
         found.append(f"instance {inst_id} is {status}, not OPEN: it is left out of CPUs, shares and servers")
-    if top.mixed_plans:
+    if mixed_plans:
         found.append("the instances run different plans")
     if facts.system.part:
         found.append(f"{facts.system.part}; queues and server limits are cluster-wide")

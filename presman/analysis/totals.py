@@ -38,6 +38,20 @@ SESSION_COLUMNS = (
 )  # fmt: skip
 """The columns of V$RSRC_CONSUMER_GROUP that SessionTotals has, in its order."""
 
+TOTALS_OF = {
+    "totals": dict(zip(QueueTotals._fields, QUEUE_COLUMNS, strict=True)),
+    "sessions": dict(zip(SessionTotals._fields, SESSION_COLUMNS, strict=True)),
+    "usage": dict(zip(UsageTotals._fields, USAGE_COLUMNS, strict=True)),
+}
+"""The column of V$RSRC_CONSUMER_GROUP for each counter of a group's totals."""
+
+TOTALS_OF = {
+    "totals": dict(zip(QueueTotals._fields, QUEUE_COLUMNS, strict=True)),
+    "sessions": dict(zip(SessionTotals._fields, SESSION_COLUMNS, strict=True)),
+    "usage": dict(zip(UsageTotals._fields, USAGE_COLUMNS, strict=True)),
+}
+"""The column of V$RSRC_CONSUMER_GROUP for each counter of a group's totals."""
+
 _of_queue, _of_sessions = _columns(ConsumerGroup, QUEUE_COLUMNS), _columns(ConsumerGroup, SESSION_COLUMNS)
 _of_group, _of_container = _columns(ConsumerGroup, USAGE_COLUMNS), _columns(RsrcPdb, _COLUMNS)
 

@@ -12,17 +12,10 @@ from presman.analysis.facts.deltas import Deltas
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.system_facts import SystemFacts, answers
 from presman.analysis.instances import ROOT, container_of
-from presman.analysis.readings.group_readings import (
-    IMPOSSIBLE,
-    GroupReading,
-    QueueTotals,
-    SessionTotals,
-    UsageTotals,
-    Verdict,
-)
+from presman.analysis.readings.group_readings import IMPOSSIBLE, GroupReading, Verdict
 from presman.analysis.readings.reading import CLUSTER, Evidence, InstanceReading, UnavailableView
 from presman.analysis.readings.statement_readings import Downgrades, is_downgrade
-from presman.analysis.totals import QUEUE_COLUMNS, SESSION_COLUMNS, USAGE_COLUMNS
+from presman.analysis.totals import TOTALS_OF
 from presman.base.formats import listed as in_words
 from presman.base.formats import spelled
 from presman.rows.group_rows import CPU_COLUMNS, IO_COLUMNS, ConsumerGroup, RsrcPlan
@@ -192,14 +185,6 @@ _COLUMNS_OF = {
 """Figures of a group that may be unknown, with the columns of V$RSRC_CONSUMER_GROUP that they need."""
 
 
-_TOTALS_OF = {
-    "totals": dict(zip(QueueTotals._fields, QUEUE_COLUMNS, strict=True)),
-    "sessions": dict(zip(SessionTotals._fields, SESSION_COLUMNS, strict=True)),
-    "usage": dict(zip(UsageTotals._fields, USAGE_COLUMNS, strict=True)),
-}
-"""The column of V$RSRC_CONSUMER_GROUP for each counter of a group's totals."""
-
-
 def known_only(rows: tuple[GroupReading, ...], snapshot: Snapshot) -> tuple[GroupReading, ...]:
     """Return the groups without figures whose columns are missing: they are not zero."""
     absent = snapshot.section(ConsumerGroup).absent
@@ -208,7 +193,7 @@ def known_only(rows: tuple[GroupReading, ...], snapshot: Snapshot) -> tuple[Grou
     gone: dict[str, Any] = {field: None for field, columns in _COLUMNS_OF.items() if not columns.isdisjoint(absent)}
     lost = {
         field: {name: None for name, column in columns.items() if column in absent}
-        for field, columns in (_TOTALS_OF.items() if absent else ())
+        for field, columns in (TOTALS_OF.items() if absent else ())
     }
     if not gone and not any(lost.values()):
         return rows

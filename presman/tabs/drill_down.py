@@ -38,7 +38,7 @@ from presman.rows.session_state import POOL_WAIT
 from presman.tabs import title, top
 from presman.tabs.alerts import queue_unavailable
 from presman.tabs.choices import DrillScope, breadcrumb
-from presman.tabs.parts import Lines, Moment, Rows, Tab, alike_in_groups, alike_on_one_instance, servers_scale
+from presman.tabs.parts import Lines, Moment, Rows, Tab, alike_in_groups, on_one_instance, servers_scale
 from presman.tabs.sessions import folded_and_not_listed, without_blockers
 from presman.tabs.table_notes import CPU_LEGEND, statements_folded, unavailable
 
@@ -279,7 +279,7 @@ TAB = Tab(
         Rows(
             QUEUE,
             queue,
-            alike_on_one_instance,
+            on_one_instance,
             lambda moment: statements_folded(queue(moment)),
             measure="queue",
             optional=True,
@@ -288,7 +288,7 @@ TAB = Tab(
         Rows(
             RUNNING,
             lambda moment: contents(moment).running,
-            alike_on_one_instance,
+            on_one_instance,
             measure="parallel",
             optional=True,
             unavailable=unavailable("V$PX_SESSION"),

@@ -5,17 +5,7 @@ from presman.figures.group_figures import OVERVIEW
 from presman.figures.histogram_figures import redo_text
 from presman.figures.instance_figures import WAITS
 from presman.tabs.charts import capacity, used_levels
-from presman.tabs.parts import (
-    Box,
-    Lines,
-    Moment,
-    OverTime,
-    Rows,
-    Tab,
-    alike_in_groups,
-    alike_on_one_instance,
-    servers_scale,
-)
+from presman.tabs.parts import Box, Lines, Moment, OverTime, Rows, Tab, alike_in_groups, on_one_instance, servers_scale
 from presman.tabs.table_notes import CPU_LEGEND, unavailable
 
 
@@ -47,18 +37,13 @@ TAB = Tab(
             news=True,
             unavailable=unavailable("V$RSRC_CONSUMER_GROUP"),
         ),
-        Box(
-            Lines("findings", alert_lines, shorter=short_alerts),
-            Lines("redo", redo_lines),
-            across=False,
-            key="told",
-        ),
+        Box(Lines("findings", alert_lines, shorter=short_alerts), Lines("redo", redo_lines), across=False, key="told"),
         Box(
             OverTime("overview-chart", "used", "CPUs used", used_levels, capacity),
             Rows(
                 WAITS,
                 lambda moment: moment.reading.waits,
-                alike_on_one_instance,
+                on_one_instance,
                 filterable=False,
                 in_text=10,
                 unavailable=unavailable("V$SYSTEM_EVENT"),

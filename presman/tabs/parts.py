@@ -241,7 +241,7 @@ def alike_in_groups(moment: Moment) -> set[str]:
     return {column for column, alike in is_alike.items() if alike}
 
 
-def alike_on_one_instance(moment: Moment) -> set[str]:
+def on_one_instance(moment: Moment) -> set[str]:
     """Return the columns to hide in tables of statements and waits if there is only one instance."""
     return {"inst_id", "servers_by_instance"} if len(moment.reading.header.instances) < 2 else set()
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.analysis.caches import RowCache
-from presman.analysis.facts.cdb_plan import Allotment, allotments, directives
+from presman.analysis.facts.cdb_plan import Allotment, allotments
 from presman.analysis.facts.cursor_facts import CursorFacts
 from presman.analysis.facts.deltas import Deltas
 from presman.analysis.facts.plan_book import NOTHING, OTHER_GROUPS, UNNAMED, Branch, Key, PlanShares
@@ -21,14 +21,7 @@ from presman.analysis.facts.plan_facts import PlanFacts
 from presman.analysis.facts.session_facts import SessionFacts, Work
 from presman.analysis.facts.system_facts import ROOT, SystemFacts
 from presman.base.sums import grouped
-from presman.rows.group_rows import (
-    CdbPlanDirective,
-    ConsumerGroup,
-    ContainerPlan,
-    ContainerPlanDirective,
-    Plan,
-    PlanDirective,
-)
+from presman.rows.group_rows import ConsumerGroup, ContainerPlan, ContainerPlanDirective, Plan, PlanDirective
 from presman.rows.session_rows import SessionLongops
 from presman.rows.snapshot import Snapshot
 
@@ -113,10 +106,6 @@ class PlanDivision(Struct, frozen=True, dict=True):
     @cached_property
     def _allotments(self) -> dict[int, Mapping[int, Allotment]]:
         return {}
-
-    def cdb_directives(self, inst_id: int) -> Mapping[int, CdbPlanDirective]:
-        """Return the CDB plan's directive for each container, the default one for a container without its own."""
-        return directives(self.plans, inst_id)
 
 
 def _with_servers_of_all(

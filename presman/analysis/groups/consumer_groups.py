@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from presman.analysis.facts import cdb_plan
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import UNNAMED, Key
 from presman.analysis.facts.system_facts import ROOT
@@ -205,7 +206,7 @@ def _hidden(facts: Facts, inst_id: int, con_ids: Set[int]) -> str:
         return undivided
     if not any(con_id > 2 for con_id in con_ids) or facts.snapshot.rows(CdbPlanDirective):
         return ""
-    return "" if facts.division.cdb_directives(inst_id) else "the CDB plan above it cannot be read"
+    return "" if cdb_plan.directives(facts.plans, inst_id) else "the CDB plan above it cannot be read"
 
 
 def _why_due_unknown(here: _OnInstance, key: Key) -> str:

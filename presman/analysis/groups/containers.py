@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from presman.analysis.facts.cdb_plan import BY_MINIMUM, Allotment, whole_servers
+from presman.analysis.facts.cdb_plan import BY_MINIMUM, Allotment, directives, whole_servers
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Branch, Key, PlanShares
 from presman.analysis.facts.system_facts import ROOT
@@ -109,7 +109,7 @@ def _hidden(facts: Facts, inst_id: int) -> str:
         return undivided
     if facts.plans.inside is not None:
         return "what other containers want cannot be seen from inside one"
-    return "" if facts.division.cdb_directives(inst_id) else "the CDB plan cannot be read"
+    return "" if directives(facts.plans, inst_id) else "the CDB plan cannot be read"
 
 
 def _tree(names: Mapping[int, str], given: Mapping[int, Allotment]) -> Branch:

@@ -26,13 +26,7 @@ from presman.analysis.facts.cursor_facts import by_cursor, of_cursor
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.parallel.server_pools import old_limit
-from presman.analysis.readings.statement_readings import (
-    DopStory,
-    QueuedStatement,
-    RunningStatement,
-    Servers,
-    WantsSource,
-)
+from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement, Servers, WantsSource
 from presman.analysis.view_availability import unavailable
 from presman.base.formats import duration
 from presman.rows.cursor_rows import PxPlanLine
@@ -149,7 +143,7 @@ def _statement(
         timeout_by=place.timeout_by,
         requested=requested,
         dop=dop,
-        wants=wanted.by(session, info, place.group, degree(requested, dop, place.directive)),
+        wants=wanted.by(session, info, place.group, degree(requested, dop.degree, place.directive)),
         event=session.event,
         sql_text=(text := facts.cursors.text(session.inst_id, session.sql_id, session.sql_child_number)),
         no_text="" if text else facts.cursors.no_text(session.sql_id),
@@ -181,9 +175,9 @@ def queue_timeout(facts: Facts, directive: PlanDirective | None) -> tuple[float,
     return directive.parallel_queue_timeout, directive.pq_timeout_action or usual
 
 
-def degree(requested: int | None, dop: DopStory, directive: PlanDirective | None) -> int | None:
+def degree(requested: int | None, planned: int | None, directive: PlanDirective | None) -> int | None:
     """Return the DOP a statement will run with: Resource Manager's value, else the plan's; the group may cap it."""
-    chosen = requested or dop.degree
+    chosen = requested or planned
     ceiling = directive.parallel_degree_limit_p1 if directive else None
     return min(chosen, ceiling) if chosen and ceiling and ceiling > 0 else chosen
 

@@ -188,7 +188,7 @@ def _head(queues: Queues, head: QueuedStatement) -> QueueHead:
             return _head(queues, another)
         state = state._replace(passed_over=_is_passed_over(queues, head, state))
     directive = facts.division.shares[head.inst_id].directives.get((head.con_id, head.group))
-    cause, short, sentence = explain(head.wants, degree(head.requested, head.dop, directive), state)
+    cause, short, sentence = explain(head.wants, degree(head.requested, head.dop.degree, directive), state)
     fits_with = queues.fits_with(head, state) if cause is Cause.NEVER_FITS else ()
     while_gone = f"this lasts while {instances_are(fits_with)} gone" if fits_with else ""
     limit, group = state.limit_named(cause), queues.groups.get((head.con_id, head.group))

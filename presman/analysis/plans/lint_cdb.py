@@ -10,6 +10,7 @@ from presman.analysis.facts.cdb_plan import (
     BY_CPU_MIN_COUNT,
     DEFAULT_PDB,
     SHARES,
+    directives,
     least_cpus,
     percent_fraction,
     whole_least_cpus,
@@ -230,7 +231,7 @@ def cdb_case(facts: Facts, reading: Reading, inst_id: int) -> CdbCase | None:
     here = facts.system.open_pdbs(inst_id)
     if not rows or not here:
         return None
-    given, allotted = facts.division.cdb_directives(inst_id), facts.division.allotments(inst_id)
+    given, allotted = directives(facts.plans, inst_id), facts.division.allotments(inst_id)
     cpus = facts.plans.num_cpus(inst_id)
     return CdbCase(
         plan=plan,

@@ -49,10 +49,7 @@ def cells_needed(columns: Sequence[Figure[Any]], rows: Sequence[Any]) -> dict[st
 
 
 def fit_columns(
-    columns: Sequence[Figure[Any]],
-    width: int,
-    hidden: Collection[str] = (),
-    needed: Mapping[str, int] | None = None,
+    columns: Sequence[Figure[Any]], width: int, hidden: Collection[str] = (), needed: Mapping[str, int] | None = None
 ) -> Fitted:
     """Choose the columns for a width: those of first rank, then others while there is room.
 
