@@ -18,6 +18,8 @@ class Marked(Enum):
     level: Level
     rank: int
 
+    __hash__ = object.__hash__  # that of Enum is a function in Python, and each of them exists once
+
     def __new__(cls, words: str, glyph: str, level: Level) -> Self:
         """Return a state, which files identify by its name."""
         state = object.__new__(cls)
@@ -321,7 +323,8 @@ class GroupReading(NamedTuple):
     @property
     def states(self) -> tuple[GroupState, ...]:
         """The problems of its CPU, minimum, queue, session pool, blocked servers and I/O limit, worst first."""
-        return tuple(sorted(_states(self), key=lambda state: _LEVELS.index(state.level)))
+        found = tuple(_states(self))
+        return found if len(found) == 1 else tuple(sorted(found, key=lambda state: _LEVELS.index(state.level)))
 
     @property
     def state(self) -> GroupState:
