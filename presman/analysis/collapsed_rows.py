@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable, Sequence
 
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import QueuedStatement
-from presman.analysis.session_list import COORDINATOR, SERVER, added_up
+from presman.analysis.session_list import COORDINATOR, SERVER, together
 from presman.base.sums import grouped, sum_of_known
 
 _FIELDS = QueuedStatement.__struct_fields__
@@ -76,7 +76,7 @@ def _with_servers(row: SessionReading, servers: Sequence[SessionReading]) -> Ses
         waiting=total("waiting"),
         io_mb=total("io_mb"),
         io_requests=total("io_requests"),
-        amounts=added_up(each.amounts for each in every),
+        amounts=together(each.amounts for each in every),
         px_role=f"{row.px_role or COORDINATOR} +{len(servers)}",
     )
 

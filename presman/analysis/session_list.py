@@ -15,9 +15,9 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.groups.counter_deltas import SessionRates, of_sessions
 from presman.analysis.parallel.running import Coordinator, Holdings
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.session_readings import CLASSES, OTHER, Activity, SessionReading, SqlSample
+from presman.analysis.readings.session_readings import CLASSES, OTHER, Activity, Amount, SessionReading, SqlSample
 from presman.base.sums import sum_of_known
-from presman.rows.query_files import SessionAmounts
+from presman.rows.query_files import SessionRow
 from presman.rows.session_rows import Session, SessionInfo
 from presman.rows.session_state import ON_CPU, blocker, doing, is_held, is_queued
 from presman.rows.snapshot import Snapshot
@@ -61,23 +61,26 @@ def sessions(facts: Facts, holdings: Holdings) -> tuple[SessionReading, ...]:
     return tuple(found)
 
 
-def amounts(snapshot: Snapshot) -> Mapping[tuple[int, int], Mapping[str, float]]:
-    """Return the amounts of sessions by instance and SID, each added up over the rows that have it."""
-    rows: dict[tuple[int, int], list[Mapping[str, float | None]]] = {}
+def amounts(snapshot: Snapshot) -> Mapping[tuple[int, int], Mapping[str, Amount]]:
+    """Return the columns of queries of sessions by instance and SID, each put together from the rows that have it."""
+    rows: dict[tuple[int, int], list[Mapping[str, Amount | None]]] = {}
     for record, section in snapshot.sections.items():
-        for row in section.rows if issubclass(record, SessionAmounts) else ():
+        for row in section.rows if issubclass(record, SessionRow) else ():
             fields = row._asdict()
             rows.setdefault((fields.pop("inst_id"), fields.pop("sid")), []).append(fields)
-    return {key: added_up(parts) for key, parts in rows.items()}
+    return {key: together(parts) for key, parts in rows.items()}
 
 
-def added_up(parts: Iterable[Mapping[str, float | None]]) -> dict[str, float]:
-    """Return the sum of each amount over the parts that have it."""
-    found: dict[str, float] = {}
+def together(parts: Iterable[Mapping[str, Amount | None]]) -> dict[str, Amount]:
+    """Return the sum of each number over the parts that have it; of texts and instants the first."""
+    found: dict[str, Amount] = {}
     for part in parts:
         for name, value in part.items():
-            if value is not None:
-                found[name] = found.get(name, 0.0) + value
+            known = found.get(name)
+            if isinstance(value, float) and isinstance(known, float):
+                found[name] = known + value
+            elif known is None and value is not None and value != "":
+                found[name] = value
     return found
 
 

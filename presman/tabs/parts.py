@@ -18,7 +18,7 @@ from presman.analysis.trends.series import Series
 from presman.base.colours import GroupColours
 from presman.figures.drawing.lines import Line
 from presman.figures.figure import Table
-from presman.rows.queries import DetailLevel
+from presman.rows.queries import DetailLevel, by_query
 from presman.rows.snapshot import Snapshot
 from presman.tabs.choices import Choices
 
@@ -221,6 +221,11 @@ class Moment(Struct, frozen=True, dict=True):
         by_instance = [group for group in self.reading.groups if group.inst_id != CLUSTER]
         by_instance.sort(key=lambda group: (order.get((group.con_id, group.name), len(order)), group.inst_id))
         return tuple(by_instance) or cluster
+
+
+def rows_of(query: str) -> Callable[[Moment], Sequence[Any]]:
+    """Return the function by which a table has the rows of a query as they were read."""
+    return lambda moment: moment.snapshot.rows(by_query()[query]) if moment.snapshot else ()
 
 
 @once
