@@ -119,7 +119,7 @@ class Calibration:
         return ForecastRecord(len(errors), held, tenths(median(errors)) if errors else None)
 
 
-class Standing(NamedTuple):
+class KeptForecast(NamedTuple):
     """A forecast of the courses that stood `at` a time; all values are in seconds."""
 
     at: float
@@ -135,7 +135,7 @@ class QueueCalibration:
     """
 
     def __init__(self) -> None:
-        self._open: dict[Hashable, list[Standing]] = {}
+        self._open: dict[Hashable, list[KeptForecast]] = {}
         self._known: deque[tuple[float, float]] = deque(maxlen=60 * _OF_ONE_LOOK)
         self.factor: float | None = None
 
@@ -149,7 +149,7 @@ class QueueCalibration:
         """Forget the standing forecasts of all waiting statements: they will not be judged."""
         self._open.clear()
 
-    def look(self, now: float, shown: Sequence[tuple[Hashable, Standing]]) -> None:
+    def look(self, now: float, shown: Sequence[tuple[Hashable, KeptForecast]]) -> None:
         """Take the standing forecasts of all waiting statements, and compute the factor from the outcomes so far."""
         since = now - _HOUR
         scores = sorted([*(found for at, found in self._known if at >= since), *self._late(now, since)])
