@@ -172,7 +172,7 @@ def test_sessions_wait_for_io_as_often_as_the_instance_counts(scenario: str) -> 
 
     played.to(60)
     before, seen = waited(), []
-    for instant in range(61, 181):
+    for instant in range(61, 181, 2):
         found = rows(played.to(instant), "SESSION", **NOW)
         seen.append(sum((kind, state) == ("User I/O", "WAITING") for kind, state, _ in found))
     counted = (waited() - before) / len(seen)
