@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.ciphers.modes import CBC
 
 VERIFIER_12C = 0x4815
 ROUNDS = 64
-"""Told to the client, which does as many; Oracle asks for 4096, most of what a login costs."""
+"""Iterations that the client must make. Oracle asks for 4096, which take most of a login's time."""
 SESSION_ROUNDS = 3
 PROOF = b"SERVER_TO_CLIENT" + b"\x10" * 16
 _BLOCK = 16

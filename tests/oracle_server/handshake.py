@@ -16,12 +16,12 @@ from tests.oracle_server.profiles import Profile
 from tests.oracle_server.wire import Writer
 
 NO_SERVICES = 4
-"""Network services are not spoken of: the login follows at once."""
+"""No negotiation of network services: the login follows at once."""
 
 FLAGS_SINCE = 319
 NO_SUCH_SERVICE = 12514
 DATABASE = bytes(16)
-"""Which database this is among all there are; nobody here asks."""
+"""Unique id of the database, which the tests do not use."""
 
 
 class House(Protocol):

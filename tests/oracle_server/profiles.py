@@ -56,7 +56,7 @@ PROFILES = {
         Profile(Release(23, 26), (23, 26, 1, 0, 0), 319, 24, END_OF_RESPONSE | FAST_AUTHENTICATION),
     )
 }
-"""The releases the server can pass for. 11.2 is refused by thin clients, as a real one is."""
+"""The releases that the server can imitate. Thin clients refuse 11.2, as they refuse a real one."""
 
 
 def profile_of(release: Release) -> Profile:

@@ -52,21 +52,21 @@ PRIVILEGES = {
     0x0400_0000: "SYSKM",
     0x0800_0000: "SYSRAC",
 }
-"""Bits of a login's mode: as what the user wants to log in."""
+"""Bits of a login's mode: the privilege with which the user logs in."""
 
 CHARACTER_SETS = 2000
-"""No data type has a code as high as this."""
+"""All codes of data types are below this."""
 
 VERSION_AT, ENDS_AT, ENDS = 7, 40, 0x20
-"""Where a client's capabilities say its field version, and whether it wants the end of an answer marked."""
+"""Positions in a client's capabilities: the field version, and whether answers should end in a mark."""
 
 UNKNOWN = Dialect()
 TOKENS_SINCE = 18
 COUNTED = 2
-"""A bit of what the client says of its texts: their lengths travel with them."""
+"""A flag of the client: its texts come after their length."""
 
 TYPE_SMALL, UNIVERSAL = 27, 1
-"""The type of the smallest signed integers, and the form in which they travel like all others."""
+"""The type of the smallest signed integers, and the form in which they are sent like all others."""
 
 TYPE_VARCHAR, TYPE_NUMBER, TYPE_LONG, TYPE_DATE, TYPE_RAW, TYPE_LONG_RAW, TYPE_CHAR = 1, 2, 8, 12, 23, 24, 96
 TYPE_BINARY_FLOAT, TYPE_BINARY_DOUBLE, TYPE_CLOB, TYPE_BLOB = 100, 101, 112, 113

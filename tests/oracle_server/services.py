@@ -21,7 +21,7 @@ _SUPERVISED, _CERTIFIED, _PASSWORD = 0x001F, 0xFAFF, 0xFBFF
 _BY_CERTIFICATE = (_U8, b"\x02"), (_TEXT, b"tcps")
 
 Field = tuple[int, bytes]
-"""Type and value."""
+"""A field's type and value."""
 
 Services = Mapping[int, Sequence[Field]]
 """The fields of each service by its number."""

@@ -18,7 +18,7 @@ from tests.oracle_server.packets import SDU, Broken, Gone, Packets
 from tests.oracle_server.wire import Dialect, NeedMore
 
 LOGIN = {ask.SERVICES, ask.PROTOCOL, ask.DATA_TYPES, ask.FAST_AUTH, ask.AUTH_ONE, ask.AUTH_TWO}
-"""The calls that a session begins with."""
+"""The calls with which a session begins."""
 
 
 class Session:

@@ -49,16 +49,16 @@ A_MONTH = int(30 * 86_400 / STEP)
 """518,400 polls."""
 
 COURSE = 240
-"""Polls of the course that is played over and over: twenty minutes."""
+"""Polls of the course that is repeated: twenty minutes."""
 
 LOOKS = 12
-"""How often memory, threads, files and tasks are looked at. The first third of the looks is a warm-up."""
+"""How often memory, threads, files and tasks are checked. The first third of the checks is a warm-up."""
 
 MOST_GROWN = 16.0, 0.1
-"""Megabytes, and the part of what there was, by which memory may be more in the last third than in the middle one."""
+"""By how many megabytes, or what part, the memory of the last third may be above that of the middle third."""
 
 PATIENCE = 60.0
-"""Seconds after which a thread that polls has ended."""
+"""Seconds after which a polling thread counts as ended."""
 
 AT_ONCE = 50
 """Polls that may wait to be written."""

@@ -46,7 +46,7 @@ BETWEEN_KEYS = 0.02
 """Seconds."""
 
 SILENT = [key for key in KEYS if key != "f"]
-"""Keys after which presman rings no bell of its own: f follows a statement, which rings when that starts."""
+"""Keys after which presman does not ring the bell: f follows a statement, and rings when that starts."""
 
 PAYLOAD = (
     f"\x1b[{MARK}m\x1b]0;{MARK}\x07\x1b]52;c;{MARK}\x1b\\\x1bP{MARK}\x1b\\\x9b{MARK}m\x1b[{MARK};1H"
@@ -63,7 +63,7 @@ SEQUENCES = re.compile(
     rb"|\]52;c;[A-Za-z0-9+/=]*\x07"  # what the user copied with a key
     rb"|[78=>]|\([B0])"
 )
-"""All that presman, Textual and the terminal guard write; anything else was answered by a database."""
+"""All sequences that presman, Textual and the terminal guard write; any other comes from the database."""
 
 
 @cache
@@ -82,7 +82,7 @@ def columns() -> tuple[str, ...]:
 
 
 COLUMNS = len(columns()) + 1
-"""How many rounds there are to try each column, and all at once."""
+"""Rounds: each column, and all at once."""
 
 PLACES = ("screens", "files")
 

@@ -20,7 +20,7 @@ from tests.cli.run import environment as plain_environment
 from tests.torture.rounds import Broken, memory_anew, most_memory
 
 CODES = frozenset({0, 2, 3, 4, 5, 6, 7})
-"""All but 1, an error in presman itself, and those of signals."""
+"""All exit codes but 1, an error in presman itself, and those of signals."""
 
 OF_A_PLUGIN = frozenset({0, 1, 2, 3})
 
@@ -28,10 +28,10 @@ LONGEST = 60.0
 """Seconds after which a command hangs."""
 
 MOST = 600
-"""Megabytes that one command may take, over what the process had before it."""
+"""Megabytes that one command may take, on top of the process's memory before it."""
 
 LAYOUT = {"\n"}
-"""Control characters that files and lines may have; a CSV or a page has no others either."""
+"""Control characters that output and files may have."""
 
 _INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 

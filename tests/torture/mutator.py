@@ -8,13 +8,13 @@ from tests.torture.relay import Line, Relay
 
 HEADER = 10
 VALUES = (0, 1, 127, 128, 253, 254, 255)
-"""Bytes that mean something as a length, or as the lack of one."""
+"""Bytes with a meaning as a length, or as a missing length."""
 
 KINDS = (1, 4, 6, 7, 8, 9, 11, 14, 15, 16, 21, 23, 27, 29, 33)
 """Types of packets and of messages."""
 
 FURTHEST, APART = 40_000, 15_000
-"""Bytes until something is changed for the first time, and again."""
+"""Bytes before the first change, and between changes."""
 
 
 class Mutator(Relay):

@@ -17,6 +17,8 @@ class Marked(Enum):
     level: Level
     rank: int
 
+    __hash__ = object.__hash__  # that of Enum is a function in Python, and each of them exists once
+
     def __new__(cls, words: str, glyph: str, level: Level) -> Self:
         """Return a state, which files identify by its name."""
         state = object.__new__(cls)
@@ -322,8 +324,8 @@ class GroupReading(NamedTuple):
     @property
     def states(self) -> tuple[GroupState, ...]:
         """The problems of its CPU, minimum, queue, session pool, blocked servers and I/O limit, worst first."""
-        more = (_minimum_state, _queue_state, _pool_state, _blocked_state, _io_state)
-        found = [_cpu_state(self), *(state for find in more for state in find(self))]
+        found = [_cpu_state(self), *_minimum_state(self), *_queue_state(self), *_pool_state(self)]
+        found += [*_blocked_state(self), *_io_state(self)]
         return (found[0],) if len(found) == 1 else tuple(sorted(found, key=lambda state: _LEVELS.index(state.level)))
 
     @property

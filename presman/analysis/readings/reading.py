@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from presman.analysis.caches import once
 from presman.analysis.goals import GoalReading
 from presman.analysis.readings.container_readings import LimitedContainer, MissedMinimum
 from presman.analysis.readings.forecast_readings import EndingEffect, QueueForecast
@@ -444,6 +445,7 @@ class Reading(Struct, frozen=True, dict=True):
         is_old = any(head.not_known is not None and head.not_known.age is not None for head in self.heads)
         return replace(found, proven=False) if found is not None and is_old else found
 
+    @once
     def cluster_groups(self) -> tuple[GroupReading, ...]:
         """Return the groups summed over the instances."""
         return tuple(group for group in self.groups if group.inst_id == CLUSTER)

@@ -4,6 +4,7 @@ Screens and text output both use it.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from presman.base.colours import CLASS_STYLES, GroupColours
@@ -192,6 +193,9 @@ def _coloured(column: Figure[Any], row: Any, colours: GroupColours | None) -> st
     return colours.style(name, getattr(row, "con_id", None)) if colours is not None else ""
 
 
+_spark = lru_cache(maxsize=128)(spark)  # a trend changes once a minute
+
+
 def cell_runs(
     column: Figure[Any],
     width: int,
@@ -202,7 +206,7 @@ def cell_runs(
 ) -> tuple[Run, ...]:
     """Return the cell of a row and column in exactly `width` character cells; `scale` is that of the column."""
     if column.trend:
-        return ((spark(trend(row, column.key) if trend else (), width, scale.full if scale else 0.0), "used"),)
+        return ((_spark(tuple(trend(row, column.key)) if trend else (), width, scale.full if scale else 0.0), "used"),)
     style: str = column.state(row) if column.state else ""
     if not style and column.key in _COLOURED:
         style = _coloured(column, row, colours)
@@ -251,7 +255,7 @@ def scales_of(
         if figure.bar is not None:
             found[figure.key] = shared_scale(map(figure.bar, rows), (least or {}).get(figure.key, 0.0))
         elif figure.trend and trend is not None:
-            values = (value for row in rows for value in trend(row, figure.key) if value is not None)
+            values = [value for row in rows for value in trend(row, figure.key) if value is not None]
             found[figure.key] = Scale(max(values, default=0.0))
     return found
 
@@ -285,7 +289,7 @@ def row_line(
         runs.append(blank)
     if width is None:
         return merge(runs[:-1])
-    room = width - sum(size + gap for _, size in fitted) + gap
+    room = width - sum([size + gap for _, size in fitted]) + gap
     return merge([*runs[:-1], (" " * room, "")]) if room >= 0 else pad(merge(runs[:-1]), width)
 
 
