@@ -6,6 +6,7 @@ seed, and the instants that the simulation was advanced to.
 """
 
 from array import array
+from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
@@ -18,7 +19,7 @@ from typing import NamedTuple
 from presman.base.release import Release
 from presman.forecast.scheduler import Group
 from presman.sources.simulator.cluster import Cluster
-from presman.sources.simulator.counters import GroupCounters, Metrics, Minute
+from presman.sources.simulator.counters import HISTORY, GroupCounters, Minute
 from presman.sources.simulator.executions import SimulatedSession
 from presman.sources.simulator.incoming import Incoming
 from presman.sources.simulator.machine import RESERVED, Machine
@@ -110,8 +111,9 @@ class Simulation(Cluster):
         root = 1 if self.plans.cdb else 0
         specs = enumerate((OWN, *scenario.monitors))
         self.monitors = [GvMonitor(spec, self.machines, root, number, self.born) for number, spec in specs]
-        self.metrics = Metrics()
-        self.metrics.opened = self.now
+        self.minutes: deque[list[Minute]] = deque(maxlen=HISTORY)
+        """The last hour of closed intervals of the metrics, oldest first; `opened` is when the open one began."""
+        self.opened = self.now
         self._minutes = Random(f"{seed}/minutes")
         self.fractions: dict[int, dict[Group, float]] = {machine.inst_id: {} for machine in self.machines}
         self._finish = self._timeout = inf
@@ -236,15 +238,15 @@ class Simulation(Cluster):
             for account in machine.accounts.values():
                 account.mark = account.totals
             machine.exhausted_mark = machine.exhausted
-        self.metrics.intervals.append(rows)
-        self.metrics.opened = self.now
+        self.minutes.append(rows)
+        self.opened = self.now
         self.at(self.now + 60.0 + self._minutes.randrange(0, 12) / 100, self._close_minute)
 
     def _minute(self, machine: Machine, group: Group, account: GroupCounters) -> Minute:
         ceiling, servers = self.plans.ceilings.get(group, 1.0), self.plans.servers_limit(group)
-        exhausted = (machine.exhausted - machine.exhausted_mark) / (self.now - self.metrics.opened)
+        exhausted = (machine.exhausted - machine.exhausted_mark) / (self.now - self.opened)
         deltas = array("d", map(sub, account.totals, account.mark))
-        where = machine.inst_id, group, self.metrics.opened, self.now
+        where = machine.inst_id, group, self.opened, self.now
         return Minute(*where, machine.capacity.cpu_count, ceiling, servers, exhausted, deltas)
 
     def _alter(self, change: Alteration) -> None:

@@ -168,19 +168,16 @@ class Workload:
 
     def finish_done(self) -> None:
         """Finish the executions whose work is done; some keep their servers."""
+        cluster = self._cluster
         for execution in [each for each in self.running if each.left <= _DONE]:
-            self._finish(execution)
-
-    def _finish(self, execution: Execution) -> None:
-        cluster, session = self._cluster, execution.session
-        cluster.dirty = True
-        self.running.remove(execution)
-        if execution.hold > 0 and execution.servers:
-            execution.phase = Phase.HOLDING
-            execution.held_since = session.changed = cluster.now
-            cluster.at(cluster.now + execution.hold, partial(self.abort, execution))
-            return
-        self._close(execution)
+            cluster.dirty = True
+            self.running.remove(execution)
+            if execution.hold > 0 and execution.servers:
+                execution.phase = Phase.HOLDING
+                execution.held_since = execution.session.changed = cluster.now
+                cluster.at(cluster.now + execution.hold, partial(self.abort, execution))
+            else:
+                self._close(execution)
 
     def _close(self, execution: Execution) -> None:
         """Close the cursor: free its servers, and add its usage to the totals."""
