@@ -65,25 +65,22 @@ def quoted(name: str) -> str:
 
 
 def _values(load: ObservedLoad, choice: Choice) -> tuple[Values, Values]:
+    changed: list[tuple[Group, str, int, int]] = []
+    for kind, group, value in sorted(choice, key=str):
+        if group is not None and kind not in {"levels", "shares"}:
+            parameter, former = _parameter(load, kind, group)
+            changed.append((group, parameter, former, value))
+    for group, *levels in _levels(load, choice):
+        pairs = enumerate(zip(*levels, strict=True), 1)
+        changed += [(group, f"new_mgmt_p{level}", was, then) for level, (was, then) in pairs if was != then]
     new: Values = {}
     old: Values = {}
-    for kind, group, value in sorted(choice, key=str):
-        if group is None or kind in {"levels", "shares"}:
-            continue
-        parameter, former = _parameter(load, kind, group)
-        new.setdefault((_plan_of(load, group), group), {})[parameter] = value
-        old.setdefault((_plan_of(load, group), group), {})[parameter] = former
-    for group, before, after in _levels(load, choice):
-        for index in range(LEVELS):
-            if before[index] != after[index]:
-                new.setdefault((_plan_of(load, group), group), {})[f"new_mgmt_p{index + 1}"] = after[index]
-                old.setdefault((_plan_of(load, group), group), {})[f"new_mgmt_p{index + 1}"] = before[index]
+    for group, parameter, was, then in changed:
+        row = load.plan.directives.get(group)
+        key = row.plan if row is not None else _UNNAMED_PLAN, group
+        new.setdefault(key, {})[parameter] = then
+        old.setdefault(key, {})[parameter] = was
     return new, old
-
-
-def _plan_of(load: ObservedLoad, group: Group) -> str:
-    row = load.plan.directives.get(group)
-    return row.plan if row is not None else _UNNAMED_PLAN
 
 
 _NAMES = {

@@ -360,16 +360,11 @@ def heading(incident: Incident, made: datetime) -> Markup:
     return element("header", *lines)
 
 
-def all_sections(incident: Incident) -> Markup:
-    """Return the sections in order."""
-    axis = report_charts.TimeAxis(
-        edges(list(incident.bins), incident.usual)[incident.bins[0].key][0], incident.end, incident.gaps
-    )
-    parts = [part(incident, axis) for part in (what_happened, events, over_time, statements, latency)]
-    return joined([*parts, moment(incident), rests_on(incident), all_events(incident, axis), meanings()])
-
-
 def incident_page(incident: Incident, made: datetime) -> str:
     """Return the page; `made` is the present time."""
     title = f"{incident.target} {report_charts.between(incident.start, incident.end)}"
-    return page(title, heading(incident, made), all_sections(incident))
+    start, _ = edges(list(incident.bins), incident.usual)[incident.bins[0].key]
+    axis = report_charts.TimeAxis(start, incident.end, incident.gaps)
+    parts = [part(incident, axis) for part in (what_happened, events, over_time, statements, latency)]
+    parts += [moment(incident), rests_on(incident), all_events(incident, axis), meanings()]
+    return page(title, heading(incident, made), *parts)

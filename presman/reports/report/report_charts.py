@@ -312,15 +312,10 @@ class TimeAxis(Struct, frozen=True):
 
 def below(axis: TimeAxis, top: float, bottom: float) -> Markup:
     """Return the ticks with their labels below `bottom`, and the gaps between `top` and `bottom`."""
-    parts = [
-        svg.joined(
-            (
-                svg.element("path", d=f"M{axis.x(at):.1f} {top:.1f}V{bottom + 4:.1f}", stroke=svg.RULE),
-                svg.label(axis.x(at), bottom + 17, axis.label(at)),
-            )
-        )
-        for at in axis.ticks()
-    ]
+    parts = []
+    for at in axis.ticks():
+        parts.append(svg.element("path", d=f"M{axis.x(at):.1f} {top:.1f}V{bottom + 4:.1f}", stroke=svg.RULE))
+        parts.append(svg.label(axis.x(at), bottom + 17, axis.label(at)))
     return svg.joined([*parts, *(_gap(axis, each, top, bottom) for each in side_by_side(axis))])
 
 
