@@ -28,41 +28,22 @@ from presman.polling.lookups import (
 )
 from presman.polling.named_sessions import BECOME, NamedSessions, SessionListing, named, requests, together
 from presman.polling.seen_before import SeenBefore
+from presman.rows import group_rows, session_rows
 from presman.rows.cursor_rows import SqlText
-from presman.rows.group_rows import (
-    CdbPlanDirective,
-    ConsumerGroupDefinition,
-    ContainerPlanDirective,
-    GroupMapping,
-    GroupMetric,
-    GroupMetricHistory,
-    PlanDirective,
-    RsrcPlan,
-    RsrcPlanHistory,
-)
+from presman.rows.group_rows import RsrcPlan, RsrcPlanHistory
 from presman.rows.instance_rows import SEED, Database, EventHistogram, Instance, Parameter, Pdb, SystemEvent
 from presman.rows.queries import RECORDS as FOCUSED
 from presman.rows.queries import Cadence, DetailLevel, Focus, Query, load
-from presman.rows.session_rows import (
-    BACKGROUND,
-    FastStartTransaction,
-    NamedSession,
-    PxProcess,
-    PxSession,
-    Session,
-    SessionCount,
-    SessionInfo,
-    SessionLongops,
-    StatisticName,
-)
+from presman.rows.session_rows import NamedSession, PxSession, Session, SessionCount, SessionInfo, SessionLongops
 from presman.rows.session_state import ServerProcesses, is_queued
 from presman.rows.snapshot import Section, Snapshot
 from presman.sources import Answer, Request, Source, WholePolls
 
 LATER = frozenset(
     {
-        *(EventHistogram, SystemEvent, StatisticName, SessionLongops, SessionCount),
-        *(GroupMetric, GroupMetricHistory, GroupMapping, ConsumerGroupDefinition),
+        *(EventHistogram, SystemEvent, session_rows.StatisticName, SessionLongops, SessionCount),
+        *(group_rows.GroupMetric, group_rows.GroupMetricHistory),
+        *(group_rows.GroupMapping, group_rows.ConsumerGroupDefinition),
     }
 )
 """Records that the very first snapshot lacks, because reading them takes half a second or several round trips."""
@@ -70,8 +51,8 @@ LATER = frozenset(
 
 OF_QUEUES: Mapping[type[Any], timedelta] = MappingProxyType(
     {
-        **dict.fromkeys((SessionLongops, PlanDirective, CdbPlanDirective), timedelta()),
-        **dict.fromkeys((ContainerPlanDirective, Parameter), timedelta(seconds=10)),
+        **dict.fromkeys((SessionLongops, group_rows.PlanDirective, group_rows.CdbPlanDirective), timedelta()),
+        **dict.fromkeys((group_rows.ContainerPlanDirective, Parameter), timedelta(seconds=10)),
     }
 )
 """Records that are read once a minute, but after these pauses while a statement is queued.
@@ -130,7 +111,7 @@ class LastAnswers(dict[type[Any], LastAnswer]):
 
     def rolls_back(self) -> bool:
         """Return whether a background process coordinates parallel servers, as SMON does to roll a transaction back."""
-        processes = {(row.inst_id, row.sid) for row in self.rows(Session) if row.type == BACKGROUND}
+        processes = {(row.inst_id, row.sid) for row in self.rows(Session) if row.type == session_rows.BACKGROUND}
         return bool(processes) and any((row.qcinst_id, row.qcsid) in processes for row in self.rows(PxSession))
 
     def has_containers(self) -> bool:
@@ -150,7 +131,7 @@ class LastAnswers(dict[type[Any], LastAnswer]):
     def servers(self) -> ServerProcesses:
         """Return which parallel servers work for GV$ queries."""
         rows = self.rows
-        return ServerProcesses.of(rows(Instance), rows(PxProcess), rows(Session), self.is_cluster())
+        return ServerProcesses.of(rows(Instance), rows(session_rows.PxProcess), rows(Session), self.is_cluster())
 
     def plans(self) -> tuple[Any, ...]:
         """Return the open plan windows and the active plans of every instance: a change means that a plan changed."""
@@ -241,7 +222,7 @@ class Poller:
                 if record in self._queries and self._queries[record].cadence is Cadence.DEMAND:
                     self._asked.pop(record, None)
         if focus is not None:
-            for record, binds in focus.questions(self._asked.rows(StatisticName)).items():
+            for record, binds in focus.questions(self._asked.rows(session_rows.StatisticName)).items():
                 self.request(record, binds, lasting=True)
 
     def open(self) -> Release:
@@ -281,7 +262,8 @@ class Poller:
         hurried = on_first_look is not None and not self._asked and self._is_live
         if hurried:
             due = [query for query in due if query.record not in LATER]
-        due += [query for query in self._requested(expected) if query not in due]
+        requested = [self._queries[record] for record in tuple(self._requests) if record in self._queries]
+        due += [each for each in requested if each not in due and not self._asked.rests(each.record, expected)]
         first = self._ask(due, texts=self._busy_texts(expected) if expected and self._is_live else None)
         measured = self._clock()
         if self._last and first.at < self._last[0]:
@@ -410,9 +392,9 @@ class Poller:
         asked, level, number = self._asked.get, self._detail_level, self._number
         still = {record: query for record, query in self._queries.items() if not self._asked.of_poll(number, record)}
         due = [query for record, query in still.items() if is_due(query, asked(record), now, level)]
-        has_queue = self._asked.has_queue
-        sooner = (FastStartTransaction, self._asked.rolls_back), *((record, has_queue) for record in OF_QUEUES)
-        for record, is_wanted in sooner:
+        sooner: dict[type[Any], Callable[[], bool]] = {session_rows.FastStartTransaction: self._asked.rolls_back}
+        sooner |= dict.fromkeys(OF_QUEUES, self._asked.has_queue)
+        for record, is_wanted in sooner.items():
             query = still.get(record)
             if query and query not in due and self._asked.is_older(record, OF_QUEUES.get(record), now) and is_wanted():
                 due.append(query)
@@ -438,11 +420,6 @@ class Poller:
             return answer.round_trips
         self._remember(now)  # the list of sessions was due only by the source's clock
         return answer.round_trips + self._look_up_named(now)
-
-    def _requested(self, now: datetime | None) -> list[Query]:
-        """Return the queries that were requested for this poll, except those that rest after a failure."""
-        requested = [self._queries[record] for record in tuple(self._requests) if record in self._queries]
-        return [query for query in requested if not self._asked.rests(query.record, now)]
 
     def _ask(
         self, queries: Sequence[Query], lookups: Sequence[Lookup] = (), texts: TextsLookup | None = None

@@ -17,15 +17,7 @@ from presman.base.formats import spelled
 from presman.base.running_out import ran_out, start
 from presman.base.text import clean, one_line
 from presman.polling.cadence import EVERYTHING, PollNeeds, budget_of
-from presman.polling.poll_events import (
-    ActionResult,
-    CarryOut,
-    Event,
-    Polled,
-    PreviewCame,
-    SourceEnded,
-    SourceLost,
-)
+from presman.polling.poll_events import ActionResult, CarryOut, Event, Polled, PreviewCame, SourceEnded, SourceLost
 from presman.rows.commands import Command
 from presman.rows.queries import DetailLevel, Focus, Scope
 from presman.rows.snapshot import Snapshot

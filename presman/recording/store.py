@@ -25,16 +25,9 @@ from presman.base.formats import counted
 from presman.base.private_files import exists, expanded, is_folder
 from presman.base.running_out import has_room
 from presman.base.text import clean, one_line
-from presman.recording import schema_check, sqlite_files
+from presman.recording import schema_check, sqlite_files, statement_limits
 from presman.recording.schema_check import damage_of_tables, prepare_tables
-from presman.recording.statement_limits import (
-    HEAP,
-    LONG_VALUES,
-    StatementLimits,
-    bytes_in_use,
-    bytes_of_long_values,
-    bytes_on_disk,
-)
+from presman.recording.statement_limits import StatementLimits
 from presman.recording.store_errors import DamagedStoreError, LargeNumberError, RecordingError, StoreLostError, trouble
 
 # ---- Opening: a URL of PostgreSQL, a file for writing, or a file for reading, which may be forged.
@@ -133,7 +126,7 @@ def _begin_immediately(connection: Connection) -> None:
 
 def has_damaged_schema(path: Path, limits: StatementLimits) -> bool:
     """Whether the schema of a file is damaged in a way that a copy with an intact schema repairs."""
-    has_hole = path.stat().st_size > 2 * bytes_on_disk(path)  # a copy would allocate it
+    has_hole = path.stat().st_size > 2 * statement_limits.bytes_on_disk(path)  # a copy would allocate it
     if has_hole or not schema_check.has_layout_of_today(path):
         return False
     try:
@@ -286,8 +279,9 @@ class Store:
             many += len(part)
             if many > most:
                 raise DamagedStoreError(f"{self.name} is damaged: it decompresses to more than {counted(most, 'row')}")
-            size += bytes_of_long_values(part) if is_server else 0  # those of files are counted before they are kept
-            if size > LONG_VALUES:
+            if is_server:  # those of files are counted before they are kept
+                size += statement_limits.bytes_of_long_values(part)
+            if size > statement_limits.LONG_VALUES:
                 raise DamagedStoreError(f"{self.name} is damaged: longer texts than any that were recorded")
             yield from part
 
@@ -312,7 +306,7 @@ class Store:
                 reason = "it changes all the time, and not as a recorder writes"
             raise RecordingError(f"{self.name}: {one_line(clean(reason), 200)}") from error
         except MemoryError as error:
-            if self.kind != "sqlite" or not has_room(HEAP):
+            if self.kind != "sqlite" or not has_room(statement_limits.HEAP):
                 raise
             raise DamagedStoreError(f"{self.name} is damaged: it has a row larger than any recorded one") from error
         except OverflowError as error:  # raised by the driver
@@ -333,7 +327,7 @@ class Store:
                 self.translating_errors(),
                 self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection,
             ):
-                return bytes_in_use(connection, enough, targets)
+                return statement_limits.bytes_in_use(connection, enough, targets)
         with self.translating_errors(), self.engine.connect() as connection:
             pages, free, size = (
                 connection.exec_driver_sql(f"PRAGMA {name}").scalar_one()

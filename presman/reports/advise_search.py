@@ -184,8 +184,7 @@ class ChoiceJudge(NamedTuple):
         sooner, later = self._delays(self.before, members), self._delays(after, members)
         pairs = [(quantile(sooner, part), quantile(later, part)) for part in (0.5, 0.95)]
         unstarted = sum(n in after.unstarted for n in members) - sum(n in self.before.unstarted for n in members)
-        # 1 for twice as long; a minute more counts little if hours are usual.
-        loss = max(min(_ENDLESS, log2(1 + max(0.0, after - before) / (before + 60))) for before, after in pairs)
+        loss = max(_loss(*pair) for pair in pairs)
         worse = unstarted > 0 or any(is_longer(*pair) for pair in pairs)
         return max(loss, _UNSTARTED * unstarted / len(members)), worse
 
@@ -205,6 +204,11 @@ _UNSTARTED = 6.0
 
 _FAR = 0.3
 """What each doubling of the wait of a missed goal counts when a choice is chosen to be varied."""
+
+
+def _loss(before: float, after: float) -> float:
+    """Return the loss from a longer delay: 1 for twice as long; a minute more counts little if hours are usual."""
+    return 0.0 if after <= before else min(_ENDLESS, log2(1 + (after - before) / (before + 60)))
 
 
 def _missed(goal: Goal, wait: float) -> float:

@@ -186,12 +186,10 @@ def by_query() -> Mapping[str, RecordType]:
         for member in getmembers(import_module(f"{rows.__name__}.{name}"), isclass)
         if hasattr(member[1], "_fields")
     ]
-    written = {_snake(name): cast(RecordType, record) for name, record in sorted(found)}
+    written = {
+        re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower(): cast(RecordType, record) for name, record in sorted(found)
+    }
     return MappingProxyType({**written, **query_files.amount_records()})
-
-
-def _snake(name: str) -> str:
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
 # ---- Level of detail of a poll: what it reads beyond what each refresh needs

@@ -285,16 +285,10 @@ def histogram(tally: Tally) -> list[HistogramBar]:
     """Return bars half a power of two wide, from the shortest wait to the longest, empty ones included."""
     counts: Counter[int] = Counter()
     for value, count in tally.values():
-        counts[_half_octave(value)] += count
+        octave = max(0, value.bit_length() - 1)
+        # The bar k with 2 ** (k/2) <= value < 2 ** ((k+1)/2), in whole numbers; 0 for 0 and 1.
+        counts[2 * octave + (value * value >= 1 << (2 * octave + 1))] += count
     if not counts:
         return []
     indexes = range(min(counts), max(counts) + 1)
     return [HistogramBar(2 ** (index / 2) if index else 0, 2 ** ((index + 1) / 2), counts[index]) for index in indexes]
-
-
-def _half_octave(value: int) -> int:
-    """Return the bucket k with 2 ** (k/2) <= value < 2 ** ((k+1)/2), in whole numbers; 0 for 0 and 1."""
-    if value < 2:
-        return 0
-    octave = value.bit_length() - 1
-    return 2 * octave + (value * value >= 1 << (2 * octave + 1))

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from presman.base.release import Release
 from presman.forecast.scheduler import Group
+from presman.sources.simulator import scenario as specs
 from presman.sources.simulator.cluster import Cluster
 from presman.sources.simulator.counters import HISTORY, GroupCounters, Minute
 from presman.sources.simulator.executions import SimulatedSession
@@ -25,15 +26,7 @@ from presman.sources.simulator.incoming import Incoming
 from presman.sources.simulator.machine import RESERVED, Machine
 from presman.sources.simulator.parsing import sql_id_of
 from presman.sources.simulator.plan_tree import hand_out
-from presman.sources.simulator.scenario import (
-    OTHER_GROUPS,
-    OWN_SID,
-    Alteration,
-    Client,
-    MonitorSpec,
-    PlanChange,
-    Scenario,
-)
+from presman.sources.simulator.scenario import OTHER_GROUPS, OWN_SID, Client, MonitorSpec, Scenario
 from presman.sources.simulator.workload import Workload, set_queue_rates
 
 # ---- Monitors: sessions that query GV$ views, for which a cluster has separate parallel servers (PZnn) on each
@@ -249,7 +242,7 @@ class Simulation(Cluster):
         where = machine.inst_id, group, self.opened, self.now
         return Minute(*where, machine.capacity.cpu_count, ceiling, servers, exhausted, deltas)
 
-    def _alter(self, change: Alteration) -> None:
+    def _alter(self, change: specs.Alteration) -> None:
         if change.restart is not None:
             self._crash(change.restart)
             self.at(self.now + change.takes, partial(self._restart, change.restart))
@@ -289,7 +282,7 @@ class Simulation(Cluster):
                 session.cpu = session.wait = session.pq_queued = session.pq_active = 0.0
         self._apply_plans()
 
-    def _change_plan(self, change: PlanChange) -> None:
+    def _change_plan(self, change: specs.PlanChange) -> None:
         con_id = self.scenario.con_id(change.pdb)
         self.plans.change(con_id, change.plan.upper(), self.now, change.window)
         self.open_accounts()
