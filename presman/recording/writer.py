@@ -17,7 +17,7 @@ from presman.recording.codec.shapes import DamagedError, microseconds
 from presman.recording.figure_writer import FigureWriter, TextKeeper
 from presman.recording.fleet_rows import LOST, STOPPED, FleetRowWriter
 from presman.recording.measure_tables import MICRO, NOT_KNOWN, scaled
-from presman.recording.schema import BLOCKS, DATABASES, EVENTS, POLLS, insert, next_number, run_named
+from presman.recording.schema import BLOCKS, DATABASES, EVENTS, POLLS, insert, next_number, run, run_named
 from presman.recording.statement_lives import StatementLives
 from presman.recording.store import Store
 from presman.recording.store_errors import RecordingError
@@ -229,14 +229,11 @@ class RecordingWriter:
         self._lives.write(reading, poll, connection)
         self._fleet.write(reading, connection)
         self._texts.write(at, connection)
-        events = [self._event_row(self._event + index, each) for index, each in enumerate(self._pending)]
-        run_named(connection, _NEW_EVENT, events)
-
-    def _event_row(self, number: int, event: DatabaseEvent) -> dict[str, Any]:
-        return {
-            "database_id": self._database_id, "event": number, "at": microseconds(event.at), "kind": event.kind,
-            "consumer_group": event.group, "sql_id": event.sql_id, "text": event.text,
-        }  # fmt: skip
+        events = [
+            (self._database_id, number, microseconds(each.at), each.kind, each.group, each.sql_id, each.text)
+            for number, each in enumerate(self._pending, self._event)
+        ]
+        run(connection, _NEW_EVENT, events)
 
 
 def _poll_row(snapshot: Snapshot, reading: Reading) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 Instants are whole microseconds; damaged bytes raise DamagedError.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache
 from sys import getsizeof
@@ -125,18 +125,14 @@ class Field(NamedTuple):
         if self.kind is str:
             texts = {value for value in set(values) if value is not None}
             if not all_clean(texts, self.longest):
-                cleaned = self._cleaned(texts, room)
-                return [cleaned.get(value, value) for value in values]
+                doubtful = [each for each in texts if not (each.isascii() and all_clean((each,), self.longest))]
+                room.count_doubtful(sum(map(len, doubtful)))
+                tidy = {each: clean_lines(each, self.longest) if self.longest else clean(each) for each in doubtful}
+                return [tidy.get(value, value) for value in values]
         may_be_any = self.kind is float or (is_wide and self.kind is int)
         if may_be_any and not all(_LEAST < abs(value) < _MOST for value in values if value):
             raise DamagedError("a number larger or smaller than any figure")
         return values
-
-    def _cleaned(self, texts: Iterable[str], room: Room) -> dict[str, str]:
-        """Return a mapping from texts to their cleaned form, without ASCII texts that are already clean."""
-        doubtful = [each for each in texts if not (each.isascii() and all_clean((each,), self.longest))]
-        room.count_doubtful(sum(map(len, doubtful)))
-        return {each: clean_lines(each, self.longest) if self.longest else clean(each) for each in doubtful}
 
 
 class Shape(NamedTuple):
