@@ -166,7 +166,7 @@ _SMALLEST_CHAIN = 500
 
 def _plausible(chains: list[Chain], store: Store, messages: list[str]) -> list[Chain]:
     """Return as many chains as a store of that size can contain: each of their polls has its own row."""
-    most, most_chains = store.limits.most_rows, store.limits.most_bytes // _SMALLEST_CHAIN
+    most, most_chains = store.limits.most_rows, store.most_bytes // _SMALLEST_CHAIN
     many = bisect_right(list(accumulate(each.polls for each in chains)), most)
     if many < len(chains):
         messages.append(f"{store.name} is damaged: its blocks claim more than {counted(most, 'poll')}")
@@ -451,7 +451,7 @@ def why_damaged(store: Store, chains: Iterable[Chain], blocks: int = MOST_POLLS)
     """
     with store.reading(blocks=True) as connection:
         cursor = connection.connection.cursor()
-        left = store.limits.most_bytes
+        left = store.most_bytes
         for each in chains:
             store.check_wanted()
             binds = each.database_id, each.chain, each.chain + each.polls - 1, each.chain, blocks

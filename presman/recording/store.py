@@ -243,6 +243,11 @@ class Store:
             with self.limits.blocks(file) if isinstance(file, sqlite3.Connection) else nullcontext():
                 yield connection.execution_options(stream_results=True, max_row_buffer=_FETCHED)
 
+    @property
+    def most_bytes(self) -> int:
+        """The most bytes that the blocks can have in a store of this size."""
+        return self.limits.most_bytes
+
     def all_of(self, fetch: Callable[[int], Sequence[Sequence[Any]]]) -> Iterator[Any]:
         """Yield all rows that `fetch` returns. Raises DamagedStoreError for more than the store can have."""
         most, many, is_server, size = self.limits.most_rows, 0, self.kind != "sqlite", 0
