@@ -255,9 +255,8 @@ class Poller:
         plans, targets = self._asked.plans(), self._asked.targets()
         self._request_focus()
         expected = self._expected_now()
-        self._detail_level = self._listing.detail_level(
-            self.detail_level, expected, is_whole=self.source.kind == "spool"
-        )
+        is_whole = self.source.kind == "spool"
+        self._detail_level = self._listing.detail_level(self.detail_level, expected, is_whole=is_whole)
         due = self._due(expected)
         hurried = on_first_look is not None and not self._asked and self._is_live
         if hurried:

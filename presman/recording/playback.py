@@ -60,9 +60,8 @@ class StoredRows:
     def refresh(self) -> None:
         """Look for added polls. Raises RecordingError if some are missing now, and then keeps the known ones."""
         messages: list[str] = []
-        found = ChainIndex(
-            [chain for store, number in self._parts for chain in chain_reader.read_chains(store, number, messages)]
-        )
+        of_stores = (chain_reader.read_chains(store, number, messages) for store, number in self._parts)
+        found = ChainIndex(chain for chains in of_stores for chain in chains)
         if messages and len(found) < len(self._index):
             raise RecordingError(messages[-1])
         for each in messages:

@@ -150,9 +150,8 @@ class RecordingWriter:
         except BaseException as error:
             self._ready = False
             if self._store.is_conflict(error.__cause__):
-                raise RecordingError(
-                    f"{self._store.name}: another recorder writes {self._target} at the same time"
-                ) from error
+                text = f"{self._store.name}: another recorder writes {self._target} at the same time"
+                raise RecordingError(text) from error
             raise
         self._event += len(self._pending)
         self._pending = []

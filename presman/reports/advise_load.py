@@ -400,9 +400,8 @@ def _run_times(arrivals: Iterable[Arrival]) -> dict[str, Durations | None]:
     found: dict[str, list[ObservedDuration]] = {}
     for each in arrivals:
         if each.ran is not None:
-            found.setdefault(each.group, []).append(
-                ObservedDuration(each.ran, each.outcome is not ArrivalOutcome.RUNNING)
-            )
+            has_ended = each.outcome is not ArrivalOutcome.RUNNING
+            found.setdefault(each.group, []).append(ObservedDuration(each.ran, has_ended))
     return {group: kaplan_meier(lasted) for group, lasted in found.items()}
 
 

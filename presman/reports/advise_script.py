@@ -135,9 +135,8 @@ def _script(what: str, values: Values, target: int | None, load: ObservedLoad) -
         "SET DEFINE OFF",
     ]
     if con_ids := sorted({group.con_id for _, group in values if group.con_id}):
-        lines.append(
-            f"-- Its directives are those of the container with CON_ID {' and '.join(map(str, con_ids))}: run it there"
-        )
+        named = " and ".join(map(str, con_ids))
+        lines.append(f"-- Its directives are those of the container with CON_ID {named}: run it there")
     if any(plan == _UNNAMED_PLAN for plan, _ in values):
         lines.append(f"-- The plan is not known here: write its name in place of {_UNNAMED_PLAN}")
     if values:

@@ -314,9 +314,8 @@ def bypassing(arrivals: Sequence[Arrival]) -> frozenset[int]:
         if each.outcome is not ArrivalOutcome.QUEUED and _starts(each) < begin.timestamp()
     }
     ends: list[tuple[float, int]] = []
-    by_start = sorted(
-        (n for n in range(len(arrivals)) if arrivals[n].ran is not None), key=lambda n: _starts(arrivals[n])
-    )
+    known = (n for n, each in enumerate(arrivals) if each.ran is not None)
+    by_start = sorted(known, key=lambda n: _starts(arrivals[n]))
     coming, in_use, held = deque(by_start), 0, Counter[Group]()
     # Start and end are known to half a poll's time: what ends or starts at that moment does not count as running.
     for number in by_start:

@@ -161,9 +161,7 @@ class Shape(NamedTuple):
         if not length or self.record is None:
             return ()
         nulls = null_row(self.record)
-        found = [
-            columns[index] if index >= 0 else (null,) * length for index, null in zip(self.indexes, nulls, strict=True)
-        ]
+        found = [columns[at] if at >= 0 else (null,) * length for at, null in zip(self.indexes, nulls, strict=True)]
         make = self.record._make  # type: ignore[attr-defined]
         return tuple(map(make, zip(*found, strict=True)))
 

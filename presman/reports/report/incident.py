@@ -186,9 +186,8 @@ def _heat(
     }
     worst = sorted(took, key=lambda event: (-took[event], event))[:_HEAT_EVENTS]
     spans = edges(columns, usual)
-    return tuple(
-        (event, tuple(HeatColumn(*spans[each.key], waits[event][each.key]) for each in columns)) for event in worst
-    )
+    heat = (tuple(HeatColumn(*spans[each.key], waits[event][each.key]) for each in columns) for event in worst)
+    return tuple(zip(worst, heat, strict=True))
 
 
 def edges(bins: list[TimeBin], usual: float) -> dict[time_bins.BinKey, tuple[datetime, datetime]]:

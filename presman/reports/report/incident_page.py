@@ -152,9 +152,8 @@ def what_happened(incident: Incident, axis: report_charts.TimeAxis) -> Markup:
 def events(incident: Incident, axis: report_charts.TimeAxis) -> Markup:
     """Return the events as marks over time, and the most important ones as a list."""
     if not incident.marks:
-        return section(
-            "Events", element("p", none_seen(incident, "No event was recorded in this period"), class_="none")
-        )
+        text = none_seen(incident, "No event was recorded in this period")
+        return section("Events", element("p", text, class_="none"))
     grave = [each for each in incident.events if each.kind in _GRAVE][:_TOP]
     table = _listed(grave, axis, incident.colours) if grave else Markup()
     body = element("figure", report_charts.event_chart(incident.marks, axis))

@@ -181,10 +181,9 @@ def _cpu(incident: Incident) -> list[str]:
 
 
 def _events(incident: Incident) -> list[str]:
-    kinds = counted_kinds(incident.marks)
-    counts = [
-        counted(many, happened.kind_in_words(kind), _PLURAL.get(kind, "")) for kind, many in sorted(kinds.items())
-    ]
+
+    by_kind = sorted(counted_kinds(incident.marks).items())
+    counts = [counted(many, happened.kind_in_words(kind), _PLURAL.get(kind, "")) for kind, many in by_kind]
     return [f"Events: {', '.join(counts)}."] if counts else [none_seen(incident, "No event was recorded")]
 
 
@@ -261,6 +260,5 @@ def unknown(incident: Incident) -> list[str]:
         reasons |= {f"{each.view or each.query}: {each.text}" for each in sample.reading.troubles}
         reasons |= {f"{each.view} did not answer in time" for each in sample.reading.late}
         polls.update(reasons)
-    return found + [
-        f"{why} (in {many} of {count(len(incident.samples))} polls checked)" for why, many in sorted(polls.items())
-    ]
+    checked = count(len(incident.samples))
+    return found + [f"{why} (in {many} of {checked} polls checked)" for why, many in sorted(polls.items())]

@@ -88,6 +88,7 @@ _COMMIT_REDO = 5_200
 _IDLE_REDO = 900
 """Bytes of redo per commit, and per second without commits. Direct path writes are assumed to be NOLOGGING."""
 
+_OF_STORAGE = (Count.LARGE_READ_MEGABYTES, Count.LARGE_WRITE_MEGABYTES, Count.SMALL_READ_MEGABYTES)
 _BACKGROUND = ("PMON", "LGWR", "DBW0", "CKPT", "SMON", "MMON", "DBRM")
 
 
@@ -281,9 +282,7 @@ class Machine:
             total = [sum_ + amount for sum_, amount in zip(total, delta, strict=True)]
             bad += delta[Count.CPU_WAITS] * starvation(fractions.get(group, 1.0))
         self._record_waits(total, bad, seconds, running)
-        megabytes = (
-            total[Count.LARGE_READ_MEGABYTES] + total[Count.LARGE_WRITE_MEGABYTES] + total[Count.SMALL_READ_MEGABYTES]
-        )
+        megabytes = sum(total[each] for each in _OF_STORAGE)
         self.badness = min(0.9, (megabytes / seconds / self.capacity.io_mb_per_second) ** 2)
         self.io_wait += total[Count.IO_SERVICE_TIME] * 0.2
 

@@ -402,9 +402,8 @@ class Scenario:
     def altered(self, change: Alteration) -> Scenario:
         """Return the scenario with another PARALLEL_SERVERS_TARGET, or another directive of a plan."""
         if change.directive is None:
-            return replace(
-                self, capacity=replace(self.capacity, parallel_servers_target=change.parallel_servers_target)
-            )
+            capacity = replace(self.capacity, parallel_servers_target=change.parallel_servers_target)
+            return replace(self, capacity=capacity)
         plan = self.plans[change.plan]
         directives = {**plan.directives, change.group: change.directive}
         return replace(self, plans={**self.plans, change.plan: replace(plan, directives=directives)})

@@ -159,9 +159,8 @@ class Simulation(Cluster):
         if self.dirty:
             self._balance()
             self.dirty = False
-        self._finish = min(
-            (self.now + max(0.0, run.left) / run.speed for run in self.workload.running if run.speed > 0), default=inf
-        )
+        ends = (self.now + max(0.0, run.left) / run.speed for run in self.workload.running if run.speed > 0)
+        self._finish = min(ends, default=inf)
         timeout = self.workload.queue.next_timeout()
         self._timeout = inf if timeout is None else timeout
 

@@ -220,9 +220,8 @@ class SessionRows:
             host = f"{self._simulation.scenario.header.host}{helper.inst_id:02}"
             named = replace(client, program=f"oracle@{host} ({helper.name})", machine=host)
             serial = monitor.serial(self.at)
-            server_session = SimulatedSession(
-                helper.inst_id, session.con_id, helper.sid, serial, named, session.group, began
-            )
+            who = helper.inst_id, session.con_id, helper.sid, serial, named, session.group
+            server_session = SimulatedSession(*who, began)
             at_work = _on_cpu("PX Deq: Execution Msg", 0.1)
             self._row(server_session, group.name, at_work, cursor, started=began, last_call=since)
             self._info(server_session, group, at_work)
@@ -302,9 +301,8 @@ class SessionRows:
         host = f"{self._simulation.scenario.header.host}{server.inst_id:02}"
         program = f"oracle@{host} ({executions.server_name(server.number)})"
         client = replace(session.client, program=program, machine=host, action="", client_id="")
-        server_session = SimulatedSession(
-            server.inst_id, session.con_id, server.sid, server.serial, client, session.group, execution.started
-        )
+        who = server.inst_id, session.con_id, server.sid, server.serial, client, session.group
+        server_session = SimulatedSession(*who, execution.started)
         latency = self._simulation.machines[server.inst_id - 1].latency
         doing = _of_server(execution, server, self.at, self._scan, latency)
         sql = _NO_CURSOR if client.service == BACKGROUND else (cursor.sql_id, cursor.child)
@@ -373,9 +371,7 @@ def _px_session(simulation: Simulation) -> Iterator[Row]:
             # The data flow trees of a plan run one after the other.
             trees, entry = execution.cursor.trees, execution.entry
             tree = min(trees, 1 + int(trees * (1 - max(0.0, execution.left) / execution.work)))
-            servers = [
-                (each.inst_id, each.sid, each.serial, tree, each.set, each.position) for each in execution.servers
-            ]
+            servers = [(one.inst_id, one.sid, one.serial, tree, one.set, one.position) for one in execution.servers]
             yield from _px_rows(execution.session, servers, entry.degree, entry.dop)
     for monitor in simulation.monitors:
         if monitor.helpers and monitor.is_querying(now):
