@@ -110,8 +110,7 @@ class PolledSource:
         self._now = now
         self._attempts = 0
         self._since: datetime | None = None
-        self._is_open = False
-        self.has_polled = False
+        self._is_open = self.has_polled = False
         self.poller: Poller | None = None
         self.renewed: Callable[[], Source | None] | None = None
         """Returns a source with another password than the one last refused, None while there is none. Set before the

@@ -42,8 +42,7 @@ class SnapshotWriter:
     def _begin(self) -> None:
         self._encoder = FrameEncoder(THOROUGH)
         self._frames: list[bytes] = []
-        self._first_poll = 0
-        self._first_at = 0
+        self._first_poll = self._first_at = 0
         self._last_at: datetime | None = None
 
     def write(self, snapshot: Snapshot, poll: int, connection: Connection) -> None:
@@ -129,10 +128,8 @@ class RecordingWriter:
         self._kind = kind
         self._watch = EventWatch()
         self._ready = False
-        self._database_id = 0
-        self._poll = 0
+        self._database_id = self._poll = self._event = 0
         self._lives_before: StatementLives | None = before._lives if before is not None and before._poll else None
-        self._event = 0
         self._name = ""
         self._last_at: datetime | None = None
         self._pending: list[DatabaseEvent] = []

@@ -53,9 +53,7 @@ class Tally:
     __slots__ = ("_over", "bits", "blocks", "counts", "longest", "total", "waits")
 
     def __init__(self) -> None:
-        self.waits = 0
-        self.total = 0
-        self.longest = 0
+        self.waits = self.total = self.longest = 0
         self.blocks: int | None = None
         self.bits: int | None = None
         self.counts: Counter[int] = Counter()

@@ -76,8 +76,7 @@ class Room:
 
     def __init__(self, most: int | None) -> None:
         self.most = most
-        self.taken = 0
-        self._doubtful = 0
+        self.taken = self._doubtful = 0
 
     def held(self, values: Column, known: dict[Any, Any]) -> Column:
         """Return a column, or a part of it, with equal values as one object; `known` has those of previous parts.

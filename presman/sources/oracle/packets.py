@@ -241,13 +241,9 @@ class Packets:
 
     def __init__(self) -> None:
         self._rest = b""
-        self._wide = False
-        self._is_oracle = False
-        self._may_speak = True
-        self._more = False
-        self._knows_server = False
+        self._wide = self._is_oracle = self._more = self._knows_server = False
+        self._may_speak = self._begins_answer = True
         self._introduction: bytes | None = None
-        self._begins_answer = True
 
     @property
     def begun(self) -> bytes:

@@ -105,10 +105,7 @@ class Machine:
         self.statistics: dict[str, float] = dict.fromkeys(STATISTICS, 0)
         self.accounts: dict[Group, counters.GroupCounters] = {}
         self.pools: list[SessionStream] = []
-        self.busy = 0.0
-        self.io_wait = 0.0
-        self.load = 0.0
-        self.badness = 0.0
+        self.busy = self.io_wait = self.load = self.badness = 0.0
         self._storage_means = tuple(counters.mean_of(each) for each in counters.STORAGE[self.capacity.storage])
         self.latency = self._mean_latency()
         self.limits = {pdb.con_id: pdb.directive for pdb in scenario.pdbs if release >= _IO_LIMITS and is_limited(pdb)}
