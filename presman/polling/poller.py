@@ -118,10 +118,6 @@ class LastAnswers(dict[type[Any], LastAnswer]):
         """Return whether this is known to be a container database; not known before the first read of an epoch."""
         return any(row.cdb == "YES" for row in self.rows(Database)) or any(row.con_id > 2 for row in self.rows(Pdb))
 
-    def is_root(self) -> bool:
-        """Return whether this is the root of a container database: only the root sees the seed in V$PDBS."""
-        return self.has_containers() and any(row.con_id == SEED for row in self.rows(Pdb))
-
     def is_cluster(self) -> bool:
         """Return whether this may be a cluster: it may be one, too, where V$INSTANCE was read but has no rows."""
         asked = self.get(Instance)
@@ -397,8 +393,9 @@ class Poller:
             query = still.get(record)
             if query and query not in due and self._asked.is_older(record, OF_QUEUES.get(record), now) and is_wanted():
                 due.append(query)
-        answers = {"": True, "cdb": self._asked.has_containers(), "root": self._asked.is_root()}
-        answers["cluster"] = self._asked.is_cluster()
+        answers = {"": True, "cdb": self._asked.has_containers(), "cluster": self._asked.is_cluster()}
+        # Only the root sees the seed in V$PDBS.
+        answers["root"] = answers["cdb"] and any(row.con_id == SEED for row in self._asked.rows(Pdb))
         slow = (sessions := asked(Session)) is not None and sessions.late
         due = [query for query in due if answers[query.only] and not (slow and query.record is SessionCount)]
         # V$SESSION is the first view to be slow where there are many sessions: the count goes last, so that it delays

@@ -27,7 +27,7 @@ from presman.base.running_out import has_room
 from presman.base.text import clean, one_line
 from presman.recording import schema_check, sqlite_files, statement_limits
 from presman.recording.schema_check import damage_of_tables, prepare_tables
-from presman.recording.statement_limits import StatementLimits
+from presman.recording.statement_limits import LONG_VALUES, StatementLimits
 from presman.recording.store_errors import DamagedStoreError, LargeNumberError, RecordingError, StoreLostError, trouble
 
 # ---- Opening: a URL of PostgreSQL, a file for writing, or a file for reading, which may be forged.
@@ -257,7 +257,7 @@ class Store:
                 raise DamagedStoreError(f"{self.name} is damaged: it decompresses to more than {counted(most, 'row')}")
             if is_server:  # those of files are counted before they are kept
                 size += statement_limits.bytes_of_long_values(part)
-            if size > statement_limits.LONG_VALUES:
+            if size > LONG_VALUES:
                 raise DamagedStoreError(f"{self.name} is damaged: longer texts than any that were recorded")
             yield from part
 

@@ -257,24 +257,17 @@ def _told(outcome: ReplayOutcome, asked: _Asked, error_now: float | None) -> boo
 def _judged(met: Sequence[bool | None], kinds: Sequence[str], error_now: float | None) -> tuple[str, str]:
     """Return the verdict on the best choice, and its message; `met` says for each choice whether it meets all goals."""
     off = "" if error_now is None else f", on average by {duration(error_now)}"
+    unsure = f"is not known: the replay misses what was observed{off}"
     if None in met[:1]:
-        return "unsure", f"whether the first choice meets the goals is not known: {_MISSES}{off}"
+        return "unsure", f"whether the first choice meets the goals {unsure}"
     if met[:1] == [True]:
         return "advised", ""
+    missed = "the first choice misses a goal"
     if True in met:
-        return (
-            "unmet",
-            "the first choice misses a goal; one below it would have met them all, at a higher cost or by chance",
-        )
+        return "unmet", f"{missed}; one below it would have met them all, at a higher cost or by chance"
     if None in met:
-        return (
-            "unmet",
-            f"the first choice misses a goal; whether one below it meets them all is not known: {_MISSES}{off}",
-        )
+        return "unmet", f"{missed}; whether one below it meets them all {unsure}"
     return "unmet", f"nothing that was tried meets every goal; tried were changes to {', '.join(kinds)}"
-
-
-_MISSES = "the replay misses what was observed"
 
 
 def _script_and_notes(

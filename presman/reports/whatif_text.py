@@ -48,13 +48,8 @@ def waits(statements: Sequence[ReplayedStatement]) -> WaitSummary:
         return WaitSummary(0, 0, 0.0, 0.0, 0.0, 0)
     known = _three([each.waited for each in statements])
     most = _three([inf if each.is_cut else each.waited for each in statements])
-    return WaitSummary(
-        len(statements),
-        sum(each.waited > 1.0 for each in statements),
-        *known,
-        sum(each.timed_out for each in statements),
-        tuple(map(is_longer, known, most)),
-    )
+    queued, timeouts = sum(each.waited > 1.0 for each in statements), sum(each.timed_out for each in statements)
+    return WaitSummary(len(statements), queued, *known, timeouts, tuple(map(is_longer, known, most)))
 
 
 def _three(some: Iterable[float]) -> tuple[float, float, float]:

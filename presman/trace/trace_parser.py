@@ -255,14 +255,9 @@ class _Names(dict[bytes, Name]):
         return name
 
 
-def _joined(digits: bytes) -> bytes:
-    """Return digits without the line wraps between them."""
-    return b"".join(digits.split())
-
-
 def _blocks(digits: bytes) -> int | None:
     """Return a number of blocks, None if it is missing or impossible."""
-    return int(joined) if (joined := _joined(digits)).isdigit() else None
+    return int(joined) if (joined := b"".join(digits.split())).isdigit() else None
 
 
 class FileFigures(Struct):
@@ -311,7 +306,8 @@ class TraceParser:
         wanted = [pair for pair in named if pair[0].wanted]
         if len(wanted) < len(named):
             self.figures.idle += len([None for name, _ in named if name.left_out])
-        elapsed = [int(_joined(row[1])) * self.figures.ticks for _, row in wanted]
+        # Digits may be wrapped, too.
+        elapsed = [int(b"".join(row[1].split())) * self.figures.ticks for _, row in wanted]
         blocks = [_blocks(row[name.blocks_at]) if name.blocks_at else None for name, row in wanted]
         return self._checked(WaitColumns([name.event for name, _ in wanted], elapsed, blocks))
 

@@ -163,7 +163,7 @@ class Workload:
         _assign_servers(execution, self._cluster.open_machines, self._skew)
         if entry.dop > 1:
             verb = execution.cursor.text.split(None, 1)[0].lower()
-            _home(self._cluster, execution).count_start(entry.degree, entry.dop, verb)
+            cluster.machines[execution.session.inst_id - 1].count_start(entry.degree, entry.dop, verb)
         self.running.append(execution)
 
     def finish_done(self) -> None:
@@ -347,12 +347,8 @@ def _count(cluster: Cluster, execution: Execution, what: Count, amount: float = 
     cluster.count(execution.session.inst_id, execution.group, what, amount)
 
 
-def _home(cluster: Cluster, execution: Execution) -> Machine:
-    return cluster.machines[execution.session.inst_id - 1]
-
-
 def _note_queue_wait(cluster: Cluster, execution: Execution) -> None:
     waited = cluster.now - execution.queued_at
     if waited > 0:
         execution.session.pq_queued += waited
-        _home(cluster, execution).events["resmgr:pq queued"].record_one(waited)
+        cluster.machines[execution.session.inst_id - 1].events["resmgr:pq queued"].record_one(waited)

@@ -231,11 +231,7 @@ def rounded(file: SpoolFile) -> tuple[str, ...]:
     numbers = sorted(index for index, kind in _kinds(file).items() if kind == "NUMBER")
     # VALUE of a statistic is whole in most views.
     whole = [index for index in numbers if file.columns[index] not in _fractions() - {"VALUE"}]
-    return tuple(file.columns[index] for index in whole if any(_is_rounded(row[index]) for row in file.rows))
-
-
-def _is_rounded(text: str) -> bool:
-    return "E+" in text or "e+" in text
+    return tuple(file.columns[index] for index in whole if any("E+" in row[index].upper() for row in file.rows))
 
 
 def forms(files: Iterable[SpoolFile], zone: tzinfo | None) -> SpoolFormat:
@@ -296,7 +292,7 @@ def _column(file: SpoolFile, index: int, kind: str, written: SpoolFormat, lost: 
         whole, is_lost = name not in _fractions(), name in lost
 
         def read(text: str) -> Any:
-            return None if is_lost and _is_rounded(text) else number(text, written.mark, whole)
+            return None if is_lost and "E+" in text.upper() else number(text, written.mark, whole)
 
     elif kind.startswith(("DATE", "TIMESTAMP")):
         month_first = is_month_first({text.strip() for text in texts})
