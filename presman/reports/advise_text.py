@@ -18,10 +18,10 @@ _WIDE = 100
 _BAR = 36
 
 
-def as_text(advice: Advice, *, wide: int = _WIDE) -> str:
+def as_text(advice: Advice) -> str:
     """Return the advice as text. Ends in a newline."""
-    outcome = [each for line in closing(advice) for each in wrap(line, wide)]
-    basis = [*wrap(_first(advice), wide), *_goals(advice)]
+    outcome = [each for line in closing(advice) for each in wrap(line, _WIDE)]
+    basis = [*wrap(_first(advice), _WIDE), *_goals(advice)]
     blocks = [outcome, basis] if advice.verdict == "too_short" else [basis, *([] if advice.choices else [outcome])]
     blocks += [list(_curve_lines(curve)) for curve in advice.curves]
     blocks += [[*_choices(advice), *outcome]] if advice.choices else []
@@ -32,7 +32,7 @@ def as_text(advice: Advice, *, wide: int = _WIDE) -> str:
     for name, texts in (("notes", advice.notes), ("assumptions", advice.assumptions)):
         if texts:
             lines += ["", f"{name}:"]
-            lines += [each for text in texts for each in wrap(f"  - {text}", wide, subsequent_indent="    ")]
+            lines += [each for text in texts for each in wrap(f"  - {text}", _WIDE, subsequent_indent="    ")]
     return "\n".join(lines) + "\n"
 
 

@@ -101,11 +101,11 @@ class Tally:
         self.counts, self.bits = Counter(), bits
         self._add_rounded(counts, count_over=first)
 
-    def percentiles(self, permilles: Sequence[int] = PERMILLES) -> tuple[int | None, ...]:
-        """Return several percentiles, `permilles` ascending, from one pass over the sorted values."""
+    def percentiles(self) -> tuple[int | None, ...]:
+        """Return the percentiles at PERMILLES from one pass over the sorted values."""
         if not self.waits:
-            return (None,) * len(permilles)
-        ranks = [max(1, -(-self.waits * permille // 1000)) for permille in permilles]
+            return (None,) * len(PERMILLES)
+        ranks = [max(1, -(-self.waits * permille // 1000)) for permille in PERMILLES]
         found: list[int | None] = []
         seen = 0
         for value in sorted(self.counts):

@@ -107,12 +107,7 @@ def gather(
     gaps = tuple(time_bins.gaps(playback, start, end))
     return Incident(
         source=recording.name, target=playback.target, start=start, end=end, polls=len(indexes),
-        width=width,
-        usual=usual,
-        bins=tuple(bins),
-        groups=groups,
-        gaps=gaps,
-        marks=tuple(marks),
+        width=width, usual=usual, bins=tuple(bins), groups=groups, gaps=gaps, marks=tuple(marks),
         events=tuple(time_bins.first_events(playback, start, end, EVENTS, time_bins.CALM if many > EVENTS else "")),
         lives=tuple(time_bins.busiest_lives(playback, start, end, report_charts.MOST)),
         sums=tuple(time_bins.statement_sums(playback, start, end)),
