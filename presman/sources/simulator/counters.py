@@ -45,11 +45,7 @@ class GroupCounters:
     __slots__ = ("base", "mark", "noted", "rates", "totals")
 
     def __init__(self) -> None:
-        self.totals = list(ZERO)
-        self.rates = list(ZERO)
-        self.base = list(ZERO)
-        self.mark = list(ZERO)
-        self.noted = list(ZERO)
+        self.totals, self.rates, self.base, self.mark, self.noted = (list(ZERO) for _ in range(5))
 
     def flow(self, seconds: float) -> None:
         """Advance the totals by `seconds` at the current rates."""
@@ -127,6 +123,7 @@ _LOG_WRITE = (
     shape((0.62, 390.0, 0.16), (0.375, 560.0, 0.28), (0.004, 2_400.0, 0.6), (0.001, 5_500.0, 0.4)),
     shape((0.90, 600.0, 0.5), (0.08, 3_500.0, 0.7), (0.02, 20_000.0, 0.8)),
 )
+_LOG_SYNC = shape((0.6, 610.0, 0.2), (0.38, 900.0, 0.35), (0.02, 5_000.0, 0.8)), _LOG_WRITE[1]
 STORAGE = {
     "disk": (
         shape((0.22, 700.0, 0.6), (0.76, 9_500.0, 0.75), (0.001, 700_000.0, 0.4)),
@@ -192,12 +189,7 @@ def events_of(storage: str, cluster: bool) -> dict[str, Event]:
         Event(scan, "User I/O", good, bad),
         Event("direct path write", "User I/O", good, bad),
         Event("log file parallel write", "System I/O", *_LOG_WRITE),
-        Event(
-            "log file sync",
-            "Commit",
-            shape((0.6, 610.0, 0.2), (0.38, 900.0, 0.35), (0.02, 5_000.0, 0.8)),
-            _LOG_WRITE[1],
-        ),
+        Event("log file sync", "Commit", *_LOG_SYNC),
         Event("control file sequential read", "System I/O", shape((1.0, 170.0, 0.2)), good),
         Event("latch free", "Other", shape((1.0, 1_100.0, 0.6)), slow),
         Event("enq: PS - contention", "Other", shape((1.0, 330.0, 0.3)), slow),

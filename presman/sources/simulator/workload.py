@@ -226,9 +226,8 @@ class Workload:
         plans = self._cluster.plans
         for execution in list(self.running):
             leaf = plans.leaves.get(execution.group)
-            if leaf is None or leaf.directive.switch_time is None:
-                continue
-            if execution.cpu - execution.cpu_at_switch < leaf.directive.switch_time:
+            limit = leaf.directive.switch_time if leaf is not None else None
+            if leaf is None or limit is None or execution.cpu - execution.cpu_at_switch < limit:
                 continue
             execution.cpu_at_switch = execution.cpu
             target = leaf.directive.switch_group

@@ -205,8 +205,8 @@ def _files(folder: Path, encoding: str) -> tuple[list[SpoolFile], list[str]]:
         # A file v_session.csv with INST_ID is a spooled GV$SESSION.
         files.append(replace(file, view=f"G{view}") if view.startswith("V$") and "INST_ID" in file.columns else file)
         if sum(len(file.rows) for file in files) > spool_file.MOST_LINES:
-            most = f"more than {spool_file.MOST_LINES:,} lines in its files: presman reads no more, split it by time"
-            raise SourceError(f"{folder} has {most}", retry=False)
+            most = f"{spool_file.MOST_LINES:,} lines in its files, which presman reads at most"
+            raise SourceError(f"{folder} has more than {most}: split it by time", retry=False)
     for file, other in combinations(files, 2):
         if file.view == other.view:
             raise SourceError(f"{file.path} and {other.path} are both {file.view}", retry=False)

@@ -1,6 +1,7 @@
 """Views of sessions: V$SESSION, V$RSRC_SESSION_INFO, V$PX_SESSION, V$SESSION_LONGOPS, V$FAST_START_TRANSACTIONS."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 from weakref import WeakKeyDictionary, proxy
 
@@ -80,20 +81,13 @@ def _pool_activities(pool: SessionStream, storage: str) -> Iterator[tuple[int, _
     number = len(pool.sessions)
     event = reading_events(storage)[0]
     using, waiting, reading, held_back = pool.split()
+    busy: list[Callable[[float], _Activity]] = [*[partial(_on_cpu, event)] * using, *[_held_off] * waiting]
+    busy += [*[partial(_reading, event)] * reading, *[_held_back] * held_back]
     offset = int(pool.turn * number)
     for turn in range(number):
         index = (turn * 7 + offset) % number if number % 7 else (turn + offset) % number
         part = (turn * _GOLDEN + pool.turn) % 1.0
-        if turn < using:
-            yield index, _on_cpu(event, part), part
-        elif turn < using + waiting:
-            yield index, _held_off(part), part
-        elif turn < using + waiting + reading:
-            yield index, _reading(event, part), part
-        elif turn < using + waiting + reading + held_back:
-            yield index, _held_back(part), part
-        else:
-            yield index, _idle_for(part * pool.cycle), part
+        yield index, busy[turn](part) if turn < len(busy) else _idle_for(part * pool.cycle), part
 
 
 _QUEUE_STATE_SINCE = Release(19)
