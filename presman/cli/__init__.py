@@ -41,6 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not _is_debugged():
         _report_uncaught_errors()
     secret.take()  # before any other process is started
+    if os.environ.get("HOME") == "":  # Python would take "/"; without HOME it asks the password database
+        del os.environ["HOME"]
     given = sys.argv[1:] if arguments is None else arguments
     try:
         return _checked(given) if _is_check(given) else answered(lambda: _run(given, ending_at_once()))

@@ -49,7 +49,14 @@ ALL = ("monitor", *COMMANDS, "v1")
 _V1_OPTIONS = ("-m", "-c", "-p", "-o")
 
 
-_TOGETHER = {"setup": ("doctor", "grants", "collect", "config"), "look": ("once", "alerts", "lint", "why")}
+_TOGETHER = {
+    "setup": ("doctor", "grants", "collect", "config"),
+    "look": ("once", "alerts", "lint", "why", "watch"),
+    "monitor": ("monitor", "demo", "replay"),
+    "record": ("record", "bundle"),
+    "files": ("report", "compare", "chart"),
+    "whatif": ("whatif", "advise"),
+}
 """Files with several commands: `doctor_arguments` and `doctor_run` there are `arguments` and `run` elsewhere."""
 
 _FILES = {command: file for file, commands in _TOGETHER.items() for command in commands}

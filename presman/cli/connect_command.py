@@ -29,9 +29,8 @@ from presman.config.config_file import NAME, Config, PasswordCommand, locations
 from presman.config.connect_answers import Answers
 from presman.config.credentials import PasswordCommandError, has_keyring, password_of, to_keyring
 from presman.config.doctor import doctor
-from presman.config.target import Target
 from presman.rows.queries import Scope
-from presman.sources import Source, SourceError
+from presman.sources import SourceError
 from presman.sources.oracle.settings import ADDRESS, PASSWORD, USER, explained
 
 INTRODUCTION = """\
@@ -120,24 +119,19 @@ def _reach(answers: Answers, config: Config, scope: Scope) -> Answers:
 
 def _try(answers: Answers, config: Config, scope: Scope) -> Exception | None:
     """Show what presman sees in the database; return the error if it cannot connect."""
+    part = 0
     try:
         target = answers.target(config)
         bound_memory()
         source = target.make_source()
         with ending_reads(source):
-            _examine(target, source, scope)
+            for text in doctor(dataclasses.replace(target, factory=lambda: source), scope=scope):
+                part += not text
+                if part != 1:  # without the list of views
+                    console.show(text + "\n")
     except (SourceError, InputError) as error:
         return error
     return None
-
-
-def _examine(target: Target, source: Source, scope: Scope) -> None:
-    """Show the findings of doctor, without the list of views."""
-    part = 0
-    for text in doctor(dataclasses.replace(target, factory=lambda: source), scope=scope):
-        part += not text
-        if part != 1:
-            console.show(text + "\n")
 
 
 def _ask_what_next(error: Exception) -> str:
@@ -250,7 +244,7 @@ def ask_yes(question: str, *, usual: bool) -> bool:
     while True:
         typed = ask_line(f"{question} {'[Y/n]' if usual else '[y/N]'}").lower()
         if typed in {"", "y", "yes", "n", "no"}:
-            return typed in {"y", "yes"} or (usual and not typed)
+            return typed[:1] == "y" or (usual and not typed)
         console.show("Type y or n.\n")
 
 

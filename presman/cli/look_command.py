@@ -1,4 +1,4 @@
-"""One reading of a database, reported at once: `presman once`, `alerts`, `lint` and `why`."""
+"""Readings of a database as text: one, by `presman once`, `alerts`, `lint` and `why`; what changes, by `watch`."""
 
 import re
 from argparse import Namespace
@@ -12,10 +12,21 @@ from presman.analysis.readings.statement_readings import QueuedStatement, QueueR
 from presman.base.measure_names import MEASURES
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import Parser, add_format, add_poll_times, choice, command, measure, option, some_seconds
+from presman.cli.parser import (
+    Parser,
+    add_format,
+    add_poll_times,
+    choice,
+    command,
+    measure,
+    option,
+    positive,
+    some_seconds,
+)
 from presman.cli.polling import OUTLIERS, Polling, late_views
 from presman.cli.settings import load, resolve
 from presman.forecast.forecaster import LEADING_POLLS
+from presman.output.narration import Narration
 from presman.rows.queries import DetailLevel
 from presman.rows.snapshot import Snapshot
 
@@ -215,3 +226,37 @@ def why_run(options: Namespace) -> int:
     if polling.unread or is_unknown or why_not_known(came.reading, asked):
         return exit_codes.SOURCE
     return exit_codes.OK if row is not None else exit_codes.FINDINGS
+
+
+@command(
+    "Print one line of text for each change: alerts that begin, get worse or better and end, plans, downgrades,\n"
+    "timeouts, and what to do. Nothing moves on the screen: for screen readers, pipes and logs.\n"
+    "on_alert is not run.",
+    """\
+  presman watch prod --plain
+  presman watch prod --summary 1h >> prod.log
+  presman watch demo:storm --duration 1m""",
+    "refresh scope packs start end",
+)
+def watch_arguments(parser: Parser) -> None:
+    """Add the options of `presman watch`."""
+    option(parser, "target TARGET", "what to watch (default: the one in config.ini)", nargs="?")
+    option(parser, "--plain", "ASCII only, with words instead of signs")
+    words = "time between summaries while nothing changes (default 5m)"
+    option(parser, "--summary S", words, type=some_seconds, default=300.0)
+    option(parser, "--polls N", "stop after N readings", type=positive)
+    option(parser, "--duration S", "stop after S seconds (90, 15m, 2h)", type=some_seconds)
+
+
+def watch_run(options: Namespace) -> None:
+    """Narrate until stopped. A loss is reported on standard error, the return on standard output."""
+    resolved = resolve(options.target, load(options), options)
+    if resolved.on_alert:
+        console.note("on_alert is not run here: watch only prints; the monitor, fleet, export and check run it")
+    judge = Judge(resolved.alerts)
+    narration = Narration(options.summary, plain=options.plain)
+    polling = Polling(resolved, with_forecasts=True)
+    for came in polling.measured(polls=options.polls, duration=options.duration):
+        polling.report_damage()
+        lines = narration.take(judge.judge(came.reading), came.snapshot)
+        console.show("".join(f"{line}\n" for line in lines))

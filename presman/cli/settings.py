@@ -7,6 +7,7 @@ from argparse import Namespace
 from collections.abc import Callable
 from os import environ
 from pathlib import Path
+from shlex import join
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -268,13 +269,15 @@ def _origin(name: str, label: str, section: Settings, config: Config, options: N
 
 
 def _shown(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:g}"
-    if isinstance(value, tuple):
-        from shlex import join
-
-        if value and isinstance(value[0], Goal):
+    match value:
+        case float():
+            return f"{value:g}"
+        case Scope():
+            return value.value
+        case (Goal(), *_):
             return "; ".join(map(str, value))
-        words = [value] if value and isinstance(value[0], str) else []
-        return join(value) if words else f"{len(value)} settings (presman alerts shows them)"
-    return value.value if isinstance(value, Scope) else str(value)
+        case (str(), *_):
+            return join(map(str, value))
+        case tuple():
+            return f"{len(value)} settings (presman alerts shows them)"
+    return str(value)

@@ -447,11 +447,14 @@ class Poller:
     def _learn(self, query: Query, section: Section, at: datetime) -> None:
         """Store the answer `section`; after a timeout the earlier rows stay.
 
-        Once V$SESSION answers again, its idle sessions are counted again, too.
+        Once V$SESSION answers again, its idle sessions are counted again, too. Equal rows stay the same objects, so
+        that what was made of them is known to hold (:class:`presman.analysis.caches.RowCache`).
         """
         before = self._asked.get(query.record)
         if query.record is Session and before is not None and before.late and section.problem is None:
             self._asked.pop(SessionCount, None)
+        if before is not None and before.section.rows == section.rows:
+            section = replace(section, rows=before.section.rows)
         if section.problem is None or not section.problem.late:
             answer = LastAnswer(at, self._number, section if section.at else replace(section, at=at))
         elif before is None or not self._keep_late or (before.section.problem and not before.late):

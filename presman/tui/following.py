@@ -1,18 +1,13 @@
 """Following of one statement across sorting and refreshes, from the queue until it has ended."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from presman.analysis.collapsed_rows import CollapsedStatements, kind_of
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
 from presman.base.formats import counted, duration
 from presman.figures.statement_figures import QUEUE, RUNNING, statement_identity
-
-if TYPE_CHECKING:
-    from presman.tui.widgets.grid import Grid
+from presman.tui.widgets.grid import Grid
 
 
 def followable(row: object) -> QueuedStatement | RunningStatement | None:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from inspect import isawaitable
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,9 +21,7 @@ from presman.tui import textual_internals
 from presman.tui.saved_view import ViewSaver
 from presman.tui.terminal_app import TerminalApp
 from presman.tui.widgets.frame_lines import Clicked, Labelled
-
-if TYPE_CHECKING:
-    from presman.tui.widgets.grid import Grid
+from presman.tui.widgets.grid import Grid
 
 Run = Callable[[Any], "Awaitable[None] | None"]
 When = Callable[[Any], bool]

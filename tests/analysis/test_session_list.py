@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from presman.analysis.facts.facts import Facts
 from presman.analysis.groups.counter_deltas import of_sessions
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.session_readings import Activity, SqlSample
-from presman.analysis.session_list import activity, blocking
+from presman.analysis.readings.session_readings import Activity, Amount, SqlSample
+from presman.analysis.session_list import activity, blocking, together
 from presman.analysis.trends.series import Series
 from presman.analysis.trends.sql_minutes import SqlMinutes
 from presman.rows.queries import null_row
@@ -20,7 +20,7 @@ from presman.rows.snapshot import Section
 from presman.tabs.choices import Choices
 from presman.tabs.parts import Moment
 from presman.tabs.top import classes, over
-from tests.analysis.make import instance, row, snapshot
+from tests.analysis.make import NOON, instance, row, snapshot
 from tests.tui.readings import busy, running, sessions
 
 
@@ -123,3 +123,13 @@ def test_a_rate_of_a_column_that_is_not_there_is_not_known(absent: set[str], rat
         section = Section((info,), plain.at, absent=frozenset(absent))
         seen.append(snapshot(after=after, number=1 + grown, sections={**plain.sections, SessionInfo: section}))
     assert of_sessions(Facts.of(*seen))[1, 7] == rates
+
+
+def test_of_several_rows_numbers_are_added_up_and_the_first_text_and_instant_stays() -> None:
+    rows: list[dict[str, Amount | None]] = [
+        {"bytes": None, "work": "", "since": None},
+        {"bytes": 2.0, "work": "sort", "since": NOON},
+        {"bytes": 3.5, "work": "hash", "since": NOON - timedelta(seconds=1)},
+    ]
+    assert together(rows) == {"bytes": 5.5, "work": "sort", "since": NOON}
+    assert together([{"bytes": None, "work": ""}]) == {}

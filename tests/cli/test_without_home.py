@@ -108,6 +108,11 @@ def test_where_no_home_is_known_nothing_runs_that_is_known_of(homeless: Run) -> 
     assert (done.returncode, done.stderr) == (2, "presman: the state folder: the home folder is not known\n")
 
 
+def test_an_empty_home_is_none(homeless: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "")
+    assert homeless("once", "~/x.presman").stderr.strip().endswith(HOMELESS)
+
+
 def test_what_only_looks_for_a_home_goes_on_without(homeless: Run) -> None:
     assert terminal_guard.open_log() == -1
     assert subprocess_source._size_of_log() == 0

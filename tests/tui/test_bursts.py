@@ -15,6 +15,7 @@ from presman.actions.gateway import ActionDialog, Gateway
 from presman.base import private_files
 from presman.rows.commands import CommandKind
 from presman.tabs import tab, tab_names
+from presman.tui import terminal_app
 from presman.tui.keys.all_keys import APP_KEYS
 from presman.tui.tour import Tour
 from tests.thorough import THOROUGH
@@ -22,6 +23,12 @@ from tests.tui.drive import Stage, acted, stage
 from tests.tui.readings import busy
 
 NAMES = {"\r": "enter", "\x1b": "escape", "/": "slash", "?": "question_mark", ":": "colon"}
+
+
+@pytest.fixture(autouse=True)
+def no_key_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may take longer for what a key does than a user would wait for it."""
+    monkeypatch.setattr(terminal_app, "CHECKS", 200)
 
 
 CHARACTERS = {name: character for character, name in NAMES.items()} | {"tab": "\t", "space": " "}

@@ -22,7 +22,11 @@ from tests.scenarios import with_short_past
 from tests.sources.simulator.conftest import Played
 from tests.thorough import THOROUGH, some
 
-CASES = some([(name, 1) for name in scenarios()], [(name, 23) for name in scenarios()])
+KINDS = ["mixed", "rac", "pdb", "storm", "throttled", "locked", "changes"]
+CASES = some(
+    [(name, 1) for name in KINDS],
+    [(name, 23 if name in KINDS else 1) for name in scenarios()],
+)
 SECONDS = range(0, 400, 13 if THOROUGH else 133)
 Play = Callable[..., Played]
 
