@@ -260,5 +260,5 @@ def unknown(incident: Incident) -> list[str]:
         reasons |= {f"{each.view or each.query}: {each.text}" for each in sample.reading.troubles}
         reasons |= {f"{each.view} did not answer in time" for each in sample.reading.late}
         polls.update(reasons)
-    checked = count(len(incident.samples))
-    return found + [f"{why} (in {many} of {checked} polls checked)" for why, many in sorted(polls.items())]
+    checked = f"of {count(len(incident.samples))} polls checked"
+    return found + [f"{why} (in {many} {checked})" for why, many in sorted(polls.items())]
