@@ -348,7 +348,8 @@ class FrameDecoder:
             sizes = [zstandard.frame_content_size(each) for each in frames]
         except zstandard.ZstdError as error:
             raise DamagedError("it cannot be decompressed") from error
-        if min(sizes, default=0) < 0 or (not trusted and _is_too_large(sizes)):
+        is_large = max(sizes, default=0) > _LARGEST or sum(sizes) > _FULL + _LARGEST
+        if min(sizes, default=0) < 0 or (is_large and not trusted):
             raise DamagedError("it decompresses to more bytes than a recorder writes")
         self._frames = frames
         self._sizes = sizes
@@ -393,10 +394,6 @@ class FrameDecoder:
 
 def _prefix(content: bytes) -> zstandard.ZstdCompressionDict | None:
     return zstandard.ZstdCompressionDict(content, dict_type=zstandard.DICT_TYPE_RAWCONTENT) if content else None
-
-
-def _is_too_large(sizes: Sequence[int]) -> bool:
-    return max(sizes, default=0) > _LARGEST or sum(sizes) > _FULL + _LARGEST
 
 
 def pack_block(frames: Sequence[bytes]) -> bytes:
