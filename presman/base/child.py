@@ -40,8 +40,8 @@ class Child:
         self.line, theirs = socket.socketpair()
         try:
             with theirs:
-                start = _copied if _is_single_threaded() else _spawned
-                self._number = start(theirs, module, name)
+                number = os.fork() if _is_single_threaded() else _spawned(theirs, module, name)
+                self._number = number or _run_child(theirs, module, name)
         except BaseException:
             self.line.close()
             raise
@@ -95,12 +95,6 @@ def _is_single_threaded() -> bool:
         return len(list(Path("/proc/self/task").iterdir())) == 1
     except OSError:
         return False
-
-
-def _copied(theirs: socket.socket, module: str, name: str) -> int:
-    """Fork this process and return the child's ID."""
-    number = os.fork()
-    return number or _run_child(theirs, module, name)
 
 
 def _run_child(theirs: socket.socket, module: str, name: str) -> NoReturn:

@@ -287,11 +287,8 @@ def reporting(command: str, output: str, statuses: Statuses, report: Report, eve
 
 class _Reporter:
     def __init__(self, command: str, output: str, statuses: Statuses, report: Report, every: float) -> None:
-        self._command = command
-        self._output = output
-        self._statuses = statuses
-        self._report = report
-        self._every = every
+        self._command, self._output, self._statuses = command, output, statuses
+        self._report, self._every = report, every
         self._since = datetime.now(UTC)
         self._before = time.monotonic(), cpu_seconds()
         self._percent: float | None = None

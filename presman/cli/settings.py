@@ -131,23 +131,16 @@ def resolve(
     for warning in target.warnings:
         console.note(f"warning: {warning}", "setting", "warning")
     settings = target.settings
-    packs = {"diagnostics": ("diagnostics",), "tuning": ("diagnostics", "tuning")}.get(
-        options.packs or settings.packs or "", ()
-    )
+    known = {"diagnostics": ("diagnostics",), "tuning": ("diagnostics", "tuning")}
+    packs = known.get(options.packs or settings.packs or "", ())
+    refresh = options.refresh or settings.refresh or config_file.DEFAULT_REFRESH
+    scope = Scope(options.scope) if options.scope else settings.scope or Scope.CLUSTER
+    bell = bool(getattr(options, "bell", False) or settings.bell)
     return Resolved(
-        target,
-        options.refresh or settings.refresh or config_file.DEFAULT_REFRESH,
-        Scope(options.scope) if options.scope else settings.scope or Scope.CLUSTER,
-        options.theme or settings.theme,
-        settings.measure,
-        packs,
-        options.poll_timeout or settings.poll_timeout,
-        bool(getattr(options, "bell", False) or settings.bell),
-        settings.alerts or (),
-        _command(settings, config),
-        settings.goals or (),
-        _renewal(text, target, config, options),
-    )
+        target, refresh, scope, options.theme or settings.theme, settings.measure, packs,
+        options.poll_timeout or settings.poll_timeout, bell, settings.alerts or (), _command(settings, config),
+        settings.goals or (), _renewal(text, target, config, options),
+    )  # fmt: skip
 
 
 def _target(text: str, config: Config, options: Namespace) -> Target:
@@ -229,20 +222,15 @@ def describe(config: Config, options: Namespace) -> str:
     lines += ["", f"settings of {label}:"]
     for name, option in _NAMES.items():
         value, origin = _origin(name, label, section, config, options)
-        if name == "connection" and value is not None:
-            value = _address(text, config)
+        if name == "connection" and value is not None:  # its address, without secrets
+            try:
+                target = parse_target(text, config)
+                value = target.connect.name if target.connect else target.name
+            except TargetError as error:
+                value = f"not usable: {error}"
         if value is not None:
             lines.append(f"  {option:<17}  {_shown(value):<28}  {origin}".rstrip())
     return "".join(f"{clean(line)}\n" for line in lines)
-
-
-def _address(text: str, config: Config) -> str:
-    """Return the address that a section connects to, without secrets."""
-    try:
-        target = parse_target(text, config)
-    except TargetError as error:
-        return f"not usable: {error}"
-    return target.connect.name if target.connect else target.name
 
 
 def _found_by(config: Config, options: Namespace) -> str:

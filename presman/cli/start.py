@@ -105,19 +105,11 @@ def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = 
 
     try:
         return run_monitor(
-            _feed(resolved, gateway, head_start, notifier),
-            name=resolved.target.name,
-            refresh=resolved.refresh,
-            theme=resolved.theme,
-            packs=resolved.packs,
-            gateway=gateway,
-            ascii_only=console.wants_ascii(),
-            fixed=fixed(resolved, options),
-            targets=config.targets,
-            bell=resolved.bell,
-            notice=notice,
+            _feed(resolved, gateway, head_start, notifier), name=resolved.target.name, refresh=resolved.refresh,
+            theme=resolved.theme, packs=resolved.packs, gateway=gateway, ascii_only=console.wants_ascii(),
+            fixed=fixed(resolved, options), targets=config.targets, bell=resolved.bell, notice=notice,
             tour=_wants_tour(resolved, options),
-        )
+        )  # fmt: skip
     finally:
         if head_start is not None:
             head_start.end()
@@ -158,8 +150,7 @@ def _feed(
     """Return the function that makes the screen's feed: of the sampler with a head start, or of a new sampler."""
     from presman.tui.app import feed_of, sampler_feed
 
-    if head_start is not None:
-        begun = head_start
+    if (begun := head_start) is not None:
         return feed_of(lambda listener: (begun.sampler, partial(begun.attach, listener)), notifier)
 
     def make_source() -> Source:

@@ -168,8 +168,7 @@ class Readings:
     """
 
     def __init__(self, notifier: Notifier | None = None, *, with_forecasts: bool = False) -> None:
-        self._notifier = notifier
-        self.with_forecasts = with_forecasts
+        self._notifier, self.with_forecasts = notifier, with_forecasts
         self.forecaster: Forecaster | None = None
         self.previous: Snapshot | None = None
         self._reading: Reading | None = None

@@ -125,8 +125,7 @@ class PollRecording:
     """
 
     def __init__(self, folder: Path | None, notify: Callable[[str], object]) -> None:
-        self._folder = folder
-        self._notify = notify
+        self._folder, self._notify = folder, notify
         self._queue: SimpleQueue[Pair | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._is_loading = False

@@ -41,8 +41,7 @@ class ViewerSlots:
     """Viewers at present; `downloads` has the files that wait for their viewers, under keys that cannot be guessed."""
 
     def __init__(self, serving: Serving, lines: Connections) -> None:
-        self._serving = serving
-        self._lines = lines
+        self._serving, self._lines = serving, lines
         self._free = asyncio.Semaphore(serving.viewers)
         self._viewer_count = 0
         self._sockets: dict[web.WebSocketResponse, object] = {}
@@ -252,9 +251,7 @@ class Viewer:
     def __init__(
         self, launch: Launch, paint: Callable[[bytes], Awaitable[None]], offer: Callable[[File], Awaitable[None]]
     ) -> None:
-        self._launch = launch
-        self._paint = paint
-        self._offer = offer
+        self._launch, self._paint, self._offer = launch, paint, offer
         self._process: Process | None = None
         self._killing: asyncio.TimerHandle | None = None
         self._messages = b""

@@ -43,10 +43,15 @@ from presman.tui.pages.detail_lines import (
     title,
     usual_lines,
 )
-from presman.tui.pages.row_details import again, dop_lines, has_degree, page, stamp
+from presman.tui.pages.row_details import again, dop_lines, has_degree, page
 
 Content = Callable[["Reading | None"], list[Line]]
 """Makes the lines of the page from the reading on screen."""
+
+
+def stamp(reading: Reading) -> Line:
+    """Return the line with the time of the reading."""
+    return (("read at ", "dim"), (clock(reading.at), "dim"))
 
 
 def details_of(row: Any, table: Table[Any], watch: Watch, width: int) -> Content:
@@ -114,11 +119,7 @@ _STATES = (
     ("‖ PAUSED 0:42", "warn", "the view is frozen; polling and history continue"),
     ("◀ 03:12:40", "warn", "scrolled back to that time"),
     ("✕ LOST 0:12, retry in 4s", "bad", "no connection; the last data stays on screen, with its age"),
-    (
-        "✕ REFUSED 0:12",
-        "bad",
-        "no connection; presman does not retry, because wrong passwords lock accounts: F5 retries",
-    ),
+    ("✕ REFUSED 0:12", "bad", "no connection, and no retry, because wrong passwords lock accounts: F5 retries"),
 )
 
 

@@ -8,18 +8,8 @@ from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import CursorCost, Detail, PlanStep, ServerWork, SessionReading
 from presman.analysis.readings.statement_readings import ParallelStatement, QueuedStatement, RunningStatement, Usual
-from presman.base.formats import (
-    ABSENT,
-    amount_of_data,
-    clock,
-    compact,
-    count,
-    counted,
-    duration,
-    microseconds,
-    number,
-    percent,
-)
+from presman.base import formats
+from presman.base.formats import ABSENT, amount_of_data, clock, compact, count, counted, duration, number, percent
 from presman.base.text import one_line
 from presman.figures.drawing.lines import Line, bar_runs
 from presman.figures.figure import Bar
@@ -157,7 +147,7 @@ def cost_lines(cost: CursorCost | None) -> Iterable[Line]:
 
 def _as_long(seconds: float, longest: float) -> str:
     """Return a time beside others up to the `longest`: all in clock form if that is, but for the shortest."""
-    return duration(seconds) if longest >= 60.0 and seconds >= 1.0 else microseconds(1e6 * seconds)
+    return duration(seconds) if longest >= 60.0 and seconds >= 1.0 else formats.microseconds(1e6 * seconds)
 
 
 def _servers(detail: Detail) -> Iterable[Line]:
@@ -189,21 +179,19 @@ def usual_lines(found: Comparison) -> list[Line]:
     worse, first = "Worse than usual. " * found.worse, "The last minute" if found.now.seconds else "Now"
     lines = [sentence(f"{worse}{first}, what is known of the last hour, since the plan:")]
     stretches = (found.now, found.hour, found.plan)
-    rows: tuple[tuple[str, list[str]], ...] = (
-        ("seconds known", [count(each.seconds) if each else ABSENT for each in stretches]),
-        ("queued on average", [number(each.mean_queue) if each else ABSENT for each in stretches]),
-        ("% that had to queue", [percent(each.percent_queued) if each else ABSENT for each in stretches]),
-        ("mean wait", [duration(each.mean_wait) if each else ABSENT for each in stretches]),
-        ("% of time queued", [_life(each) for each in stretches]),
-        ("servers each", [number(each.mean_servers) if each else ABSENT for each in stretches]),
-        ("timeouts", [count(each.timeouts) if each else ABSENT for each in stretches]),
+    rows: tuple[tuple[str, Callable[[Usual], str]], ...] = (
+        ("seconds known", lambda each: count(each.seconds)),
+        ("queued on average", lambda each: number(each.mean_queue)),
+        ("% that had to queue", lambda each: percent(each.percent_queued)),
+        ("mean wait", lambda each: duration(each.mean_wait)),
+        ("% of time queued", lambda each: percent(None if each.queued_share is None else 100 * each.queued_share)),
+        ("servers each", lambda each: number(each.mean_servers)),
+        ("timeouts", lambda each: count(each.timeouts)),
     )
-    style = "warn" if found.worse else ""
-    return lines + [_fact(label, "".join(f"{cell:>12}" for cell in cells), style) for label, cells in rows]
-
-
-def _life(each: Usual | None) -> str:
-    return percent(None if each is None or each.queued_share is None else 100 * each.queued_share)
+    for label, text in rows:
+        cells = "".join(f"{ABSENT if each is None else text(each):>12}" for each in stretches)
+        lines.append(_fact(label, cells, "warn" if found.worse else ""))
+    return lines
 
 
 # ---- An execution plan as text, in the familiar layout of DBMS_XPLAN.
