@@ -1,7 +1,5 @@
 """`presman serve TARGET`: the monitor in a browser, with a separate process for each page."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -13,7 +11,6 @@ from contextlib import ExitStack
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -27,9 +24,7 @@ from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, add_certificate, add_listen, certificates_of, command, option, positive
 from presman.cli.settings import default_target, load, resolve, terminal_prompt
 from presman.cli.start import check_theme
-
-if TYPE_CHECKING:
-    from presman.services.serve.access import Access, Launch, Serving
+from presman.services.serve.access import Access, Launch, Serving
 
 SHORTEST_TOKEN = 16
 """Characters that a token of the user must have, so that it cannot be guessed."""
@@ -86,7 +81,6 @@ def run(options: Namespace) -> int:
     except ImportError:
         raise Failure("presman serve needs textual_serve: pip install 'presman[web]'") from None
     from presman.services.serve import viewer_site
-    from presman.services.serve.access import Serving
 
     if options.token is False and options.token_file:
         raise Failure("--token-file and --no-token contradict each other")
@@ -107,8 +101,6 @@ def run(options: Namespace) -> int:
 
 def _launch(options: Namespace) -> tuple[str, Launch]:
     """Return the target's name and the command that starts its monitors; ask for the password once for all of them."""
-    from presman.services.serve.access import Launch
-
     config = load(options)
     typed: list[str] = []
     prompt = terminal_prompt()
@@ -179,8 +171,6 @@ def _new_token(options: Namespace, listening: _Listening) -> Secret | None:
 
 
 def _access(listening: _Listening, token: Secret | None, public: str, secure: bool) -> Access:
-    from presman.services.serve.access import Access
-
     names = {"localhost"}
     if not listening.only_loopback:
         names |= {each.lower() for each in (listening.host, socket.gethostname(), socket.getfqdn())}

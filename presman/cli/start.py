@@ -135,9 +135,8 @@ def _head_start(resolved: Resolved, gateway: ActionGateway | None) -> HeadStart 
     from presman.services.live import HeadStart, sampler_of
 
     def make_sampler(on_event: Callable[[Event], None]) -> Sampler:
-        carry_out = gateway.carry_out if gateway is not None else None
         target = resolved.live()._replace(make_source=lambda: source, renewed=None)
-        sampler = sampler_of(target, on_event, carry_out=carry_out)
+        sampler = sampler_of(target, on_event, carry_out=None if gateway is None else gateway.carry_out)
         sampler.preview = partial(source.preview, first_look.budget)
         return sampler
 
@@ -184,11 +183,10 @@ def _replay(resolved: Resolved, options: Namespace) -> MonitorEnd:
         terminal_guard.start()
         return played.recording()
 
-    ascii_only = console.wants_ascii()
+    ascii_only, settings = console.wants_ascii(), fixed(resolved, options)
     return run_replay(
-        make_source, name=target.name, theme=resolved.theme, ascii_only=ascii_only, begin=begin,
-        fixed=fixed(resolved, options),
-    )  # fmt: skip
+        make_source, name=target.name, theme=resolved.theme, ascii_only=ascii_only, begin=begin, fixed=settings
+    )
 
 
 def acting() -> ActionGateway:
@@ -225,8 +223,8 @@ def scenario_list() -> str:
     """Return the scenarios that come with presman, one per line with its title."""
     import tomllib
 
-    titles = {name: tomllib.loads((SCENARIOS / f"{name}.toml").read_text("utf-8")) for name in scenarios()}
-    width = max(map(len, titles), default=0)
-    return "".join(
-        f"demo:{name:<{width}}  {scenario.get('title', '')}".rstrip() + "\n" for name, scenario in titles.items()
-    )
+    width, lines = max(map(len, scenarios()), default=0), ""
+    for name in scenarios():
+        title = tomllib.loads((SCENARIOS / f"{name}.toml").read_text("utf-8")).get("title", "")
+        lines += f"demo:{name:<{width}}  {title}".rstrip() + "\n"
+    return lines

@@ -41,7 +41,10 @@ if TYPE_CHECKING:
 
 def show_help(app: FleetApp) -> None:
     """Show keys, states and columns."""
-    read(app, help_lines([each.key for each in FLEET_KEYS]))
+    from presman.tui.pages.content import help_page  # its imports would delay the first frame
+
+    states = [(state.text, state.level, meaning) for state, meaning in STATES.items()]
+    read(app, help_page("Fleet", [each.key for each in FLEET_KEYS], keys_in_table(), [FLEET], NOTES, states))
 
 
 def read(app: FleetApp, lines: list[Line] | None) -> None:
@@ -165,24 +168,11 @@ _OFFERED = (
 )  # fmt: skip
 
 
-def offered(app: FleetApp) -> list[Labelled]:
-    """Return the keys that the bottom line currently offers, the most useful first."""
-    return [each.labelled(app) for each in _OFFERED if each.when(app)]
-
-
 NOTES = (
     "Databases are sorted worst first: lost, with a critical alert (✕), refused, with a warning (▲) or late, with "
     "something that could not be seen (?), then the others by name. The cursor stays on the worst until you move it, "
     "then on its database.",
 )
-
-
-def help_lines(keys: Sequence[Key]) -> list[Line]:
-    """Return the help page."""
-    from presman.tui.pages.content import help_page  # its imports would delay the first frame
-
-    states = [(state.text, state.level, meaning) for state, meaning in STATES.items()]
-    return help_page("Fleet", keys, keys_in_table(), [FLEET], NOTES, states)
 
 
 # ---- The app.
@@ -311,16 +301,14 @@ class FleetApp(KeyedApp):
             paused = None if self.paused_at is None else self.clock() - self.paused_at
             state = fleet_state(self._members, trouble, paused=paused)
             first = first_line(self.fleet.name, self._members, self.fleet.interval, state, width)
-            frame.top.show_lines([first, self._alerts(width, trouble)])
+            # One alert for each database, so that only databases can be counted.
+            alerts = alert_line(fleet_alerts(self._members, trouble), width, tail=in_trouble(self._members))
+            frame.top.show_lines([first, alerts])
             if not self.is_page_open:
                 frame.grid.show_rows(self._members, unavailable=trouble)
                 self.paint_about()
         except Exception as error:
             self.complain(error)
-
-    def _alerts(self, width: int, trouble: str) -> Line:
-        """Return the line of alerts: one for each database, so that only databases can be counted."""
-        return alert_line(fleet_alerts(self._members, trouble), width, tail=in_trouble(self._members))
 
     def paint_about(self) -> None:
         """Draw the lines on the database under the cursor."""
@@ -348,7 +336,7 @@ class FleetApp(KeyedApp):
 
     def keys_here(self) -> list[Labelled]:
         """Return the available keys, the most useful first."""
-        return offered(self)
+        return [each.labelled(self) for each in _OFFERED if each.when(self)]
 
     async def action_key(self, name: str) -> None:
         """Run the action of a key, or notify the user why it is not available."""

@@ -7,7 +7,7 @@ import signal
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.text import Text
 from textual import events
@@ -16,6 +16,7 @@ from textual.await_complete import AwaitComplete
 from textual.driver import Driver
 from textual.filter import LineFilter
 from textual.message import Message
+from textual.notifications import SeverityLevel
 from textual.timer import Timer
 from textual.widget import Widget
 
@@ -24,9 +25,6 @@ from presman.base.running_out import CODE, ran_out
 from presman.base.text import clean
 from presman.tui.textual_internals import key_parser, note_fault, ring_once
 from presman.tui.widgets.line_api import AsciiFilter
-
-if TYPE_CHECKING:
-    from textual.notifications import SeverityLevel
 
 # ---- Typed keys: each is sent once the one before has had its effect.
 

@@ -1,22 +1,18 @@
 """Tour of the demo: five steps above the keys; each ends when the user has followed it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from textwrap import wrap
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from presman.base import private_files
 from presman.base.private_files import state_folder
 from presman.figures.drawing.lines import Line
 from presman.tabs.parts import Key
+from presman.tui.frame_app import FrameApp
 from presman.tui.keyed_app import AppKey
 from presman.tui.widgets.line_api import LineView
-
-if TYPE_CHECKING:
-    from presman.tui.frame_app import FrameApp
 
 _FILE = "tour"
 

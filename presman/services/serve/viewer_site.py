@@ -70,9 +70,7 @@ class ViewerSite:
         given = request.query.get("token")
         if given is not None and access.is_token(given):
             return self._with_pass(request, await handler(request))
-        if given is not None:
-            self._refused(request)
-        return _html(token_page(is_wrong=given is not None), 401)
+        return self._asks_again(request) if given is not None else _html(token_page(is_wrong=False), 401)
 
     def _is_admitted(self, request: web.Request) -> bool:
         access = self._serving.access
@@ -87,8 +85,9 @@ class ViewerSite:
         )  # fmt: skip
         return response
 
-    def _refused(self, request: web.Request) -> None:
+    def _asks_again(self, request: web.Request) -> web.Response:
         self._refusals.note(f"a wrong token from {request.remote}")
+        return _html(token_page(is_wrong=True), 401)
 
     async def _token(self, request: web.Request) -> web.StreamResponse:
         """Check a token that was typed into the form."""
@@ -102,8 +101,7 @@ class ViewerSite:
         except (TimeoutError, ConnectionError):  # closed in the meantime: the answer is lost
             raise web.HTTPRequestTimeout from None
         if not self._serving.access.is_token(str(form.get("token", ""))):
-            self._refused(request)
-            return _html(token_page(is_wrong=True), 401)
+            return self._asks_again(request)
         return self._with_pass(request, web.Response(status=303, headers={"Location": "./"}))
 
     async def _watch(self, request: web.Request) -> web.StreamResponse:

@@ -205,8 +205,9 @@ async def _load(app: FrameApp, latest: Reading) -> None:
     if kept is None or poll_recording.number != mine:
         return
     poll_recording.loaded()
-    since = spelled((latest.at - kept.first).total_seconds())
-    app.notify(f"Recording to {path}, from {since} ago on ({counted(kept.polls, 'poll')}); R ends it", timeout=8)
+    polls, first = kept
+    since = spelled((latest.at - first).total_seconds())
+    app.notify(f"Recording to {path}, from {since} ago on ({counted(polls, 'poll')}); R ends it", timeout=8)
 
 
 def report(app: FrameApp) -> None:

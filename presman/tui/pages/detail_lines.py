@@ -37,8 +37,7 @@ def focus_of(row: object) -> Focus | None:
 
 def detail_lines(row: Row, reading: Reading, width: int) -> list[Line]:
     """Return the sections on a row of `reading`."""
-    lines = _actions(row, reading)
-    lines += _groups(row, reading)
+    lines = [] if isinstance(row, SessionReading) else [*_actions(row, reading), *_groups(row, reading)]
     detail = reading.detail
     if detail is None or (detail.sid, detail.inst_id) != (row.sid, row.inst_id):
         about = "Plan, servers and statistics are read only while this page is open; at this moment it was not."
@@ -87,19 +86,15 @@ def unblocking(row: QueuedStatement, reading: Reading) -> list[Line]:
     return section(f"What would let {waiter} start", [] if found is None else candidates_lines(found))
 
 
-def _actions(row: Row, reading: Reading) -> list[Line]:
+def _actions(row: ParallelStatement, reading: Reading) -> list[Line]:
     """Return the commands for the statement itself."""
-    if isinstance(row, SessionReading):
-        return []
     commands, against = ending(row, reading).commands, why_not_ended(row, reading)
     lines = section("Commands to copy (presman runs none of them by itself)", command_lines(commands)) or [BLANK]
     return [*lines, *([sentence(against)] if against else [])]
 
 
-def _groups(row: Row, reading: Reading) -> list[Line]:
+def _groups(row: ParallelStatement, reading: Reading) -> list[Line]:
     """Return the groups of a statement's session: mapped, original, now, and why it was switched."""
-    if isinstance(row, SessionReading):
-        return []
     key = (row.inst_id, row.sid, row.serial)
     session = next((each for each in reading.sessions if (each.inst_id, each.sid, each.serial) == key), None)
     if session is None:
@@ -212,9 +207,7 @@ def _scaled(value: int | None) -> str:
 
 
 def _time(seconds: int | None) -> str:
-    if seconds is None:
-        return ""
-    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    return "" if seconds is None else f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
 
 def _id(step: PlanStep) -> str:
@@ -265,9 +258,6 @@ def xplan(plan: Sequence[PlanStep], plan_hash: int | None = None, width: int | N
 
 
 def _predicates(plan: Sequence[PlanStep]) -> list[str]:
-    found = []
-    for step in plan:
-        for kind, text in (("access", step.access), ("filter", step.filter)):
-            if text:
-                found.append(f"{step.id:>4} - {kind}({one_line(text, _LONGEST)})")
+    both = ((step, kind, text) for step in plan for kind, text in (("access", step.access), ("filter", step.filter)))
+    found = [f"{step.id:>4} - {kind}({one_line(text, _LONGEST)})" for step, kind, text in both if text]
     return ["", "Predicate Information (identified by operation id):", *found] if found else []
