@@ -212,7 +212,9 @@ def sample() -> str:
 
 def describe(config: Config, options: Namespace) -> str:
     """Return every setting with its origin, secrets masked."""
-    lines = [f"config.ini  {config.path or 'none'}  ({_found_by(config, options)})"]
+    named = "--config" if options.config else "PRESMAN_CONFIG" if environ.get("PRESMAN_CONFIG") else ""
+    found_by = named or ("the first found" if config.path else "not found")
+    lines = [f"config.ini  {config.path or 'none'}  ({found_by})"]
     if config.path is None:
         lines.append(f"looked for  {', '.join(str(path) for path in config_file.locations())}")
     lines.append(f"targets     {', '.join(config.targets) or 'none'}")
@@ -231,14 +233,6 @@ def describe(config: Config, options: Namespace) -> str:
         if value is not None:
             lines.append(f"  {option:<17}  {_shown(value):<28}  {origin}".rstrip())
     return "".join(f"{clean(line)}\n" for line in lines)
-
-
-def _found_by(config: Config, options: Namespace) -> str:
-    if options.config:
-        return "--config"
-    if environ.get("PRESMAN_CONFIG"):
-        return "PRESMAN_CONFIG"
-    return "the first found" if config.path else "not found"
 
 
 def _origin(name: str, label: str, section: Settings, config: Config, options: Namespace) -> tuple[object, str]:

@@ -212,8 +212,7 @@ class Readings:
         else:
             from presman.forecast.shown import as_shown
 
-            self.forecaster = None
-            reading = as_shown(reading, snapshot)
+            self.forecaster, reading = None, as_shown(reading, snapshot)
         reading = with_unchecked(self._reading, reading)
         if self._notifier is not None:
             reading = self._notifier.read(reading)

@@ -186,11 +186,12 @@ class DatabaseRecorder:
                 self._write(*pair)
             except RecordingError as error:
                 self.output_trouble = str(error)
+                is_hopeless = self._stopping or not isinstance(error, StoreLostError)
                 if str(error) != reported:
                     reported = str(error)
-                    waits = "" if self._is_hopeless(error) else f"; polls wait in memory, up to {MOST_WAITING}"
+                    waits = "" if is_hopeless else f"; polls wait in memory, up to {MOST_WAITING}"
                     self._report("not_written", f"cannot be written: {error}{waits}", "error")
-                if self._is_hopeless(error):
+                if is_hopeless:
                     break
                 self._wait(pause)
                 pause = min(LONGEST_PAUSE, pause * 2)
@@ -211,9 +212,6 @@ class DatabaseRecorder:
                     self._waiting.clear()
                 break
         self._close()
-
-    def _is_hopeless(self, error: RecordingError) -> bool:
-        return self._stopping or not isinstance(error, StoreLostError)
 
     def _next(self) -> tuple[Snapshot | None, Snapshot] | str | None:
         """Wait for the next poll to write and return it, or a loss to note in the store; None at the end."""

@@ -269,7 +269,7 @@ async def test_only_visible_rows_are_rendered(monkeypatch: pytest.MonkeyPatch) -
         grid = acting.app.query_one("#grid-sessions", Grid)
         drawn: list[object] = []
         monkeypatch.setattr(
-            "presman.tui.widgets.table_frame.wrapped_row",
+            "presman.figures.drawing.columns.wrapped_row",
             lambda fitted, gap, row, *how: drawn.append(row) or wrapped_row(fitted, gap, row, *how),
         )
         await acting.show(replace(busy(2), sessions=sessions(500)))

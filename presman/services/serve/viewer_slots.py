@@ -327,7 +327,7 @@ class Viewer:
             return ""
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
         last = self._messages.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        return f"{how}{': ' if last else ''}{last}"
+        return f"{how}: {last}" if last else how
 
     async def _read(self, output: asyncio.StreamReader) -> None:
         """Pass on the monitor's output. Without a page discard it: a full pipe would keep the monitor from ending."""

@@ -195,6 +195,7 @@ def _facts(top: TopLine) -> list[Part]:
     if reading is None:
         return [(0, ((name, "title"),))]
     header = reading.header
+    queued = not reading.part and bool(reading.queue or reading.why_unknown("queue"))  # or they may, if it is not seen
     parts: list[Part] = [
         (0, ((header.database or name, "title"),)),
         (7, ((_release(header, len(reading.gone)), ""),)),
@@ -203,7 +204,7 @@ def _facts(top: TopLine) -> list[Part]:
         (3, (("plan ", "dim"), (plan_name(reading), ""), (" ≠ plans differ" if header.mixed_plans else "", "warn"))),
         (4, _managed(header)),
         (2, ((f"packs {' + '.join(top.choices.packs)}" if top.choices.packs else "", "warn"),)),
-        (1, _servers(reading)),
+        (1, _servers(header.servers, reading.age_of("V$PX_PROCESS_SYSSTAT"), queued=queued)),
         (8, _gauge(header.servers)),
         (6, (("max ", "dim"), (count(header.servers.maximum), ""))),
         (9, ((f"every {top.choices.refresh:g}s", "dim"),)),
@@ -231,14 +232,10 @@ def _managed(header: Header) -> Line:
     return ((cpu, "" if header.cpu_managed.upper() == "ON" else "dim"), (f"  PX {header.px_managed or '?'}", ""))
 
 
-def _servers(reading: Reading) -> Line:
-    """Return the servers in use, how old that is, and a mark only if they reach the target and statements queue.
-
-    If the queue cannot be seen, statements may wait for the servers in view.
-    """
-    pool, queued = reading.header.servers, not reading.part and (reading.queue or reading.why_unknown("queue"))
-    over = bool(queued) and pool.target is not None and (pool.in_use or 0) >= pool.target > 0
-    text = as_of(f"PX servers {count(pool.in_use)}/{count(pool.target)}", reading.age_of("V$PX_PROCESS_SYSSTAT"))
+def _servers(pool: ServerPool, old: float | None, *, queued: bool) -> Line:
+    """Return the servers in use, how old that is, and a mark only if they reach the target and statements queue."""
+    over = queued and pool.target is not None and (pool.in_use or 0) >= pool.target > 0
+    text = as_of(f"PX servers {count(pool.in_use)}/{count(pool.target)}", old)
     return ((text, "warn" if over else ""), (" ▲" if over else "", "warn"))
 
 
