@@ -1,7 +1,7 @@
-"""`make bench`: what presman costs, beside yardsticks measured in the same run, so that machines compare.
+"""Command of `make bench`: measures what presman costs, beside yardsticks of the same run, so that machines compare.
 
-Prints one line per figure: presman, the yardstick, their ratio and the bar it must stay under. Exits 1 if a bar is
-missed, so that a regression is seen; it is no test, because machines are noisy.
+Prints one line per figure: presman, the yardstick, their ratio, and the bar, its upper limit. Exits 1 if a bar is
+missed, so that a regression is noticed. It is no test, because machines are noisy.
 """
 
 from __future__ import annotations
@@ -82,10 +82,10 @@ def running(report: Report, window: float) -> None:
         escapes = []
         for _ in range(5):
             key_answer(own, [(b"?", b"Help: Overview")])
-            escapes.append(key_answer(own, [(b"\x1b", b"Top waits")]))  # the line of tabs stays as it was
+            escapes.append(key_answer(own, [(b"\x1b", b"Top waits")]))  # the line of tabs does not change
         report.line("Esc answered", statistics.median(escapes) * 1e3, "ms", bar=40)
         own.press(b" ")
-        own.idle(2 * REFRESH, REFRESH)  # with the first newer poll other keys are offered
+        own.idle(2 * REFRESH, REFRESH)  # the first newer poll changes the keys on offer
         paused = own.idle(10, REFRESH).bytes_per_refresh
         report.line("bytes per refresh, paused: newer polls and their cost", paused, "B", bar=600)
     finally:
@@ -99,7 +99,7 @@ def analysis(report: Report) -> None:
 
     before, after = snapshot(1), snapshot(2)
     small = (snapshot(1, sessions=50, servers=16), snapshot(2, sessions=50, servers=16))
-    large = _cpu_ms(lambda: len(analyse(before, after).sessions))  # they are made when they are looked at
+    large = _cpu_ms(lambda: len(analyse(before, after).sessions))  # sessions are computed when they are first read
     report.line("analysis, 12 groups 500 sessions 128 servers", large, "ms", bar=10)
     little = _cpu_ms(lambda: len(analyse(*small).sessions))
     report.line("... against 50 sessions 16 servers", large, "ms", yardstick=little, bar=10)
@@ -134,9 +134,9 @@ def screen(report: Report) -> None:
 async def _refresh_cost(
     tab: str, snapshots: Sequence[Snapshot], middle: Callable[[Sequence[float]], float] = statistics.median
 ) -> float:
-    """Return the CPU ms from a reading's arrival to the screen that shows it, every value on it new.
+    """Return the CPU ms from a reading's arrival to the screen that shows it. Every value on it is new.
 
-    Charts are drawn anew when a column of them is complete: a median leaves that out, a mean has it in.
+    A chart is drawn again when one of its columns is complete: a median leaves that out, a mean includes it.
     """
     from presman.analysis.assemble import analyse
     from presman.tui.app import MonitorApp
@@ -144,7 +144,7 @@ async def _refresh_cost(
 
     arrivals = [Arrived(analyse(before, after), after) for before, after in itertools.pairwise(snapshots)]
     for arrived in arrivals:
-        len(arrived.reading.sessions)  # the sampler's thread makes them while somebody looks at them
+        len(arrived.reading.sessions)  # the sampler's thread computes them while they are shown
     app = MonitorApp(lambda _post, _refresh: IdleFeed(), name="load")
     async with app.run_test(size=(200, 50)) as pilot:
         await pilot.pause(0.5)
@@ -179,7 +179,7 @@ def main() -> int:
     )
     chosen = parser.parse_args()
     report = Report()
-    if chosen.only in (None, "trace"):  # first: a process is charged with the memory its parent has
+    if chosen.only in (None, "trace"):  # first, because a process's peak memory includes its parent's
         traces(report)
     with tempfile.TemporaryDirectory():
         if chosen.only in (None, "start"):

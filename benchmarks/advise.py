@@ -1,9 +1,9 @@
-"""How good the search of `presman advise` is: `python -m benchmarks.advise [--seeds N] [--first SEED]`.
+"""Quality of the search of `presman advise`: `python -m benchmarks.advise [--seeds N] [--first SEED]`.
 
-A fault is planted in a plan: a limit too low, a target too small, levels swapped, a degree too high; on an Autonomous
-Database a concurrency limit too low. The best of all choices there are is found by trying each; the search should come
-within 5 % of its score with a tenth of the replays. What it promises is then compared with ten other observations of
-the same kind, replayed under what it chose. Then a day.
+A plan gets a fault: a limit too low, a target too small, levels swapped, a degree too high; on an Autonomous Database
+a concurrency limit too low. Trying every choice finds the best one; the search should come within 5 % of its score with
+a tenth of the replays. The range that it promises is then compared with ten other observations of the same kind,
+replayed with the choice of the search. At the end it measures the search on a day of statements.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ FAMILIES = {
     "degree too high": ("limits", "degree"),
     "concurrency limit too low": ("concurrency", "shares"),
 }
-"""Each fault, and what may be changed to mend it."""
+"""Each fault, and what may be changed to correct it."""
 
 
 SERVICES = {"REPORTS": ("MEDIUM", 2), "ETL": ("HIGH", 4), "BATCH": ("TPURGENT", 12)}
-"""The services, with their shares, that stand for the groups on an Autonomous Database."""
+"""The services of an Autonomous Database in place of the groups, with their shares."""
 
 
 class Planted(NamedTuple):
@@ -53,14 +53,14 @@ class Planted(NamedTuple):
 
 
 def directive(group: str, level: int, percent: int, limit: int | None = None, plan: str = "DAY_PLAN") -> PlanDirective:
-    """Return a directive that has nothing but a level and a limit."""
+    """Return a directive with only a level and a limit."""
     given = dict.fromkeys(PlanDirective._fields) | dict.fromkeys((f"mgmt_p{n}" for n in range(1, 9)), 0)
     given |= {"con_id": 0, "plan": plan, "group_or_subplan": group, "type": "CONSUMER_GROUP", f"mgmt_p{level}": percent}
     return PlanDirective(**given | {"status": "", "comments": "", "parallel_server_limit": limit})  # type: ignore[arg-type]
 
 
 def plan_of(*directives: PlanDirective, **more: object) -> ObservedPlan:
-    """Return a plan of levels as a recording has it."""
+    """Return a plan as a recording has it."""
     shares = PlanBook.read((), directives).shares(directives[0].plan)
     rows = {Group(0, each.group_or_subplan): each for each in directives}
     return ObservedPlan(rows, plan_branch(shares.root), **more)  # type: ignore[arg-type]
@@ -117,14 +117,14 @@ def _arrival(
 
 
 def every_choice(search: Search) -> Iterator[Choice]:
-    """Yield all choices there are."""
+    """Yield all possible choices."""
     values = [[None, *(Change(*knob, value) for value in some)] for knob, some in search.grid.items()]
     for each in product(*values):
         yield frozenset(change for change in each if change is not None)
 
 
 class Found(NamedTuple):
-    """One search: its score in parts of the best there is, its replays, of how many choices, promises kept of ten."""
+    """One search: its score divided by the best score, its replays, all choices, and how many of ten promises held."""
 
     against_best: float
     replays: int
@@ -133,11 +133,11 @@ class Found(NamedTuple):
 
 
 OTHERS = 10
-"""Other observations of the same kind by which a promise is judged."""
+"""Other observations of the same kind, against which a promise is checked."""
 
 
 def tried(family: str, seed: int, statements: int = 60) -> Found:
-    """Search, try everything, and see whether the promise holds for statements of other draws."""
+    """Search, try every choice, and check whether the promise holds for other draws of statements."""
     arrivals, plan, goal = planted(family, seed, statements)
     seen = ObservedLoad.of(arrivals, plan, [goal], seed)
     search, whole = (Search(seen, [goal], [], FAMILIES[family]) for _ in range(2))
@@ -150,7 +150,7 @@ def tried(family: str, seed: int, statements: int = 60) -> Found:
 
 
 def promises_kept(family: str, seed: int, seen: ObservedLoad, search: Search) -> int:
-    """Return for how many of ten other observations holds what is promised of the choice that is advised."""
+    """Return for how many of ten other observations the promised range of the advised choice holds."""
     goal, chosen = search.goals[0], search.settle(search.finalists(), 19)[0]
 
     def waited(load: ObservedLoad, *over: ArrivalDay) -> float:
@@ -199,7 +199,7 @@ def table(seeds: range) -> Iterator[str]:
 
 
 def main() -> None:
-    """Print the table, and what a day takes."""
+    """Print the table, and the cost of advice on a day."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first", type=int, default=1, help="the first of the seeds")

@@ -1,10 +1,10 @@
-"""This commit beside another one, in turns in one run: what a change costs, however fast the machine is.
+"""Comparison of this commit with others, in turns in one run: it shows what a change costs on any machine.
 
-`python -m benchmarks.against COMMIT [COMMIT ...]` checks each commit out into a folder of its own and has its own code
-measured there: a refresh in a storm and its parts, the analysis of 64 groups, and a monitor of `mixed`: when it has
-figures, what it costs with all its processes while nobody touches it, and how soon it answers keys. The Python
-libraries are those of this checkout. Prints the smallest of the turns of what is in ms, because whatever else runs on
-the machine only adds to it, and of the others the median.
+`python -m benchmarks.against COMMIT [COMMIT ...]` checks out each commit into a folder of its own and measures the code
+there: a refresh in a storm and its parts, the analysis of 64 groups, and a monitor of `mixed` (when it has figures, its
+cost with all its processes while nobody uses it, how soon it answers keys). The Python libraries are those of this
+checkout. It prints the minimum of the turns for figures in ms, because other load on the machine only adds to them,
+and the median for other figures.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from benchmarks.terminal import Screen, key_answer
 ROOT = Path(__file__).parents[1]
 REFRESH = 2.0
 PRESSES = tuple((tab[1:2], tab) for tab in (b"[4 Parallel]", b"[2 CPU]", b"[5 Sessions]", b"[1 Overview]")) * 3
-"""Keys, and what each brings on the screen."""
+"""Keys, and the text that each brings on the screen."""
 
 STORM = re.compile(r"200x50: .*analysis ([\d.]+) ms, keeping ([\d.]+) ms, .*refresh ([\d.]+) ms")
 GROUPS = re.compile(r"analysis, 64 groups 4 instances 3 tiers +([\d.]+) ms")
 
 Figures = dict[str, list[float]]
-"""For each thing that is measured a value of each turn, in its unit."""
+"""The values of all turns by figure, in its unit."""
 
 
 @contextmanager
 def checked_out(commit: str) -> Iterator[Path]:
-    """Have a commit in a folder while it is measured. Raises CalledProcessError where there is no such commit."""
+    """Check out a commit into a temporary folder. Raises CalledProcessError for an unknown commit."""
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder) / "tree"
         subprocess.run(["git", "worktree", "add", "--quiet", "--detach", tree, commit], cwd=ROOT, check=True)
@@ -48,7 +48,7 @@ def checked_out(commit: str) -> Iterator[Path]:
 
 
 def environment(tree: Path) -> dict[str, str]:
-    """Return what makes Python, and the processes that presman starts, take the code of that folder."""
+    """Return an environment in which Python, and the processes that presman starts, import the code of that folder."""
     return {"PYTHONPATH": str(tree), "PYTHONSAFEPATH": "1"}
 
 
@@ -66,7 +66,7 @@ def measure(tree: Path, window: float, found: Figures) -> None:
 
 
 def _printed(tree: Path, *module: str) -> str:
-    """Run a benchmark of the folder and return what it prints; a bar that it misses is no matter here."""
+    """Run a benchmark of the folder and return its output; missed bars are ignored."""
     command = [sys.executable, "-m", *module]
     env = os.environ | environment(tree)
     run = subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True, check=False)
@@ -76,7 +76,7 @@ def _printed(tree: Path, *module: str) -> str:
 
 
 def _monitor(tree: Path, window: float) -> dict[str, float]:
-    """Return what a monitor of `mixed` takes until it has figures, while nobody touches it, and for a key."""
+    """Return what a monitor of `mixed` takes until it has figures, while nobody uses it, and for a key."""
     knows_tours = "--no-tour" in _printed(tree, "presman", "demo", "--help")
     command = [sys.executable, "-m", "presman", "demo", *["--no-tour"][:knows_tours], "--refresh", str(REFRESH)]
     screen = Screen(command, **environment(tree))
@@ -98,7 +98,7 @@ def _monitor(tree: Path, window: float) -> dict[str, float]:
 
 
 def lines(own: Mapping[str, Sequence[float]], others: Mapping[str, Mapping[str, Sequence[float]]]) -> Iterator[str]:
-    """Return a table: what is measured, this commit, and each other one with the ratio of this one to it."""
+    """Return a table: the figure, this commit, and each other commit with the ratio of this one to it."""
     yield f"{'what':<36}{'this':>10}" + "".join(f"{commit[:12]:>14}{'ratio':>8}" for commit in others)
     for what, values in own.items():
         best = _of_turns(what, values)
@@ -119,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     own: Figures = {}
     others: dict[str, Figures] = {commit: {} for commit in chosen.commits}
-    with tempfile.TemporaryDirectory() as home:  # what monitors keep is nobody's own
+    with tempfile.TemporaryDirectory() as home:  # monitors save their state here
         os.environ |= {"XDG_STATE_HOME": home, "XDG_CONFIG_HOME": home}
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # compiling at each start takes memory and CPU of its own
         for _ in range(chosen.turns):

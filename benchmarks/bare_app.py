@@ -11,7 +11,7 @@ ROWS, COLUMNS = 50, 12
 
 
 class BareApp(App[None]):
-    """A table; with a number of seconds as argument every cell is rewritten that often."""
+    """A table. If the argument is a number of seconds, every cell is rewritten at that interval."""
 
     TITLE = "bare"
 

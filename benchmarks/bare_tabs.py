@@ -1,4 +1,4 @@
-"""The yardstick of a key: the barest Textual app with tabs, a DataTable of 50 rows on each, and a key for each."""
+"""The yardstick of keys: the barest Textual app with tabs, a DataTable of 50 rows on each, and a key for each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TABS = 7
 
 
 class BareTabs(App[None]):
-    """Tables under tabs. Whatever is on a tab says its number."""
+    """Tables under tabs. All texts on a tab have its number."""
 
     TITLE = "bare"
     BINDINGS = [(str(number), f"turn_to({number})", f"tab {number}") for number in range(1, TABS + 1)]  # noqa: RUF012

@@ -1,7 +1,7 @@
-"""What a crowd of idle sessions costs: polls of 8 instances with 5,000 sessions each, against 8 with a handful.
+"""Cost of idle sessions: polls of 8 instances with 5,000 sessions each, against 8 instances with a few.
 
-Through the loopback server, in 19c's shape. Rows and bytes are what comes from the database at one refresh; CPU is that
-of presman's thread. Run it alone with `python -m benchmarks.crowd`; it prints a poll that lists idle sessions, too.
+The loopback server serves them as 19c. Rows and bytes are those that the database sends at one refresh; CPU is that of
+presman's thread. Run it alone with `python -m benchmarks.crowd`; it also prints a poll that lists idle sessions.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from tests.oracle_server.simulated import simulated_server
 
 INSTANCES, EACH = 8, 5000
 FEW = 5
-"""Sessions on each instance of the database that it is compared with."""
+"""Sessions on each instance of the other database."""
 
 WARM_UP, POLLS = 5, 5
-"""Polls before it counts, in which texts and plans are looked up, and those that count."""
+"""Polls that do not count, because texts and plans are looked up, and polls that count."""
 
 SCENARIO = """
 title = "A crowd of idle sessions"
@@ -68,7 +68,7 @@ think = "{think}s"
 
 
 class CrowdCost(NamedTuple):
-    """A poll: rows and bytes from the database, round trips, CPU milliseconds, and the sessions there are."""
+    """A poll: rows and bytes from the database, round trips, CPU milliseconds, and the number of sessions."""
 
     rows: int
     size: int
@@ -78,13 +78,13 @@ class CrowdCost(NamedTuple):
 
 
 def scenario(each: int) -> str:
-    """Return a scenario with so many sessions on each instance, some forty of them at work at a time."""
+    """Return a scenario with `each` sessions on each instance, of which some forty are active at a time."""
     pools = [POOL.format(number=n, count=each, think=max(1, each // FEW) / 100) for n in range(1, INSTANCES + 1)]
     return SCENARIO + "".join(pools)
 
 
 def cost(each: int, detail_level: DetailLevel) -> CrowdCost:
-    """Return what a poll costs; in the server no time passes, so that it makes its tables once."""
+    """Return what a poll costs. No time passes in the server, so that it makes its tables once."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "crowd.toml"
         path.write_text(scenario(each), encoding="utf-8")
@@ -112,7 +112,7 @@ def cost(each: int, detail_level: DetailLevel) -> CrowdCost:
 
 
 def main() -> None:
-    """Print what polls of a crowd and of a handful cost, narrow and whole."""
+    """Print what polls of many and of few sessions cost, without and with idle sessions."""
     for each in (FEW, EACH):
         for detail_level in (DetailLevel.NARROW, DetailLevel.WHOLE):
             found = cost(each, detail_level)

@@ -1,4 +1,4 @@
-"""The first figures on the screen, beside those of pg_activity in front of a PostgreSQL; both databases on loopback."""
+"""Time to the first figures on the screen, beside pg_activity with PostgreSQL; both databases on loopback."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Start = tuple[Sequence[str], Sequence[bytes], Mapping[str, str]]
 
 
 def first_data(report: Report, runs: int) -> None:
-    """Measure the way from the command to the first figures: a live connection, and the demo."""
+    """Measure the time from the command to the first figures, of a live connection and of the demo."""
     try:
         if not shutil.which(PG_ACTIVITY):
             raise Missing("no pg_activity: pip install --group yardsticks")
@@ -59,7 +59,7 @@ def _beside(report: Report, server: PostgresServer, runs: int) -> None:
 
 
 def _in_turns(starts: Mapping[str, Start], runs: int) -> dict[str, float]:
-    """Return the median seconds of each, started in turns so that a busy neighbour meets all alike."""
+    """Return the median seconds of each, started in turns so that other load on the machine affects all alike."""
     taken: dict[str, list[float]] = {name: [] for name in starts}
     for run in range(runs + 1):  # the first start warms the file cache and does not count
         for name, (command, markers, environment) in starts.items():

@@ -1,17 +1,17 @@
-"""How good the forecasts of the parallel queue are: `python -m benchmarks.forecast [SCENARIO …]`.
+"""Quality of the forecasts of the parallel queue: `python -m benchmarks.forecast [SCENARIO …]`.
 
-The simulator is the world, and presman knows of it what its views show, five seconds apart. Each statement counts
-once, by the first forecast that was shown of it: whether it started between low and high, and how far off the median
-was. Beside it stand the errors that two simple guesses made at the same moments: that it waits for as long as the last
-of its group that started, or as the head of its group has until now (Ibrahim and Whitt). Waits under five seconds
-are not counted: whoever is there at one poll and starts at the next needs no forecast.
+The simulator is the database, and presman knows what its views show every five seconds. Each statement counts once,
+with the first forecast that was shown for it: whether it started between low and high, and how far off the median was.
+Beside it are the errors of two simple guesses at the same moments: that the statement waits as long as the last of its
+group that started, or as the head of its group has waited until now (Ibrahim and Whitt). Waits under five seconds do
+not count: a statement that is queued at one poll and starts before the next needs no forecast.
 
-Where more hours than one are played there is a line for each of them: forecasts count in the hour in which they were
-made. Four are of `drift`, whose load drifts (benchmarks/drift.toml); it is played where it is named.
+If several hours are simulated, each has a line; forecasts count in the hour in which they were made. `drift`, with its
+drifting load (benchmarks/drift.toml), has four hours; it is simulated only if it is named.
 
 The correlation is that of medians and outcomes. `a minute` is how many of those that waited less than ten minutes were
 within one minute of the median. The loss is the pinball loss of low, median and high together, in seconds; a guess
-stands for all three.
+takes the place of all three.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from presman.rows.snapshot import Snapshot
 from presman.sources.simulator_source import SimulatorSource
 
 SCENARIOS = ("mixed", "storm", "rac", "pdb", "changes")
-"""Those in which statements queue again and again."""
+"""Scenarios in which statements queue repeatedly."""
 OWN = {"drift": Path(__file__).with_name("drift.toml")}
 """Scenarios that only this benchmark plays."""
 EVERY = 5.0
 HOURS = {"drift": 4}
-"""How many hours of a scenario are played, one if it is not named."""
+"""How many hours of a scenario are simulated; one for others."""
 SEEDS = 3
 
 
 class Forecasted(NamedTuple):
-    """A forecast of a statement and what came of it, in seconds from the moment at which it was made."""
+    """A forecast for a statement and the outcome, in seconds from the moment of the forecast."""
 
     starts: StartForecast
     outcome: float
@@ -79,7 +79,7 @@ class Forecasted(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """Forecasts of one scenario, how many `statements` had to queue in each hour, CPU seconds of so many `polls`."""
+    """Forecasts of one scenario, how many `statements` had to queue in each hour, and CPU seconds of all `polls`."""
 
     forecasts: list[Forecasted]
     statements: Counter[int]
@@ -87,13 +87,13 @@ class Scored(NamedTuple):
     cpu: float
 
     def of_hour(self, hour: int) -> Scored:
-        """Return what counts in an hour, the first is 0."""
+        """Return the part of one hour; the first is 0."""
         own = [each for each in self.forecasts if each.hour == hour]
         return self._replace(forecasts=own, statements=Counter({hour: self.statements[hour]}))
 
 
 def readings(scenario: str, seed: int, seconds: float) -> Iterator[tuple[Snapshot | None, Snapshot, Reading, RowCache]]:
-    """Yield what each poll of a scenario reads and means."""
+    """Yield the snapshot and the reading of each poll of a scenario."""
     now = [0.0]
     start = datetime(2026, 3, 14, 9, tzinfo=UTC)
     poller = Poller(SimulatorSource(OWN.get(scenario, scenario), seed=seed, clock=lambda: now[0], start=start))
@@ -110,7 +110,7 @@ def readings(scenario: str, seed: int, seconds: float) -> Iterator[tuple[Snapsho
 
 
 class _First(NamedTuple):
-    """The first forecast that was shown of a statement, with the guesses of that moment."""
+    """The first forecast that was shown for a statement, with the guesses of that moment."""
 
     at: datetime
     starts: StartForecast
@@ -119,11 +119,11 @@ class _First(NamedTuple):
 
 
 class Trial:
-    """One scenario, forecast poll after poll; what is told of each statement is held against when it starts."""
+    """One scenario, forecast poll after poll; the first forecast of each statement is compared with its start."""
 
     def __init__(self, seed: int) -> None:
         self._forecaster, self._runs = Forecaster(seed), StatementRuns(kept=100_000)
-        self._told: dict[Executing, _First] = {}
+        self._first: dict[Executing, _First] = {}
         self._waiting: dict[Executing, StatementRun] = {}
         self._last_wait: dict[tuple[int, str], float] = {}
         self.found: list[Forecasted] = []
@@ -140,7 +140,7 @@ class Trial:
         self._runs.add(plain)
         for who, run in [(who, run) for who, run in self._waiting.items() if run.started or run.ended]:
             del self._waiting[who]
-            first = self._told.pop(who, None)  # one that comes again later, with the same SQL_ID, is another one
+            first = self._first.pop(who, None)  # a later execution of the same SQL_ID counts as another statement
             if run.started is not None:
                 self._started(first, run, run.started)
         ages: dict[tuple[int, str], float] = {}
@@ -165,13 +165,13 @@ class Trial:
 
     def _tell(self, row: QueuedStatement, at: datetime, head_age: float) -> None:
         last = self._last_wait.get((row.con_id, row.group))
-        if row.executing() not in self._told and row.starts and row.starts.median is not None and last is not None:
+        if row.executing() not in self._first and row.starts and row.starts.median is not None and last is not None:
             waited = row.waited or 0.0
-            self._told[row.executing()] = _First(at, row.starts, max(0.0, last - waited), head_age - waited)
+            self._first[row.executing()] = _First(at, row.starts, max(0.0, last - waited), head_age - waited)
 
 
 def score(scenario: str, seed: int, seconds: float) -> Scored:
-    """Play a scenario and judge the forecasts."""
+    """Simulate a scenario and judge the forecasts."""
     trial = Trial(seed)
     for poll in readings(scenario, seed, seconds):
         trial.add(*poll)

@@ -1,4 +1,4 @@
-"""What a poll costs on the Latency tab at 200x50, with its heat maps and without them."""
+"""Cost of a poll on the Latency tab at 200x50, with its heat maps and without them."""
 
 from __future__ import annotations
 

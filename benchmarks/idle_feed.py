@@ -1,4 +1,4 @@
-"""A feed for apps that are fed by hand."""
+"""A feed for apps that get their readings from the benchmark."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from presman.tui.feed import Feed
 
 
 class IdleFeed(Feed):
-    """A feed that brings nothing by itself."""
+    """A feed that delivers nothing by itself."""

@@ -1,4 +1,4 @@
-"""Snapshots of a large, busy database, made by hand: 12 groups, any number of sessions and parallel servers."""
+"""Generated snapshots of a large, busy database with 12 groups and any number of sessions and parallel servers."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Rows = dict[RecordType, tuple[Any, ...]]
 
 
 def _filled(record: Any, **values: Any) -> Any:
-    """A record with `values`; what is not given is what NULL becomes."""
+    """Return a record with `values`; other fields are as NULL would make them."""
     (row,) = to_records(record, [tuple(values.get(name) for name in record._fields)])
     return row
 
 
 def snapshot(number: int, *, groups: int = 12, sessions: int = 500, servers: int = 128) -> Snapshot:
-    """Return poll `number` (two seconds apart): counters grow with it, servers work for statements of 16."""
+    """Return poll `number` (two seconds apart): counters grow with it, and each statement has 16 servers."""
     at = START + timedelta(seconds=2 * number)
     names = [f"GROUP_{index:02}" for index in range(groups)]
     found = _plan(names, servers) | _groups(number, names, sessions, servers) | _sessions(number, names, sessions)
@@ -132,7 +132,7 @@ def _session(index: int, group: str, queued: bool) -> Any:
 
 
 def simulated(scenario: str, polls: int = 40) -> list[Snapshot]:
-    """Return polls of a simulated database, two of its seconds apart, the same ones in each run."""
+    """Return polls of a simulated database, two simulated seconds apart, the same in each run."""
     from presman.polling.poller import Poller
     from presman.sources.simulator_source import SimulatorSource
 

@@ -1,4 +1,4 @@
-"""Keys answered: each tab for the first time, and all of them in a storm, beside a bare app with as many tabs."""
+"""Answers to keys: the first press of each tab, and presses in a storm, beside a bare app with as many tabs."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ TABS = (
     (b"7", b"[7 Latency]"),
     (b"9", b"[9 Top]"),
 )
-"""Keys, and what says that their tab is on the screen."""
+"""Keys, and a text that shows that their tab is on the screen."""
 
 BARE = [sys.executable, "-m", "benchmarks.bare_tabs"]
 BARE_TABS = tuple((b"%d" % number, b"%d:20:5" % number) for number in (*range(2, bare_tabs.TABS + 1), 1))
-"""Its keys, and a cell of the table that each leads to."""
+"""The bare app's keys, and a cell of the table on each one's tab."""
 
 WARM = 5.0
-"""Seconds after the first data by when all tabs are made."""
+"""Seconds after the first data within which all tabs are made."""
 
 Press = tuple[bytes, bytes]
 
@@ -39,12 +39,12 @@ def presses(report: Report, runs: int) -> None:
     """Measure the first press of each tab, and every press in a storm."""
     first: dict[str, list[list[float]]] = {"bare": [], "mixed": [], "storm": []}
     again: dict[str, list[float]] = {name: [] for name in first}
-    for _ in range(runs):  # in turns, so that a busy neighbour meets all alike
+    for _ in range(runs):  # in turns, so that other load on the machine affects all alike
         for name, starts in first.items():
             new, known = _pressed(name)
             starts.append(new)
             again[name] += known
-    # The last key of the bare app leads back to where it began: that tab is not new.
+    # The last key of the bare app leads back to its first tab, which is not new.
     bare = 1e3 * statistics.median(chain.from_iterable(each[:-1] for each in first["bare"]))
     slowest = 1e3 * max(statistics.median(each) for each in zip(*first["mixed"], strict=True))
     report.line("first press of a tab, the slowest of them", slowest, "ms", bar=30)

@@ -1,8 +1,8 @@
-"""What forecasts cost `presman record` in a storm that lasts: `python -m benchmarks.recorder [--polls N]`.
+"""Cost of forecasts in `presman record` in a long storm: `python -m benchmarks.recorder [--polls N]`.
 
-Two recorders, one of them without forecasts, poll the same database of a loopback server, in which the storm goes on
-for `SPEED` seconds in each: each poll is some five of them after the last, as it is by default. What counts is the CPU
-of each process after the first polls. It takes a second for each poll: six minutes, two for `--polls 120`.
+Two recorders, one of them without forecasts, poll the same database of a loopback server, where `SPEED` seconds pass in
+each second, so that polls are some five simulated seconds apart, as by default. It measures the CPU of each process
+after the first polls. Each poll takes a second: six minutes in all, two with `--polls 120`.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from presman.base.release import Release
 
 SPEED = 5.0
 INTERVAL = 1.0
-"""Seconds between two polls, in which `SPEED` times as many pass on the database."""
+"""Seconds between two polls; `SPEED` times as many pass on the database."""
 WARM_UP = 40
-"""Polls that count for nothing: texts are looked up, and forecasts begin when five statements have ended."""
+"""Polls that do not count: texts are looked up, and forecasts begin only when five statements have ended."""
 
 FORESEES = "from presman.cli import main; raise SystemExit(main())"
 FORESEES_NOTHING = f"""
@@ -38,7 +38,7 @@ Forecaster.read = lambda self, reading, *_: reading
 
 
 class RecorderTime(NamedTuple):
-    """Polls that were counted, the CPU seconds of the process in them, and how many passed on the database."""
+    """The counted polls, the process's CPU seconds in them, and the seconds that passed on the database."""
 
     polls: int
     cpu: float
@@ -49,7 +49,7 @@ _WRITTEN = re.compile(r"poll \d+ written")
 
 
 class _Watch(threading.Thread):
-    """Reads what a recorder tells, and how much CPU it has used at each poll."""
+    """Reads a recorder's output, and its CPU seconds at each poll."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         super().__init__(daemon=True)
@@ -65,14 +65,14 @@ class _Watch(threading.Thread):
         self._process.wait()
 
     def found(self) -> RecorderTime:
-        """Return what it used after the first polls."""
+        """Return the CPU after the first polls."""
         self.join()
         (begun, first), (used, last) = self._seen[WARM_UP], self._seen[-1]
         return RecorderTime(len(self._seen) - WARM_UP - 1, used - begun, SPEED * (last - first))
 
 
 def recorders(scenario: str, polls: int) -> tuple[RecorderTime, RecorderTime]:
-    """Return what two recorders of one storm use, that with forecasts first."""
+    """Return the CPU of two recorders of one storm, with forecasts first."""
     with (
         tempfile.TemporaryDirectory(prefix="presman-bench-") as folder,
         serving(Release(19), scenario, SPEED) as oracle,
@@ -94,7 +94,7 @@ def recorders(scenario: str, polls: int) -> tuple[RecorderTime, RecorderTime]:
 
 
 def main() -> None:
-    """Print what each used."""
+    """Print the CPU of each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("scenario", nargs="?", default="storm")
     parser.add_argument("--polls", type=int, default=340)

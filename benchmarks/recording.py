@@ -1,7 +1,7 @@
-"""What recordings cost: bytes a day, appending a poll, a jump, a report, and `presman record` as a process.
+"""Cost of recordings: bytes a day, appending a poll, a jump, a report, and `presman record` as a process.
 
-Polls come from the simulator, five of its seconds apart, as fast as it goes, and are written by the real writer to a
-SQLite file. Run it alone with `python -m benchmarks.recording`; it takes some minutes. `--days` makes the long run
+Polls come from the simulator, five simulated seconds apart and as fast as it can make them; the real writer writes them
+to a SQLite file. Run it alone with `python -m benchmarks.recording`; it takes some minutes. `--days` makes the long run
 longer, `--month` adds the report of a month at 60 seconds.
 """
 
@@ -40,29 +40,29 @@ START = datetime(2026, 11, 22, tzinfo=UTC)
 STEP = 5.0
 
 CHAIN = 256
-"""Polls of a chain: bytes are counted from one end of a chain to another, so that packing is in them."""
+"""Polls of a chain: bytes are counted between ends of chains, so that they include packing."""
 WARM_UP, COUNTED = CHAIN, 6 * CHAIN
-"""Polls that are written first, and those that count: a little more than two hours."""
+"""Polls that are written first, and polls that count: a little more than two hours."""
 
 A_DAY = round(86_400 / STEP)
 MOST_BYTES = {"mixed": 45.0, "storm": 85.0}
 """MB a day."""
 
 JUMP, PAINTED_JUMP = 55.0, 110.0
-"""A jump, as times of keeping a poll in memory: 50 ms to its data and 100 to the screen, where that takes 0.9 ms."""
+"""Most time of a jump, in times of keeping a poll in memory (0.9 ms): 50 ms to its data, 100 ms to the screen."""
 
 AGAIN = 360
-"""Polls that are written over and over, as if time went on, where it must be quick."""
+"""Polls that are written repeatedly, as if time went on, where the benchmark must be fast."""
 JUMPS, PAINTED = 300, 60
 SETTLES = 5.0
-"""Seconds after which a replay has made all of its tabs."""
+"""Seconds after which a replay has made all its tabs."""
 PROCESS_POLLS = 80
 
 Moment = tuple[Snapshot, Reading]
 
 
 class WriteCost(NamedTuple):
-    """MB a day; CPU milliseconds of appending a poll and of keeping it in memory, medians."""
+    """MB a day; the median CPU milliseconds of appending a poll and of keeping it in memory."""
 
     megabytes: float
     append: float
@@ -71,7 +71,7 @@ class WriteCost(NamedTuple):
 
 
 class LongRun(NamedTuple):
-    """MB of memory early and at the end of a long run, and how many polls it was."""
+    """MB of memory early in a long run and at its end, and its number of polls."""
 
     early: float
     late: float
@@ -79,7 +79,7 @@ class LongRun(NamedTuple):
 
 
 def moments(scenario: str) -> Iterator[Moment]:
-    """Yield polls of a scenario and what each means, as a recorder polls."""
+    """Yield snapshots and readings of a scenario, as a recorder polls them."""
     from presman.polling.poller import Poller
     from presman.sources.simulator_source import SimulatorSource
 
@@ -128,11 +128,11 @@ def write_cost(scenario: str, place: Path) -> WriteCost:
 
 
 def again(kept: Sequence[Moment], polls: int, step: float) -> Iterator[Moment]:
-    """Yield polls over and over, `step` seconds apart, as if time went on."""
+    """Yield the same polls repeatedly, `step` seconds apart, as if time went on."""
     for number in range(polls):
         snapshot, reading = kept[number % len(kept)]
         at = START + timedelta(seconds=step * (number + 1))
-        rounds = number // len(kept)  # counters begin anew with each round: no rate leads over its seam
+        rounds = number // len(kept)  # counters restart with each round, so that no rate spans two rounds
         yield (
             replace(snapshot, at=at, number=number + 1, epoch=snapshot.epoch + rounds),
             replace(reading, at=at, number=number + 1, interval=step),
@@ -140,7 +140,7 @@ def again(kept: Sequence[Moment], polls: int, step: float) -> Iterator[Moment]:
 
 
 def long_run(place: Path, polls: int, step: float) -> LongRun:
-    """Be the process that writes many polls, and say how its memory grew from the first tenth to the end."""
+    """Be the process that writes many polls; return its memory after the first tenth and at the end."""
     from itertools import islice
 
     from presman.recording.store import Store
@@ -166,13 +166,13 @@ def _resident() -> float:
 
 
 def in_a_process(place: Path, polls: int, step: float) -> LongRun:
-    """Have another process write many polls."""
+    """Let another process write many polls."""
     command = [sys.executable, "-m", "benchmarks.recording", "write", str(place), str(polls), str(step)]
     return LongRun(**json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
 
 
 def jumps(place: Path, many: int = JUMPS) -> list[float]:
-    """Return the milliseconds of jumps to any instants of a recording, as the screen asks for them, ascending."""
+    """Return the milliseconds of jumps to random instants of a recording, as the screen makes them, ascending."""
     from presman.recording.reader import Recording
     from presman.tui.past_timeline import timeline_before
 
@@ -194,7 +194,7 @@ def jumps(place: Path, many: int = JUMPS) -> list[float]:
 
 
 async def painted_jumps(place: Path, many: int = PAINTED) -> list[float]:
-    """Return the milliseconds from asking for any instant of a recording to the screen that shows it, ascending."""
+    """Return the milliseconds from the request for a random instant to the screen that shows it, ascending."""
     from textual.message import Message
 
     from presman.recording.recording_source import RecordingSource
@@ -203,14 +203,14 @@ async def painted_jumps(place: Path, many: int = PAINTED) -> list[float]:
 
     come = asyncio.Event()
 
-    def told(message: Message) -> None:
+    def note(message: Message) -> None:
         if isinstance(message, Jumped):
             come.set()
 
     chosen = random.Random(2)
     app = ReplayApp(lambda: RecordingSource(str(place), name="bench"), name="bench")
     taken = []
-    async with app.run_test(size=(200, 50), message_hook=told) as pilot:
+    async with app.run_test(size=(200, 50), message_hook=note) as pilot:
         await pilot.pause(SETTLES)
         app.player.play(on=False)
         await pilot.pause(0.5)
@@ -227,7 +227,7 @@ async def painted_jumps(place: Path, many: int = PAINTED) -> list[float]:
 
 
 def report_time(place: Path, folder: Path) -> float:
-    """Return the CPU seconds of `presman report` on all of a recording."""
+    """Return the CPU seconds of `presman report` on a whole recording."""
     before = os.times()
     subprocess.run([PRESMAN, "report", str(place), "-o", str(folder / "month.html")], check=True, capture_output=True)
     after = os.times()
@@ -237,8 +237,8 @@ def report_time(place: Path, folder: Path) -> float:
 class RecorderCost(NamedTuple):
     """What `presman record` costs: MB of memory in all, MB of its own, and CPU milliseconds a poll.
 
-    Its own memory is what the machine has to hold for it alone (RssAnon of Linux; USS elsewhere). The rest is pages of
-    libraries' files, which all that use them share, and which the system takes back when it needs them.
+    Its own memory is what the machine holds for it alone (RssAnon of Linux; USS elsewhere). The rest is pages of files
+    of libraries, which all their users share, and which the system takes back when it needs memory.
     """
 
     resident: float
@@ -286,7 +286,7 @@ def _own(process: psutil.Process) -> float:
 
 
 def _jumping(report: Report, day: Path, polls: int, keep: float) -> None:
-    """Print what a jump takes, against keeping a poll in memory."""
+    """Print how long a jump takes, against keeping a poll in memory."""
     taken = jumps(day)
     what = f"a jump to any moment of {polls:,} polls: median of {len(taken)}"
     report.line(what, statistics.median(taken), "ms", yardstick=keep, bar=JUMP)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Report:
-    """Prints figures as they come and remembers whether one missed its bar."""
+    """Prints figures one by one and remembers whether one missed its bar."""
 
     def __init__(self) -> None:
         self.missed_bars = 0

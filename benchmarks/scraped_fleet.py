@@ -1,10 +1,10 @@
-"""What `presman metrics` costs: fifty databases in one process against one alone, the page, and a long run.
+"""Cost of `presman metrics`: fifty databases in one process against one alone, the page, and a long run.
 
-The databases are loopback servers in processes of their own; so is the presman that is measured, which this module is
-when it is started with `watch`.
+The databases are loopback servers in processes of their own. The measured presman is also a process of its own: this
+module, started with `watch`.
 
-`python -m benchmarks.scraped_fleet many 200 15` is of so many databases at such an interval, one of them slow and one
-dead: what each costs, and how many polls are late. Some minutes, most of them waiting.
+`python -m benchmarks.scraped_fleet many 200 15` measures 200 databases at an interval of 15 s, one of them slow and one
+dead: what each costs, and how many polls are late. It takes some minutes, mostly waiting.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ if TYPE_CHECKING:
     from presman.services.metrics.metric_page import ObservedDatabase
 
 FLEET, SLOW, REFUSED, MUTE = 50, 4, 3, 3
-"""Databases in all, and of these: over a slow line, on a port that nobody listens at, and at one that never answers."""
+"""All databases, and those of them over a slow line, on a port without a listener, and on a port that never answers."""
 
 INTERVAL, ON_TIME = 5.0, 0.5
 LATENCY = 0.03
-"""Seconds each way of a slow line."""
+"""Delay of the slow line each way, in seconds."""
 
 WARM_UP, WINDOW = 30.0, 60.0
 PER_PROCESS = 22
 SCRAPES = 1_000
 LONG_RUN, EARLY = 3_000, 1_000
-"""Polls of the long run, and after how many its memory is looked at first. 24 hours are 17,280."""
+"""Polls of the long run, and after how many its memory is first measured. 24 hours are 17,280."""
 
 
 class Lines(Protocol):
-    """Where figures go: the report of `make bench`."""
+    """The report of `make bench`, which takes the figures."""
 
     def line(self, what: str, value: float, unit: str, *, bar: float, yardstick: float | None = None) -> None:
         """Print one figure."""
 
 
 class Watched(NamedTuple):
-    """What a run of presman says of itself."""
+    """Figures of one run, as the measured presman reports them."""
 
     per_poll: float
     dead: float
@@ -66,7 +66,7 @@ class Watched(NamedTuple):
 
 @contextmanager
 def serving(healthy: int, slow: int = 0, speed: float = 1.0) -> Iterator[list[str]]:
-    """Serve so many databases, the slow ones first, and yield their addresses."""
+    """Serve databases, the slow ones first, and yield their addresses."""
     processes, found = [], []
     try:
         left = healthy + slow
@@ -102,7 +102,7 @@ def serve(many: int, slow: int, speed: float) -> None:
 
 @contextmanager
 def dead() -> Iterator[list[str]]:
-    """Yield addresses where nobody listens, and where somebody does who says nothing."""
+    """Yield addresses without a listener, and with one that never answers."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         refused = f"127.0.0.1:{free.getsockname()[1]}/nowhere"
@@ -119,7 +119,7 @@ def dead() -> Iterator[list[str]]:
 
 
 def watched(healthy: Sequence[str], others: Sequence[str] = (), polls: int = 0, interval: float = INTERVAL) -> Watched:
-    """Return what presman says of watching some databases, in a process of its own."""
+    """Return the figures of a presman that watches these databases in a process of its own."""
     given = json.dumps({"healthy": list(healthy), "others": list(others), "polls": polls, "interval": interval})
     command = [sys.executable, "-m", "benchmarks.scraped_fleet", "watch", given]
     return Watched(**json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
@@ -182,7 +182,7 @@ def _target(dsn: str, interval: float) -> Any:
 
 
 def _listen(databases: Sequence[ObservedDatabase]) -> dict[int, list[float]]:
-    """Note when the polls of each database began."""
+    """Record when the polls of each database begin."""
     times: dict[int, list[float]] = {}
     for number, database in enumerate(databases):
         seen = times[number] = []
@@ -214,7 +214,7 @@ def _resident() -> float:
 
 
 def _scrapes(exposition: Any, url: str) -> tuple[float, int, float]:
-    """Return the CPU ms to write the page, at best, its size, and the ms of the middle one of many scrapes."""
+    """Return the least CPU ms to write the page, its size, and the median ms of many scrapes."""
     accept = "application/openmetrics-text;version=1.0.0"
     written, taken = [], []
     for _ in range(100):
@@ -231,7 +231,7 @@ def _scrapes(exposition: Any, url: str) -> tuple[float, int, float]:
 
 
 def _long_run(database: ObservedDatabase, url: str, polls: int) -> Watched:
-    """Poll as fast as it goes, scraped at every tenth poll; return how much memory grew."""
+    """Poll as fast as possible, with a scrape at every tenth poll; return how much memory grew."""
     early, looked = 0.0, 0
     while (done := database.state().polls) < polls:
         if done >= looked + 10:
@@ -270,7 +270,7 @@ def scraped(report: Lines) -> None:
 
 
 def many(databases: int, interval: float) -> None:
-    """Print what so many cost, one of them slow and one dead; many share a server."""
+    """Print what many databases cost, one of them slow and one dead; many share a server."""
     from benchmarks.watched_fleet import servers
     from presman.base.release import Release
 
@@ -288,7 +288,7 @@ def many(databases: int, interval: float) -> None:
 
 
 def main() -> None:
-    """Be what the command line says."""
+    """Be the process that the command line names."""
     if sys.argv[1] == "many":
         many(int(sys.argv[2]), float(sys.argv[3]))
     elif sys.argv[1] == "serve":

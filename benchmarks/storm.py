@@ -1,10 +1,10 @@
-"""What one refresh costs in a storm: 200 statements queued and 100 running, with all their parallel servers.
+"""Cost of one refresh in a storm: 200 statements queued and 100 running, with all their parallel servers.
 
 The polls come from the simulator (`storm`, eight times as big, in the minute after its burst), two seconds apart.
-A refresh is what happens between a poll's answer and the screen that shows it: analysis (in the sampler's thread),
-then taking the reading in (history, what shows over time) and drawing the Parallel tab. CPU time of the process; the
-lower quartile of the polls, because whatever else runs on the machine makes a poll dearer and never cheaper. Run it
-alone with `python -m benchmarks.storm`.
+A refresh is what happens between a poll's answer and the screen that shows it: the analysis (in the sampler's thread),
+keeping the reading (history, figures over time) and drawing the Parallel tab. It measures the CPU time of the process
+and prints the lower quartile of the polls, because other load on the machine only adds to it. Run it alone with
+`python -m benchmarks.storm`.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from presman.analysis.readings.reading import Reading
 from presman.rows.snapshot import Snapshot
 
 SIZE = 8
-"""How many times the scenario's machine and load."""
+"""Multiple of the scenario's machine and load."""
 
 BURST = 300.0
 """Simulated seconds after the start: 200 are queued, 100 run."""
 
 POLLS = 32
 WARM = 8
-"""Polls before the figures count: caches fill, the lines are laid out."""
+"""Polls that do not count: caches fill, and lines are laid out."""
 
 Poll = tuple[Snapshot | None, Snapshot]
 
 
 class Cost(NamedTuple):
-    """CPU milliseconds of one refresh and of its parts, and how much there was to show."""
+    """CPU milliseconds of one refresh and of its parts, and how much it showed."""
 
     analysis: float
     keeping: float
@@ -46,7 +46,7 @@ class Cost(NamedTuple):
 
     @property
     def drawing(self) -> float:
-        """What is left of the refresh: drawing."""
+        """The rest of the refresh: drawing."""
         return self.refresh - self.analysis - self.keeping
 
 
@@ -109,7 +109,7 @@ async def storm(size: tuple[int, int] = (200, 50)) -> Cost:
 
 
 async def _idle(pilot: Pilot[None]) -> float:
-    """Return the CPU seconds that waiting for the screen takes by itself: the harness asks every widget."""
+    """Return the CPU seconds of waiting for the screen alone, for which Textual's pilot asks every widget."""
     await pilot.pause(0.3)
     taken = []
     for _ in range(9):

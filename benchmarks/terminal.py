@@ -1,4 +1,4 @@
-"""Runs a full-screen program in a pseudo-terminal and measures what it costs: time, CPU, bytes, memory."""
+"""Pseudo-terminal that runs a full-screen program and measures its time, CPU, bytes and memory."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ptyprocess import PtyProcess
 ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])")
 SIZE = (50, 200)
 PATIENCE = 60.0
-"""Seconds: a busy machine takes some, and nothing takes as many."""
+"""Seconds: even a busy machine needs fewer."""
 WHERE_IS_THE_CURSOR = re.compile(rb"\x1b\[6n")
-"""Asked by programs that wait for the answer of a real terminal, pg_activity among them."""
+"""Sent by programs such as pg_activity, which wait for the answer of a real terminal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """A window in which nobody touched the program: CPU seconds per 60 s, bytes per refresh, MiB at its end."""
+    """A period without keys: CPU seconds per 60 s, bytes per refresh, MiB at its end."""
 
     cpu_per_minute: float
     bytes_per_refresh: float
@@ -32,7 +32,7 @@ class Idle:
 
 
 class Screen:
-    """One running program. Bytes are read as they come; escape sequences are left out before text is looked for."""
+    """One running program. Bytes are read as they come; texts are searched for without escape sequences."""
 
     def __init__(self, command: Sequence[str], **environment: str) -> None:
         clean = {key: value for key, value in os.environ.items() if key not in {"NO_COLOR", "LINES", "COLUMNS"}}
@@ -47,7 +47,7 @@ class Screen:
 
     @property
     def pid(self) -> int:
-        """The number of its process."""
+        """Its process id."""
         return int(self._process.pid)
 
     @property
@@ -58,7 +58,7 @@ class Screen:
 
     @property
     def last(self) -> bytes:
-        """The newest bytes it wrote, escape sequences and all."""
+        """The latest bytes that it wrote, with escape sequences."""
         return self._tail
 
     def wait_for(self, *markers: bytes, limit: float = PATIENCE) -> float:
@@ -73,7 +73,7 @@ class Screen:
         return time.perf_counter() - begun
 
     def forget(self) -> None:
-        """Look for markers only in what comes from now on."""
+        """Search for markers only in the output from now on."""
         self._tail = b""
 
     def quiet(self, seconds: float) -> None:
@@ -82,17 +82,17 @@ class Screen:
             pass
 
     def listen(self, seconds: float) -> None:
-        """Read all that comes within `seconds`."""
+        """Read all output for `seconds`."""
         end = time.perf_counter() + seconds
         while (left := end - time.perf_counter()) > 0:
             self._read(left)
 
     def press(self, keys: bytes) -> None:
-        """Type."""
+        """Press keys."""
         self._process.write(keys)
 
     def idle(self, seconds: float, refresh: float) -> Idle:
-        """Leave the program alone for `seconds` and say what it cost."""
+        """Leave the program alone for `seconds` and return what it cost."""
         family = psutil.Process(self._process.pid)
         cpu, written, end = _cpu(family), self.written, time.perf_counter() + seconds
         while (left := end - time.perf_counter()) > 0:
@@ -111,7 +111,7 @@ class Screen:
                 raise TimeoutError("the program does not end")
             with suppress(RuntimeError):  # it ended while it was read
                 self._read(0.01)
-        with suppress(RuntimeError):  # its last words are still on their way when it is gone
+        with suppress(RuntimeError):  # its last output may arrive after its end
             while self._read(0):
                 pass
 
@@ -140,15 +140,15 @@ def _cpu(process: psutil.Process) -> float:
 
 
 def cpu_of(process: psutil.Process) -> float:
-    """Return the CPU seconds of a process: on Linux by its clock, for what is counted elsewhere goes in hundredths."""
+    """Return the CPU seconds of a process: on Linux from its clock, because other counters have hundredths only."""
     if psutil.LINUX:
-        return time.clock_gettime(~process.pid << 3 | 2)  # as clock_getcpuclockid(3) makes it of a number
+        return time.clock_gettime(~process.pid << 3 | 2)  # as clock_getcpuclockid(3) does
     times = process.cpu_times()
     return float(times.user + times.system)
 
 
 def _memory(process: psutil.Process) -> float:
-    """Return its bytes of memory; what processes share is counted once where the system tells."""
+    """Return its bytes of memory; shared memory is counted once if the system shows it."""
     found = process.memory_full_info()
     return float(getattr(found, "pss", found.rss))
 
@@ -169,7 +169,7 @@ def first_frame(command: Sequence[str], markers: Sequence[bytes], runs: int = 5)
 
 
 def key_answer(screen: Screen, presses: Sequence[tuple[bytes, bytes]]) -> float:
-    """Return the median seconds from a key to the marker it brings, over `presses` of (key, marker)."""
+    """Return the median seconds from a key to its marker, over `presses` of (key, marker)."""
     taken = []
     for key, marker in presses:
         screen.quiet(0.35)

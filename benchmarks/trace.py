@@ -1,9 +1,9 @@
-"""`python -m benchmarks.trace`: how fast trace files are summarised, and in how much memory.
+"""Speed and memory of summarising trace files: `python -m benchmarks.trace`.
 
-Generates a redo writer's trace and a session's, summarises one event and all of them with presman and with awk doing
-the same (count, mean, longest, distinct values sorted for percentiles, shares over 1, 10 and 20 ms, blocks). CPU time
-counts, the best of several runs. With `--stream` nothing is written to disk: the traces go through a pipe, so that
-gigabytes can be tried. `make bench` prints a short run of it.
+It generates a trace of a redo writer and of a session, and summarises one event and all events with presman and with
+awk, which does the same (count, mean, longest, distinct values sorted for percentiles, shares over 1, 10 and 20 ms,
+blocks). It takes the least CPU time of several runs. With `--stream` nothing is written to disk: the traces go through
+a pipe, so that gigabytes can be tried. `make bench` prints a short run of it.
 """
 
 from __future__ import annotations
@@ -58,19 +58,19 @@ EVENTS = {"one event": ([], AWK_ONE), "all events": (["--all", "--idle"], AWK_AL
 MOST_CPU_MS = 1_000
 """For 100 MB: 100 MB/s on one core."""
 MOST_TIMES_AWK = {"one event": 4.0, "all events": 1.7}
-"""mawk, the fastest of its kind; it takes 2.8 times as long with all events as with one, presman hardly longer."""
+"""Against mawk, the fastest awk; all events take it 2.8 times as long as one, and presman hardly longer."""
 MOST_MEMORY_MB = 80
 
 
 class Cost(NamedTuple):
-    """CPU milliseconds for 100 MB; MB of memory at most, for a process is charged with what its parent had, too."""
+    """CPU milliseconds for 100 MB; an upper bound of the MB of memory, because it includes the parent's peak."""
 
     cpu_ms: float
     memory: float
 
 
 def measure(command: list[str], source: Path | Callable[[], Iterator[bytes]], size: float) -> Cost:
-    """Run `command` on a file, or on what it is fed, of `size` MB."""
+    """Run `command` on `size` MB of a file or of a pipe."""
     from_file = isinstance(source, Path)
     process = subprocess.Popen(
         [*command, str(source) if from_file else "-"],

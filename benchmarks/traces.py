@@ -1,4 +1,4 @@
-"""Traces of any size: as a redo writer leaves them, and as a session does (parses, executions, binds, plans, waits)."""
+"""Traces of any size, of a redo writer and of a session (parses, executions, binds, plans, waits)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HEAD = (
 )
 _WAITS = 4_000
 _TIMES = 8
-"""Generating is slower than reading: a block serves several times."""
+"""How often a block is repeated, because generating is slower than reading."""
 
 _STATEMENT = (
     "=====================\n"
@@ -49,7 +49,7 @@ def redo_writer(megabytes: int, seed: int = 1) -> Iterator[bytes]:
 
 
 def session(megabytes: int, seed: int = 1) -> Iterator[bytes]:
-    """Yield blocks of a session's trace: waits of seven events are two lines of five."""
+    """Yield blocks of a session's trace: two lines of five are waits, of seven events."""
     return _repeated(b"ora", megabytes, random.Random(seed), _calls)
 
 
@@ -95,7 +95,7 @@ def _calls(chance: random.Random) -> Iterator[str]:
             elapsed = int(chance.lognormvariate(6.5, 1.0)) * length or 2
             tim += elapsed
             waits += 1
-            told = parameters.format(small=chance.randrange(1, 99), large=chance.randrange(4_000_000))
-            yield f"WAIT #{cursor}: nam='{event}' ela= {elapsed} {told} tim={tim}\n"
+            given = parameters.format(small=chance.randrange(1, 99), large=chance.randrange(4_000_000))
+            yield f"WAIT #{cursor}: nam='{event}' ela= {elapsed} {given} tim={tim}\n"
         yield _CALL.format(call="FETCH", cursor=cursor, tim=tim)
         yield _PLAN.format(cursor=cursor, tim=tim)

@@ -1,8 +1,8 @@
-"""What a fleet costs: 50 databases in one process against one, through loopback servers, some slow, some dead.
+"""Cost of a fleet: 50 databases in one process against one, on loopback servers, some slow, some dead.
 
-Run it alone with `python -m benchmarks.watched_fleet`; it takes some minutes, most of it waiting. `--databases`,
-`--seconds`, `--interval` and `--release` are for other fleets; `soak` watches one for long and prints memory, threads
-and files. The servers are another process, so that CPU and memory are those of presman alone.
+Run it alone with `python -m benchmarks.watched_fleet`; it takes some minutes, mostly waiting. `--databases`,
+`--seconds`, `--interval` and `--release` are for other fleets; `soak` watches a fleet for long and prints memory,
+threads and files. The servers are another process, so that CPU and memory are those of presman alone.
 """
 
 from __future__ import annotations
@@ -43,30 +43,30 @@ from tests.oracle_server.faults import Delay, Stage
 from tests.oracle_server.simulated import simulated_server
 
 SCENARIO, SERVERS = "mixed", 3
-"""What the servers play, all the same, and how many healthy ones there are: each serves a part of the fleet."""
+"""The scenario of all servers, and the number of healthy servers, each of which serves a part of the fleet."""
 
 SLOW = 2.0
-"""Seconds that one query of the slow server takes."""
+"""Seconds that one query takes on the slow server."""
 
 FOR_EVER = -1
 TIDY = 15.0
-"""Seconds between two looks for garbage: presman.tui.fleet_app."""
+"""Seconds between garbage collections: presman.tui.fleet_app."""
 
 OF_A_DAY = 24 * 3600 // 5
 """Polls of a database in a day."""
 
 WARM_UP = 4
-"""Polls of each before it counts."""
+"""Polls of each database that do not count."""
 
 OF_FIFTY = {"slow": 5, "dead": 5}
-"""How many of 50 are served by the slow server, and how many by nobody."""
+"""How many of 50 databases are on the slow server, and how many on none."""
 
 
 class FleetCost(NamedTuple):
     """What a fleet cost while it was measured.
 
-    `cpu_ms` are of the process, for each poll that came; `late` are the seconds by which polls of healthy databases
-    began behind their tick, ascending; `rss_mb` is the memory before and after.
+    `cpu_ms` are of the process, for each finished poll; `late` are the seconds by which polls of healthy databases
+    began after their time, ascending; `rss_mb` is the memory before and after.
     """
 
     databases: int
@@ -79,7 +79,7 @@ class FleetCost(NamedTuple):
 
 
 class Lines(Protocol):
-    """Where figures go: the report of `make bench`."""
+    """The report of `make bench`, which takes the figures."""
 
     def line(self, what: str, value: float, unit: str, *, bar: float, yardstick: float | None = None) -> None:
         """Print one figure."""
@@ -89,7 +89,7 @@ class Lines(Protocol):
 
 
 def serve(release: Release) -> None:
-    """Serve the scenario, the last time slowly, until standard input ends; print where."""
+    """Serve the scenario until standard input ends, on the last server slowly; print the addresses."""
     with ExitStack() as stack:
         places = []
         for _ in range(SERVERS + 1):
@@ -104,7 +104,7 @@ def serve(release: Release) -> None:
 
 @contextmanager
 def servers(release: Release) -> Iterator[list[str]]:
-    """Start the servers; yield where they are, the slow one last."""
+    """Start the servers; yield their addresses, the slow one last."""
     command = [sys.executable, "-m", "benchmarks.watched_fleet", "serve", "--release", str(release)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdin is not None
@@ -120,7 +120,7 @@ def servers(release: Release) -> Iterator[list[str]]:
 
 
 class _TimedSource(OracleSource):
-    """Notes when each poll begins."""
+    """A source that records when each poll begins."""
 
     def __init__(self, dsn: str, name: str, begun: list[float] | deque[float]) -> None:
         super().__init__(ConnectSettings(dsn, "presman", Secret("presman")), name=name)
@@ -131,7 +131,7 @@ class _TimedSource(OracleSource):
 
 
 def watch(places: Sequence[str], databases: int, seconds: float, interval: float) -> FleetCost:
-    """Watch so many databases in this process: tenths of them slow and dead where there are several."""
+    """Watch databases in this process; if there are several, some are slow and some dead (OF_FIFTY)."""
     share = databases / 50 if databases > 1 else 0
     slow, dead = round(OF_FIFTY["slow"] * share), round(OF_FIFTY["dead"] * share)
     healthy = databases - slow - dead
@@ -167,7 +167,7 @@ def watch(places: Sequence[str], databases: int, seconds: float, interval: float
 
 
 def _rest(seconds: float) -> None:
-    """Let time pass as the screen does: with a look for garbage every now and then."""
+    """Wait as the screen does, with a garbage collection now and then."""
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
         time.sleep(min(left, TIDY))
@@ -184,7 +184,7 @@ def _closed_port() -> str:
 
 
 def _mute_port() -> str:
-    """Return a place that takes connections and never says anything."""
+    """Return a port that accepts connections and never answers."""
     mute = socket.socket()
     mute.bind(("127.0.0.1", 0))
     mute.listen(64)
@@ -198,7 +198,7 @@ def _rss_mb() -> float:
 
 
 def measured(places: Sequence[str], databases: int, seconds: float, interval: float) -> FleetCost:
-    """Have another process watch so many databases."""
+    """Let another process watch databases."""
     command = [
         sys.executable, "-m", "benchmarks.watched_fleet", "watch", *places, "--databases", str(databases),
         "--seconds", str(seconds), "--interval", str(interval),
@@ -211,7 +211,7 @@ def measured(places: Sequence[str], databases: int, seconds: float, interval: fl
 def watched(report: Lines, databases: int, seconds: float, interval: float, release: Release) -> None:
     """Print the section."""
     with servers(release) as places:
-        one = measured(places, 1, 3 * seconds, interval)  # of one there are few polls
+        one = measured(places, 1, 3 * seconds, interval)  # one database has few polls
         many = measured(places, databases, seconds, interval)
     what = f"{release.major}, fleet of {databases}"
     report.line(f"{what}: CPU a poll", many.cpu_ms, "ms", yardstick=one.cpu_ms, bar=1.2)
@@ -222,7 +222,7 @@ def watched(report: Lines, databases: int, seconds: float, interval: float, rele
 
 
 def soak(databases: int, seconds: float, interval: float, release: Release) -> None:
-    """Print memory, threads and files while a fleet is watched, with an interval that makes days of minutes."""
+    """Print memory, threads and files while a fleet is watched, at a short interval: minutes have the polls of days."""
     with servers(release) as places:
         targets = [
             LiveTarget(f"db{number}", partial(_TimedSource, places[number % SERVERS], f"db{number}", deque(maxlen=1)))
@@ -246,7 +246,7 @@ def soak(databases: int, seconds: float, interval: float, release: Release) -> N
 
 
 class _Again:
-    """Polls of a simulated database, over and over, as if time went on: as fast as they are asked for."""
+    """Repeated polls of a simulated database, as if time went on, as fast as they are requested."""
 
     kind = "simulator"
     name = "again"
@@ -266,22 +266,22 @@ class _Again:
         self._number += 1
 
     def snapshot(self) -> Snapshot:
-        """Return the present poll."""
+        """Return the current poll."""
         rounds, place = divmod(self._number, len(self._polls))
         poll = self._polls[place]
         span = self._polls[-1].at - self._polls[0].at + timedelta(seconds=2)
         return replace(poll, number=self._number, at=poll.at + rounds * span)
 
     def before(self) -> Snapshot | None:
-        """Return nothing: it is not asked."""
+        """Return None: it is not called."""
         return None
 
     def find_newest(self) -> str:
-        """Return that all can be read."""
+        """Return "": all polls can be read."""
         return ""
 
     def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
-        """Not asked for: whole polls are taken."""
+        """Raise: only whole polls are read."""
         raise NotImplementedError
 
     def cancel(self) -> None:
@@ -292,7 +292,7 @@ class _Again:
 
 
 def a_day(report: Lines, polled_at_last: int = OF_A_DAY) -> None:
-    """Memory after as many polls as two databases have in a day at 5 seconds, beside that after the first tenth."""
+    """Print the memory after a day of polls of two databases at 5 seconds, beside that after the first tenth."""
     polls = simulated("mixed", min(120, polled_at_last))
     watched = LiveFleet("day", [LiveTarget(f"db{number}", partial(_Again, polls)) for number in range(2)], 1e-4)
     for each in watched.databases.values():

@@ -1,10 +1,10 @@
-"""How good the what-if panel is: `python -m benchmarks.whatif_queue`.
+"""Quality of the what-if panel: `python -m benchmarks.whatif_queue`.
 
-The simulator is the world. A limit is really changed some seconds after the start of a scenario; at the poll before,
-the panel is asked what that change would do. Each statement that is queued then is held against when it starts under
-the change: whether that is within the range, how far off the median is, how far off the forecast without the change,
-and what part of their medians all waits are together: less than 100 % where statements start sooner than forecast.
-Those that neither forecast says anything of, and those that leave the queue without a start, do not count.
+The simulator is the database. It changes a limit some seconds after the start of a scenario; at the poll before, the
+panel forecasts the effect of that change. For each statement that is queued then, its start after the change is
+compared: whether it is within the range, how far off the median is, and how far off the forecast without the change is.
+The last figure is all waits together as part of all medians: less than 100 % if statements start sooner than forecast.
+Statements without any forecast, and those that leave the queue without a start, do not count.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from presman.sources.simulator.loading import FOLDER
 from presman.sources.simulator_source import SimulatorSource
 
 EVERY, LATER = 5.0, 15.0
-"""Seconds between two polls, until the change and after it: SQL_EXEC_START tells to the second who started when."""
+"""Seconds between two polls, until the change and after it: SQL_EXEC_START shows a start to the second."""
 AFTER = HORIZON
-"""Seconds for which it is seen who starts: as far as forecasts reach. With fewer, who starts late would be lost."""
+"""Seconds for which starts are observed: as far as forecasts reach. With fewer, late starts would be lost."""
 
 
 class ChangedLimit(NamedTuple):
-    """A change of a scenario: in the words of the simulator, and of the panel."""
+    """A change of a scenario, as the simulator and as the panel write it."""
 
     scenario: str
     alteration: str
     change: Change
 
     def text(self, at: float) -> str:
-        """Return the scenario with the change at a second."""
+        """Return the scenario with the change `at` seconds after its start."""
         plain = (FOLDER / f"{self.scenario}.toml").read_text("utf-8")
         return f'{plain}\n[[alterations]]\nat = "{at:g}s"\n{self.alteration}\n'
 
@@ -56,7 +56,9 @@ def _limit(plan: str, group: str, percent: int) -> str:
 
 
 CHANGES = (
-    ChangedLimit("storm", "parallel_servers_target = 256", Change("target", None, 256)),  # as it is
+    ChangedLimit(
+        "storm", "parallel_servers_target = 256", Change("target", None, 256)
+    ),  # the value that it already has
     ChangedLimit("storm", _limit("STORM_PLAN", "BATCH", 60), Change("limits", Group(0, "BATCH"), 60)),
     ChangedLimit("storm", "parallel_servers_target = 400", Change("target", None, 400)),
     ChangedLimit("storm", "parallel_servers_target = 160", Change("target", None, 160)),
@@ -66,15 +68,15 @@ CHANGES = (
 
 
 class Judged(NamedTuple):
-    """a start that was forecast under the change, and after how many seconds it came."""
+    """A start that was forecast under the change, and after how many seconds it came."""
 
-    told: ChangedStart
+    forecast: ChangedStart
     outcome: float
 
     @property
     def held(self) -> bool:
         """Whether it came within the range."""
-        return (self.told.then.low or 0.0) <= self.outcome <= (self.told.then.high or 0.0) + EVERY
+        return (self.forecast.then.low or 0.0) <= self.outcome <= (self.forecast.then.high or 0.0) + EVERY
 
 
 def polls(changed: ChangedLimit, at: float, seed: int) -> Iterator[ReadingCame]:
@@ -98,8 +100,8 @@ def polls(changed: ChangedLimit, at: float, seed: int) -> Iterator[ReadingCame]:
 
 
 def trial(changed: ChangedLimit, at: float, seed: int) -> list[Judged]:
-    """Return what was forecast at the poll before a change, and what came of it."""
-    runs, told, found = StatementRuns(kept=100_000), dict[Executing, ChangedStart](), list[Judged]()
+    """Return the forecasts at the poll before a change, with the outcomes."""
+    runs, forecasts, found = StatementRuns(kept=100_000), dict[Executing, ChangedStart](), list[Judged]()
     asked: datetime | None = None
     for number, came in enumerate(polls(changed, at, seed), 1):
         reading = came.reading
@@ -109,7 +111,7 @@ def trial(changed: ChangedLimit, at: float, seed: int) -> list[Judged]:
                 return []
             limits = PresentLimits.of(reading, came.previous, came.snapshot, RowCache())
             starts = QueueCourses(came.forecast_basis).compare(reading, limits.load, frozenset({changed.change}))
-            told = {
+            forecasts = {
                 each.row.executing(): each
                 for each in starts
                 if each.then.median is not None and each.row.starts is not None and each.row.starts.median is not None
@@ -117,13 +119,13 @@ def trial(changed: ChangedLimit, at: float, seed: int) -> list[Judged]:
             asked = reading.at
         if asked is None:
             continue
-        for who in list(told):
+        for who in list(forecasts):
             run = runs.now(who)
             if run is None:
-                del told[who]
+                del forecasts[who]
             elif run.started is not None:
-                found.append(Judged(told.pop(who), (run.started - asked).total_seconds()))
-        if not told:
+                found.append(Judged(forecasts.pop(who), (run.started - asked).total_seconds()))
+        if not forecasts:
             break
     return found
 
@@ -142,9 +144,9 @@ def line(changed: ChangedLimit, found: Sequence[Judged]) -> str:
     if not found:
         return begin
     held = sum(each.held for each in found) / len(found)
-    medians = [each.told.then.median or 0.0 for each in found]
-    off = median(abs(told - each.outcome) for told, each in zip(medians, found, strict=True))
-    shown = [each.told.row.starts for each in found]
+    medians = [each.forecast.then.median or 0.0 for each in found]
+    off = median(abs(middle - each.outcome) for middle, each in zip(medians, found, strict=True))
+    shown = [each.forecast.row.starts for each in found]
     plain = median(
         abs((starts.median or 0.0 if starts else 0.0) - each.outcome) for starts, each in zip(shown, found, strict=True)
     )

@@ -1,4 +1,4 @@
-"""What watching costs a database, and how the screen reacts over a slow line: through the loopback server."""
+"""Cost of watching for the database, and answers of the screen over a slow line, with the loopback server."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 RELEASES = (Release(12, 1), Release(19), Release(23))
 WARM_UP, POLLS = 3, 5
-"""Polls before it counts, in which the texts and plans of statements are looked up once, and those that count."""
+"""Polls that do not count, because the texts and plans of statements are looked up, and polls that count."""
 
 ROUNDS = 4
 FOR_EVER = -1
@@ -35,11 +35,11 @@ F5 = b"\x1b[15~"
 """Polls now."""
 
 LATENCY = 0.1
-"""Seconds each way."""
+"""Delay each way, in seconds."""
 
 
 class Lines(Protocol):
-    """Where figures go: the report of `make bench`."""
+    """The report of `make bench`, which takes the figures."""
 
     def line(self, what: str, value: float, unit: str, *, bar: float, yardstick: float | None = None) -> None:
         """Print one figure."""
@@ -47,7 +47,7 @@ class Lines(Protocol):
 
 @contextmanager
 def serving(release: Release, scenario: str = "storm", speed: float = 1.0) -> Iterator[OracleServer]:
-    """Serve a scenario, the busiest if none is named, in the shape of a release."""
+    """Serve a scenario, by default the busiest one, as a release."""
     simulator = SimulatorSource(scenario, release=release, seed=1, speed=speed)
     simulator.open()
     with simulated_server(simulator, release) as server:
@@ -56,7 +56,7 @@ def serving(release: Release, scenario: str = "storm", speed: float = 1.0) -> It
 
 
 def round_trips(report: Lines, release: Release) -> None:
-    """Round trips and statements per poll, and the sessions there ever were."""
+    """Round trips and statements per poll, and the most sessions at a time."""
     with serving(release) as server:
         source = OracleSource(ConnectSettings(server.dsn, "presman", Secret("presman")), name="bench")
         poller = Poller(source)
@@ -77,13 +77,13 @@ def round_trips(report: Lines, release: Release) -> None:
 
 
 def reaction(report: Lines, presman: str) -> None:
-    """A key and quitting: over a line that takes 100 ms each way, and while a query hangs.
+    """A key over a line that takes 100 ms each way, and quitting while a query hangs.
 
-    The yardstick is the same key while nothing is read: drawing the other tab takes the time, not the database. The
-    best of a few rounds counts, for whatever else the machine does only adds.
+    The yardstick is the same key while nothing is read, which takes the time to draw the other tab. The best of a few
+    rounds counts, because other load on the machine only adds to it.
     """
     before = sys.getswitchinterval()
-    sys.setswitchinterval(0.0005)  # the server runs in this process; it must not hold up whoever looks at the clock
+    sys.setswitchinterval(0.0005)  # so that the server, a thread of this process, does not delay the measurement
     with serving(Release(19)) as server:
         still, _ = reactions(server, presman, "3600")
         key, leaving = reactions(server, presman, "0.5", latency=LATENCY)
@@ -117,7 +117,7 @@ def reactions(server: OracleServer, presman: str, refresh: str, latency: float =
 
 
 def crowd(report: Lines) -> None:
-    """A refresh with 40,000 idle sessions against one with 40: what idles should cost nothing."""
+    """A refresh with 40,000 idle sessions against one with 40: idle sessions should cost nothing."""
     many, few = cost(EACH, DetailLevel.NARROW), cost(FEW, DetailLevel.NARROW)
     what = f"19, {many.sessions:,} idle sessions against {few.sessions}"
     report.line(f"{what}: rows per poll", many.rows, "", yardstick=few.rows, bar=1.2)

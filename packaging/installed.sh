@@ -1,3 +1,3 @@
 #!/bin/sh
-# After the package was installed: compile once what every start would compile anew (nobody but root may write there).
+# Runs after the installation: compiles presman once, because only root can write .pyc files there.
 @PYTHON@ -m compileall -q /usr/lib/presman || true

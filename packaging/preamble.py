@@ -1,4 +1,4 @@
-"""Runs before presman.pyz unpacks itself: says in one line if this is not the Python it was made for."""
+"""Preamble of presman.pyz: ends with one line, before unpacking, if this is not the Python it was made for."""
 
 import sys
 

@@ -1,3 +1,3 @@
 #!/bin/sh
-# Before the package is removed: take away what was compiled; the package does not know of it.
+# Runs before the removal: deletes the .pyc files, which are not part of the package.
 find /usr/lib/presman -name __pycache__ -type d -prune -exec rm -rf {} + || true

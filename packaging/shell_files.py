@@ -1,6 +1,6 @@
-"""Hatch's hook that makes the completions and the manual page from presman's own options, and puts them into the wheel.
+"""Hatch build hook that makes the completions and the manual page from presman's own options for the wheel.
 
-A checkout (`pip install --editable`) has none of them: there `presman completions` makes what it is asked for.
+A checkout (`pip install --editable`) has none of these files: there `presman completions` makes its output itself.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ PLACES = {
 
 
 class ShellFiles(BuildHookInterface):
-    """Makes the files in build/shell; the wheel has them for `presman completions` and for shells and man."""
+    """Makes the files in build/shell; the wheel includes them for `presman completions`, for shells and for man."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Add the files to what is built."""
+        """Add the files to the build."""
         if version == "editable":
             return
         sys.path.insert(0, self.root)

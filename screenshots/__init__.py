@@ -1,1 +1,1 @@
-"""Pictures of the screens, and the script that makes them."""
+"""Screenshots and the script that makes them."""

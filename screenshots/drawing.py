@@ -1,7 +1,7 @@
-"""Screens as SVG: one as a picture, several as a film without a script.
+"""Screens as SVG: one screen as a picture, several as an animation without a script.
 
-Bars and areas are drawn as rectangles on whole pixels: as characters they have seams wherever a font leaves some room
-between them. A line that several screens share is there once.
+Bars and areas are drawn as rectangles on whole pixels, because characters have gaps between them in some fonts. A line
+that several screens share is stored once.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from rich.color_triplet import ColorTriplet
 from rich.segment import Segment
 
 WIDE, HIGH, BASE = 10, 20, 15
-"""Pixels of a cell, and of its top from the line that letters stand on."""
+"""Width and height of a cell in pixels, and its height above the baseline."""
 
 FRAME, TITLE = 10, 36
-"""Pixels around the screen, and of what stands above it."""
+"""Pixels around the screen, and of the title above it."""
 
 FONTS = "'DejaVu Sans Mono', Menlo, Consolas, 'DejaVu Sans', monospace"
 GROUND, LETTERS = ColorTriplet(18, 18, 18), ColorTriplet(224, 224, 224)
 
 NO_BREAK = "\xa0"
-"""A blank that stays one where several stand side by side."""
+"""A no-break space, because SVG collapses several spaces into one."""
 
 _SHADES = {"░": 0.25, "▒": 0.5, "▓": 0.75}
 _PLACES = {
@@ -39,11 +39,11 @@ _PLACES = {
     "─": (0.0, 0.45, 1.0, 0.1),
     "│": (0.4, 0.0, 0.2, 1.0),
 }
-"""What of its cell a character fills: from the left, from the top, how wide, how high, as parts of the cell."""
+"""The part of its cell that a character fills: left, top, width and height as fractions of the cell."""
 
 
 class Scene(NamedTuple):
-    """A screen as lines of segments, what stands above it, and the seconds it is shown in a film."""
+    """A screen as lines of segments, the title above it, and its seconds in an animation."""
 
     lines: Sequence[Sequence[Segment]]
     title: str
@@ -57,7 +57,7 @@ _DOTS = "".join(
 
 
 def svg(scenes: Sequence[Scene]) -> str:
-    """Return a picture of one screen, or a film of several, which begins anew at its end."""
+    """Return a picture of one screen, or an animation of several, which repeats."""
     columns, rows = sum(segment.cell_length for segment in scenes[0].lines[0]), len(scenes[0].lines)
     width, height = columns * WIDE + 2 * FRAME, rows * HIGH + TITLE + FRAME
     known: dict[str, int] = {}
@@ -78,7 +78,7 @@ def svg(scenes: Sequence[Scene]) -> str:
 
 
 def _timing(scenes: Sequence[Scene]) -> str:
-    """Return the styles that show each scene in its time; who wants no motion sees the first."""
+    """Return the styles that show each scene at its time; with reduced motion only the first is shown."""
     if len(scenes) == 1:
         return ""
     whole, begun, found = sum(scene.seconds for scene in scenes), 0.0, []
@@ -103,7 +103,7 @@ def _scene(scene: Scene, number: int, known: dict[str, int], width: int) -> str:
 
 
 class _Look(NamedTuple):
-    """How a character looks: its colour, that behind it, whether it is bold."""
+    """The style of a character: its colour, its background, whether it is bold."""
 
     colour: str
     ground: str
@@ -111,7 +111,7 @@ class _Look(NamedTuple):
 
 
 def _line(line: Sequence[Segment]) -> str:
-    """Return a line: what is behind the characters, then the characters."""
+    """Return a line: first the backgrounds, then the characters."""
     cells = [(character, _look(segment)) for segment in line for character in segment.text]
     grounds, signs, x = [], [], 0
     for ground, each in groupby(cells, lambda cell: cell[1].ground):
@@ -141,7 +141,7 @@ def _rgb(colour: Color | None, usual: ColorTriplet) -> ColorTriplet:
 
 
 def _block(character: str, x: int, count: int, look: _Look) -> str:
-    """Return so many of the same block as one rectangle, or several where there is room between them."""
+    """Return a run of the same block character as one rectangle, or as several if they do not touch."""
     left, top, wide, high = _PLACES[character]
     shade = f' fill-opacity="{_SHADES[character]}"' if character in _SHADES else ""
     places = [(x, count * WIDE)] if wide == 1.0 else [(x + n * WIDE + left * WIDE, wide * WIDE) for n in range(count)]
@@ -150,7 +150,7 @@ def _block(character: str, x: int, count: int, look: _Look) -> str:
 
 
 def _text(text: str, x: int, look: _Look) -> Iterator[str]:
-    """Return the words of a text that stand apart by more than two blanks, each where it belongs in any font."""
+    """Return a text split at gaps of more than two blanks, each part at its own position, for any font."""
     begin = 0
     for part in text.split("   "):
         word = part.strip(" ")

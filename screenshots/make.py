@@ -1,8 +1,8 @@
-"""Makes the pictures of this folder from the demo: the same every time, because clock, seed and time are fixed.
+"""Maker of the pictures in this folder, from the demo: the same every time, because clock, seed and time are fixed.
 
     python -m screenshots.make [NAME ...]
 
-Each picture is written as SVG and as PNG, the film as SVG.
+Each picture is written as SVG and as PNG, the animation as SVG.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from screenshots.drawing import Scene, svg
 FOLDER = Path(__file__).parent
 START = datetime(2026, 11, 21, 2, 0, tzinfo=UTC)
 THEME = "textual-dark"
-"""Said, or the terminal in which they are made would decide."""
+"""Set, because otherwise the terminal in which the pictures are made would decide."""
 
 FONT_FILES = ("DejaVuSansMono", "DejaVuSansMono-Bold", "DejaVuSans")
-"""The last one has the braille patterns that the first ones lack."""
+"""The last font has the braille patterns that the others lack."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """One picture: what is watched, for how many polls, which keys are pressed then, and the terminal."""
+    """One picture: what is watched, for how many polls, the keys pressed then, and the size of the terminal."""
 
     name: str
     scenario: str
@@ -53,7 +53,7 @@ class Shot:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of the film: keys, polls behind them, what stands above the screen, for how many seconds."""
+    """One step of the animation: keys, polls after them, the title above the screen, and seconds."""
 
     keys: tuple[str, ...]
     polls: int
@@ -96,11 +96,11 @@ STEPS = (
     Step(("end", "7"), 1, "7: how long waits take", 2.0),
     Step(("question_mark",), 0, "?: what every column means", 2.0),
 )
-"""Some twenty seconds."""
+"""The steps of the animation, some twenty seconds."""
 
 
 class SteppedFeed(Feed):
-    """Polls a simulated database at exact instants, two seconds apart, whenever it is told to."""
+    """Feed that polls a simulated database on request, at exact instants two seconds apart."""
 
     def __init__(self, scenario: str, post: Post) -> None:
         self._seconds = 0.0
@@ -122,11 +122,11 @@ class SteppedFeed(Feed):
         self._poller.focus(focus)
 
     def set_detail_level(self, detail_level: DetailLevel) -> None:
-        """Read so much at each step from the next one on."""
+        """Set how much each step reads from the next one on."""
         self._poller.detail_level = detail_level
 
     def request(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
-        """Ask a query that runs on demand at the next step."""
+        """Run an on-demand query at the next step."""
         self._poller.request(by_query()[name], binds, lasting=lasting)
 
     def act(self, command: Command) -> None:
@@ -150,7 +150,7 @@ async def picture(shot: Shot) -> str:
 
 
 async def film(shot: Shot, steps: Sequence[Step]) -> str:
-    """Return the SVG of what some steps show, one after the other."""
+    """Return the SVG of the steps, one after the other."""
     scenes = []
     async with _playing(shot) as pilot:
         for step in steps:

@@ -1,4 +1,7 @@
-"""How much the tests try: `PRESMAN_THOROUGH=1` tries more examples, and every case instead of every kind of case."""
+"""Set-up of all tests: examples, environment, shared simulations, garbage collection, and the order of files.
+
+`PRESMAN_THOROUGH=1` tries more examples, and every case instead of one of each kind.
+"""
 
 from __future__ import annotations
 
@@ -24,29 +27,29 @@ from tests.cli.run import Run, environment
 from tests.thorough import THOROUGH
 from tests.warmups import shared
 
-# The same examples in each run, so that a failure is that of the change at hand; `make fresh` looks for new ones.
+# The same examples in each run, so that the latest change causes any failure; `make fresh` tries new ones.
 FRESH = bool(os.environ.get("PRESMAN_FRESH"))
 settings.register_profile(
     "presman", max_examples=300 if THOROUGH else 20, deadline=None, derandomize=not FRESH, database=None
 )
 settings.load_profile("presman")
 
-# A suite that runs in the background, or under nohup, has signals ignored, and would hand that on to what it starts.
+# In the background, or under nohup, signals are ignored, and processes that tests start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-# A process that reads a recording has little memory for SQLite from then on; here it goes on with other databases.
+# A process that reads a recording limits SQLite's memory from then on; here the process goes on with other databases.
 statement_limits.HEAP = 0
 
-# Where who runs the tests lives, and in which language, is not what they are about: each that is sets its own.
+# Tests do not depend on the user's time zone and language; tests of these set their own.
 for name in ("LC_ALL", "LC_CTYPE", "LANGUAGE"):
     os.environ.pop(name, None)
 os.environ |= {"TZ": "UTC", "LANG": "C.UTF-8"}
 time.tzset()
 
-# Thousands of short tests make little garbage that matters: fewer rounds of the collector save a tenth of the time.
+# Thousands of short tests make little garbage: fewer collections save a tenth of the time.
 ROUNDS = (200_000, 20, 20)
 gc.set_threshold(*ROUNDS)
 
@@ -54,16 +57,15 @@ gc.set_threshold(*ROUNDS)
 @settings(max_examples=1)
 @given(none())
 def an_example(_: None) -> None:
-    """Nothing to be tried: with the first test Hypothesis makes what it keeps, and has all garbage collected for it.
+    """An empty test, with which Hypothesis sets itself up and runs its full collection while there is little garbage.
 
-    While there is little, that takes no time. It refuses a generator to which only what is frozen refers, as do all
-    dicts of 3.14.
+    It must run before `gc.freeze`: Hypothesis rejects a random generator if all objects that refer to it are frozen.
     """
 
 
 @pytest.fixture(scope="session", autouse=True)
-def nobodys_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What tests, and the programs they start, keep or look for is never in the home of who runs them."""
+def home_is_not_used(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests and the programs they start neither read nor write files in the user's home."""
     home = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
         for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME"):
@@ -71,16 +73,16 @@ def nobodys_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-def folder_of_all(factory: pytest.TempPathFactory) -> Path | None:
-    """Return the folder that all workers share, None in a process that has no others beside it."""
+def shared_folder(factory: pytest.TempPathFactory) -> Path | None:
+    """Return the folder that all workers share, None if there are no workers."""
     return factory.getbasetemp().parent if "PYTEST_XDIST_WORKER" in os.environ else None
 
 
 @pytest.fixture(scope="session", autouse=True)
 def warm_ups_are_shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The hour before a scenario's start is played once for all tests and all workers."""
-    given = os.environ.get("PRESMAN_WARM_UPS")  # of many runs one after the other
-    folder = Path(given or (folder_of_all(tmp_path_factory) or tmp_path_factory.getbasetemp()) / "warm-ups")
+    """All tests and workers share the simulation of the hour before a scenario's start."""
+    given = os.environ.get("PRESMAN_WARM_UPS")  # shared by several runs
+    folder = Path(given or (shared_folder(tmp_path_factory) or tmp_path_factory.getbasetemp()) / "warm-ups")
     folder.mkdir(exist_ok=True)
     with shared(folder):
         yield
@@ -88,17 +90,17 @@ def warm_ups_are_shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
 
 @pytest.fixture(scope="session", autouse=True)
 def polls_are_shared(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Workers poll each scenario once for all of them."""
+    """Each scenario is polled once for all workers."""
     from tests.recording.recorded import Course
 
-    of_all = folder_of_all(tmp_path_factory)
-    Course.folder = of_all and of_all / "courses"
+    folder = shared_folder(tmp_path_factory)
+    Course.folder = folder and folder / "courses"
 
 
 @pytest.fixture(scope="session", autouse=True)
-def the_collector_is_of_the_tests() -> Iterator[None]:
-    """An app that settles takes all that there is out of the collector's rounds: here, what other tests have left."""
-    from presman.tui import textual_internals  # not above: who gives tests to others needs no screen
+def apps_do_not_freeze_garbage() -> Iterator[None]:
+    """An app freezes all objects once it has started; here that would include those that other tests have left."""
+    from presman.tui import textual_internals  # not above: xdist's controller needs no screen
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(textual_internals, "settle_garbage", lambda: None)
@@ -106,10 +108,10 @@ def the_collector_is_of_the_tests() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def what_a_file_keeps_is_looked_at_once() -> Iterator[None]:
-    """What is there when a file has ended stays: no round of the collector looks at it for the others.
+def objects_are_frozen_after_each_file() -> Iterator[None]:
+    """Objects left when a file has ended are frozen, so that no later collection visits them.
 
-    A command in another file may have set more rounds, for itself.
+    The thresholds are set again for each file, because a command may have changed them.
     """
     gc.set_threshold(*ROUNDS)
     yield
@@ -119,15 +121,15 @@ def what_a_file_keeps_is_looked_at_once() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def style_sheets_are_parsed_once() -> None:
-    """Each of hundreds of apps would parse the same ones."""
+    """Otherwise each of hundreds of apps would parse the same style sheets."""
     from tests import parsed_styles
 
     parsed_styles.share()
 
 
 @pytest.fixture(scope="session", autouse=True)
-def a_worker_is_many_presmans() -> Iterator[None]:
-    """What one command may take of memory is less than all tests of a worker, and the threads that they left, take."""
+def memory_limit_is_raised() -> Iterator[None]:
+    """All tests of a worker, with the threads they left, need more memory than presman allows one command."""
     from presman.cli import limits
 
     with pytest.MonkeyPatch.context() as patch:
@@ -137,18 +139,20 @@ def a_worker_is_many_presmans() -> Iterator[None]:
 
 @pytest.fixture
 def inside(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Iterator[Run]:
-    """Run presman in this process, in `tmp_path`: where a process of its own would prove nothing more."""
+    """Run presman in this process, in `tmp_path`, for tests that need no process of its own."""
     before = signal.getsignal(signal.SIGTERM)
     monkeypatch.chdir(tmp_path)
     for name in ("PRESMAN_CONFIG", "PRESMAN_PASSWORD", "PRESMAN_DEBUG", "COLUMNS", "TNS_ADMIN", "LC_ALL", "LC_CTYPE"):
         monkeypatch.delenv(name, raising=False)
     for name in ("XDG_CONFIG_HOME", "LANG"):
         monkeypatch.setenv(name, environment()[name])
+    for name in ("parser.INTERVAL", "fleet_command.PRINT_INTERVAL"):
+        monkeypatch.setattr(f"presman.cli.{name}", 0.2)  # a second would be spent waiting
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         brought = {name: os.environ[name] for name in (PASSWORD, METRICS_PASSWORD) if name in os.environ}
         code = main(arguments)
-        os.environ.update(brought)  # as a shell would have it for the next command
+        os.environ.update(brought)  # presman removes passwords, but a shell would still have them
         said = capsys.readouterr()
         assert "Traceback" not in said.out + said.err
         return subprocess.CompletedProcess(arguments, code, said.out, said.err)
@@ -159,7 +163,7 @@ def inside(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
-    """Collect without rounds of the collector: what was imported and collected stays to the end."""
+    """Collect tests without garbage collection: imported modules and collected tests stay to the end."""
     an_example()
     gc.disable()
     try:
@@ -171,14 +175,14 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 
 
 def import_a_share(config: pytest.Config) -> None:
-    """Have each worker import its share of the tests first: in a fresh checkout each would compile all of them."""
+    """Let each worker import a share of the tests first: otherwise each would compile all of a fresh checkout."""
     worker = getattr(config, "workerinput", None)
     if worker is None or config.getoption("file_or_dir"):
         return
     root = Path(__file__).parent
     paths = sorted(root.rglob("test_*.py"))[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]
     for path in paths:
-        with suppress(Exception, pytest.skip.Exception):  # collecting will tell
+        with suppress(Exception, pytest.skip.Exception):  # pytest reports errors when it collects
             import_module(".".join(path.relative_to(root.parent).with_suffix("").parts))
 
 
@@ -192,18 +196,18 @@ WAITING = (
     ),
     *("test_contributing", "torture/test_torture"),
 )
-"""Files that take long because they wait, those that wait longest first."""
+"""Files that take long because they wait, the longest first."""
 
 APART = 28
-"""Files between two of those: while more than two of four workers wait, a processor has nothing to do."""
+"""Files between two of those: while more than two of four workers wait, a processor is idle."""
 
 
 LONG = ("output/test_sentences_agree", "cli/test_why_command", "oracle/test_values", "tui/test_what_if")
-"""Files that compute for long and would be among the last: all but one worker would wait for their end."""
+"""Files that compute for long, so they run first: as the last ones they would occupy one worker while others idle."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Have files that wait run beside files that compute, and give tests that were told to go on for long the time."""
+    """Run files that wait beside files that compute, and allow more time to tests that were asked to run for long."""
     files: dict[str, list[pytest.Item]] = {}
     for item in items:
         files.setdefault(item.nodeid.partition("::")[0], []).append(item)
@@ -219,7 +223,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _mixed(paths: list[str]) -> list[str]:
-    """Return the files with those of each folder spread over all of them."""
+    """Return the files in an order that spreads those of each folder evenly."""
     folders: dict[str, list[str]] = {}
     for path in paths:
         folders.setdefault(path.rpartition("/")[0], []).append(path)
@@ -228,13 +232,13 @@ def _mixed(paths: list[str]) -> list[str]:
 
 
 def pytest_sessionfinish() -> None:
-    """Look for what tests left behind once; pytest itself does it five times over."""
+    """Collect garbage once and freeze the rest, because pytest collects five times at the end."""
     gc.collect()
     gc.freeze()
 
 
 def pytest_xdist_setupnodes() -> None:
-    """Have workers keep what they compile, whatever the shell says: else each would compile all tests in each run."""
+    """Let workers write .pyc files whatever the shell sets; otherwise each would compile all tests in each run."""
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 

@@ -36,17 +36,17 @@ def _filled(expression: str) -> str:
 
 
 def recorded() -> set[str]:
-    """Return the names that the recording rules make."""
+    """Return the names that the recording rules define."""
     return set(re.findall(r"- record: (\S+)", RULES.read_text(encoding="utf-8")))
 
 
 def named(text: str) -> set[str]:
-    """Return the metrics of presman that a text names, and the names of recording rules."""
+    """Return presman's metrics and recording rules that a text names."""
     return set(re.findall(r"\b(?:target\w*:)?presman_\w+(?::\w+)*", text))
 
 
 def texts() -> Iterator[str]:
-    """Yield all expressions there are, the rules' as one text."""
+    """Yield all expressions, those of the rules as one text."""
     yield RULES.read_text(encoding="utf-8")
     for expressions in panels().values():
         yield from expressions

@@ -1,4 +1,4 @@
-"""Search for memory that a test leaves behind."""
+"""Memory of other tests, which a test that looks for garbage must ignore."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import gc
 
 
 def forget_others() -> None:
-    """Leave what other tests have left to itself from now on: to collect it, or to look through it, takes seconds."""
+    """Freeze the objects that other tests have left: to collect or to search them takes seconds."""
     gc.collect()
     gc.freeze()

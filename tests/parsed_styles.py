@@ -1,4 +1,4 @@
-"""Style sheets of Textual, parsed once for all apps of a test run: a fifth of what it takes to start one."""
+"""Style sheets of Textual, parsed once for all apps of a test run; parsing takes a fifth of an app's start."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from textual.css.stylesheet import Stylesheet
 _parsed: dict[tuple[Any, ...], Any] = {}
 
 by_each: Callable[..., Any] | None = getattr(Stylesheet, "_parse_rules", None)
-"""How each app parses them for itself, for tests of what comes of that."""
+"""The original method, with which each app parses its own, for tests of the result."""
 
 
 def share() -> None:
-    """Have all apps share what was parsed; one of other colours has other variables."""
+    """Let all apps share parsed style sheets; the key includes the variables, which differ with the colours."""
     parse = by_each
-    if parse is None:  # a name of Textual's own: without it all is slower, and no more
+    if parse is None:  # a private name of Textual: without it the tests are only slower
         return
 
     def parse_once(sheet: Stylesheet, *given: Any, **named: Any) -> Any:

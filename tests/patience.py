@@ -1,4 +1,4 @@
-"""Waits for a condition, with a time limit."""
+"""Patience of tests: waits for a condition, with a time limit."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 
 PATIENCE = 60.0
-"""Seconds: a busy machine takes some, and nothing takes as many."""
+"""Seconds: even a busy machine needs fewer."""
 
 
 def until(true: Callable[[], object], what: str, look: Callable[[], object] = lambda: time.sleep(0.005)) -> None:
-    """Wait until something is true, and look meanwhile; `what` did not happen if it takes too long."""
+    """Call `look` until `true()` holds; after PATIENCE fail with `what` as that which did not happen."""
     end = time.monotonic() + PATIENCE
     while not true():
         assert time.monotonic() < end, f"not within {PATIENCE:g} s: {what}"

@@ -1,4 +1,4 @@
-"""The scenarios of the demo with a short history: the hour before the start takes most of a test's time."""
+"""Scenarios of the demo with a short history, because simulating the hour before the start takes most of a test."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _folder = TemporaryDirectory(prefix="presman-scenarios-")
 
 @cache
 def with_short_past(scenario: str) -> str:
-    """Return the scenario with ten minutes before its start, as a file; as it is if the tests are to be thorough."""
+    """Return a file with the scenario and ten minutes before its start; in a thorough run the scenario unchanged."""
     return scenario if THOROUGH else str(_written(Path(_folder.name), scenario, ""))
 
 
 def without(folder: Path, scenario: str, *views: str, at: float = 0, lasts: float = 36000) -> str:
-    """Return the scenario with a short past in which some views do not answer, all if none is named, as a file."""
+    """Return a file with the scenario, a short past and an outage: of the named views, or of all if none is named."""
     named = f"views = {json.dumps(views)}\n" if views else ""
     return str(_written(folder, scenario, f"\n[[outages]]\nat = {at}\nlasts = {lasts}\n{named}"))
 

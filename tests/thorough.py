@@ -1,4 +1,4 @@
-"""Whether the tests take the time to try everything."""
+"""Switch for thorough test runs, which try every case."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ THOROUGH = bool(os.environ.get("PRESMAN_THOROUGH"))
 
 
 def some(ordinary: Sequence[T], rest: Sequence[T]) -> list[T]:
-    """Return the cases of an ordinary run, with the rest if the tests are to be thorough."""
+    """Return the cases of an ordinary run, with the rest in a thorough run."""
     return [*ordinary, *(rest if THOROUGH else ())]

@@ -1,4 +1,4 @@
-"""Warm-ups that run once for all tests: the hour before the start costs a hundred times what a copy does."""
+"""Warm-ups shared by all tests: simulating the hour before the start takes a hundred times as long as copying it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from presman.sources.simulator.scenario import Scenario
 from presman.sources.simulator.simulation import Simulation
 
 played = simulation.warmed
-"""What plays it, whoever has played it before."""
+"""The original function, which always simulates the warm-up."""
 
 
 class Warmups:
-    """Warmed simulations, pickled: in memory, and in a folder for the other processes that test."""
+    """Simulations after their warm-up, pickled in memory, and in a folder for the other test processes."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -30,10 +30,10 @@ class Warmups:
     def warmed(
         self, scenario: Scenario, release: Release, seed: int, step: float, is_unwanted: object = None
     ) -> Simulation:
-        """Return a simulation of one's own at the instant 0: the same scenario and seed play the same course.
+        """Return a copy of the simulation at the instant 0, which the same scenario and seed always reach alike.
 
-        What has been played is wanted at once: nobody asks whether it `is_unwanted`. Which views are silent, and when,
-        is asked by who reads them, and changes nothing of what is simulated.
+        `is_unwanted` is ignored, because the result is there at once. Outages are left out of the key, because they
+        only affect who reads the views, not the simulation.
         """
         del is_unwanted
         course = replace(scenario, outages=())
@@ -57,13 +57,13 @@ class Warmups:
 
 @contextmanager
 def shared(folder: Path) -> Iterator[None]:
-    """Have sources play each warm-up once, and keep it in `folder`."""
+    """Let sources simulate each warm-up once, and keep it in `folder`."""
     with mock.patch.object(simulation, "warmed", Warmups(folder).warmed):
         yield
 
 
 @contextmanager
 def each_played() -> Iterator[None]:
-    """Have sources play their warm-ups: for tests of the course itself."""
+    """Let sources simulate their own warm-ups, for tests of the simulation itself."""
     with mock.patch.object(simulation, "warmed", played):
         yield

@@ -7,7 +7,7 @@ from time import thread_time
 
 
 def cost(work: Callable[[], object]) -> float:
-    """Return the CPU time of this thread that `work` takes, as a multiple of that of a million turns of a loop."""
+    """Return the CPU time of `work` in this thread, as a multiple of that of a loop of a million turns."""
     begun = thread_time()
     turns = 0
     while turns < 1_000_000:

@@ -1,7 +1,7 @@
 """Redaction: snapshots without SQL texts, binds, users, machines or programs, safe to show to strangers.
 
 Each name is always replaced by the same other name, so that a snapshot stays meaningful: who waits for whom, and which
-statement it is. Every text field of every record is listed here, as one to keep or to rename; a test ensures that.
+statement it is. A text field that is not listed here is renamed, too.
 Consumer groups and plans keep their names: they are the subject of a recording.
 """
 
@@ -10,6 +10,7 @@ import re
 from base64 import b32encode
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from hashlib import blake2b
 from types import MappingProxyType
 from typing import Any
@@ -35,24 +36,24 @@ KEPT = frozenset(
 )  # fmt: skip
 """Fields that identify nobody."""
 
-RENAMED: Mapping[str, str] = {
-    "action": "action", "client_identifier": "client", "db_unique_name": "database", "disk1_name": "disk",
-    "disk2_name": "disk", "disk3_name": "disk", "file_name": "file", "host_name": "machine",
-    "instance_name": "database", "machine": "machine", "module": "module", "object_name": "object",
-    "osuser": "osuser", "partition_start": "partition", "partition_stop": "partition", "pdb_name": "pdb",
-    "pluggable_database": "pdb", "profile": "profile", "service_name": "service", "target": "object",
-    "username": "user", "window_name": "window",
+_KINDS: Mapping[str, str] = {
+    "client_identifier": "client", "db_unique_name": "database", "disk1_name": "disk", "disk2_name": "disk",
+    "disk3_name": "disk", "file_name": "file", "host_name": "machine", "instance_name": "database",
+    "object_name": "object", "partition_start": "partition", "partition_stop": "partition", "pdb_name": "pdb",
+    "pluggable_database": "pdb", "service_name": "service", "target": "object", "username": "user",
+    "window_name": "window",
 }  # fmt: skip
-"""Fields with a name, and the kind of thing it names."""
+"""The kind of thing that a field names, where that is not the field's name."""
 
-OMITTED = frozenset({"access_predicates", "filter_predicates", "comments"})
-"""Fields whose text is left out: it contains values and words of users."""
+_KEPT_IN: Mapping[str, frozenset[str]] = {
+    "name": frozenset({"ConsumerGroup", "Parameter", "RsrcPlan", "RsrcPlanHistory", "StatisticName", "Sysstat"}),
+    "value": frozenset({"Parameter"}),
+}
+"""Fields that identify nobody in some records."""
 
-SPECIAL = frozenset({"name", "value", "program", "sql_text", "other_xml"})
-"""Fields that need separate treatment."""
+_NAMED_BY = {"Database": "database", "Pdb": "pdb", "ActiveService": "service"}
+"""The kind of thing that the field `name` of a record names."""
 
-_NAMES_KEPT = frozenset({"ConsumerGroup", "Parameter", "RsrcPlan", "RsrcPlanHistory", "StatisticName", "Sysstat"})
-_NAMES_RENAMED = {"Database": "database", "Pdb": "pdb", "ActiveService": "service"}
 _OF_ATTRIBUTE = {
     "ORACLE_USER": "user", "SERVICE_NAME": "service", "CLIENT_OS_USER": "osuser", "CLIENT_PROGRAM": "program",
     "CLIENT_MACHINE": "machine", "MODULE_NAME": "module", "CLIENT_ID": "client",
@@ -133,9 +134,8 @@ class Redactor:
     def _section(self, record: RecordType, section: Section) -> Section:
         problem = section.problem
         if problem is not None:
-            problem = Problem(
-                problem.code, "no answer in time" if problem.late else "not read", problem.view, "", problem.late
-            )
+            text = "no answer in time" if problem.late else "not read"
+            problem = Problem(problem.code, text, problem.view, "", problem.late)
         changes = [self._change(record.__name__, name, kind) for name, (kind, _) in field_types(record).items()]
         make: Callable[[Any], Any] = record._make  # type: ignore[attr-defined]
         rows = tuple(
@@ -146,18 +146,15 @@ class Redactor:
 
     def _change(self, record: str, field: str, kind: type[Any]) -> Callable[[Any, Any], Any] | None:
         """Return the function that changes a field, None if the field stays."""
-        if kind is not str or field in KEPT or (field == "name" and record in _NAMES_KEPT):
+        if kind is not str or field in KEPT or record in _KEPT_IN.get(field, ()):
             return None
-        if field in RENAMED or field == "name":
-            what = RENAMED.get(field) or _NAMES_RENAMED.get(record, "name")
-            return lambda value, _: self._name(what, value)
         if field == "value":
-            return (
-                None
-                if record == "Parameter"
-                else lambda value, row: self._name(_OF_ATTRIBUTE.get(row.attribute, "value"), value)
-            )
-        redact = {"program": self._program, "sql_text": self._statement, "other_xml": _facts}.get(field, _left_out)
+            return lambda value, row: self._name(_OF_ATTRIBUTE.get(getattr(row, "attribute", ""), field), value)
+        kind_named = _NAMED_BY.get(record, field) if field == "name" else _KINDS.get(field, field)
+        redact = {
+            "program": self._program, "sql_text": self._statement, "other_xml": _facts,
+            "access_predicates": _left_out, "filter_predicates": _left_out, "comments": _left_out,
+        }.get(field, partial(self._name, kind_named))  # fmt: skip
         return lambda value, _: redact(value)
 
     def _name(self, what: str, value: str) -> str:

@@ -4,8 +4,8 @@ Each file answers one question with one SELECT on one view. Its header lines are
 `every:` (refresh, minute, once, demand), `needs:` (the view to grant) and `pack:` (none, diagnostics, tuning).
 Optional lines are `since:`, where the columns are newer than the view; `only: cdb`, `only: root` or `only: cluster`,
 where only such a database has an answer; `shown: histograms`, where the query runs at each refresh only while
-histograms are shown or written, and once a minute otherwise; `amounts: session`, where its rows are numbers of sessions
-(:mod:`presman.rows.query_files`).
+histograms are shown or written, and once a minute otherwise; `of: session`, where its columns are those of sessions
+(:class:`presman.rows.query_files.SessionRow`).
 For a release whose view lacks columns, according to the catalog, constants replace them. Where more than that differs,
 a folder named after a release has the query for that release and later ones.
 A focus is the session that a screen shows in detail: its queries run at each poll while it is shown.
@@ -178,7 +178,10 @@ OF_AN_UPDATE: frozenset[RecordType] = frozenset({CpuExhausted, PdbCpuExhausted})
 
 @cache
 def by_query() -> Mapping[str, RecordType]:
-    """Return every record by the stem of the query file that fills it (``px_session`` → PxSession)."""
+    """Return every record by the stem of the query file that fills it (``px_session`` → PxSession).
+
+    A file whose record nobody wrote has a generated one.
+    """
     names = sorted(module.name for module in iter_modules(rows.__path__) if module.name.endswith("_rows"))
     found = [
         member
@@ -186,12 +189,9 @@ def by_query() -> Mapping[str, RecordType]:
         for member in getmembers(import_module(f"{rows.__name__}.{name}"), isclass)
         if hasattr(member[1], "_fields")
     ]
-    written = {_snake(name): cast(RecordType, record) for name, record in sorted(found)}
-    return MappingProxyType({**written, **query_files.amount_records()})
-
-
-def _snake(name: str) -> str:
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+    written = {query_files.snake(name): cast(RecordType, record) for name, record in sorted(found)}
+    others = sorted({path.stem for path in query_files.queries_folder().glob("*.sql")} - written.keys())
+    return MappingProxyType({**written, **{stem: query_files.record_of(stem) for stem in others}})
 
 
 # ---- Level of detail of a poll: what it reads beyond what each refresh needs
@@ -333,9 +333,8 @@ def load(release: Release, folder: Path | None = None) -> Mapping[RecordType, Qu
     Raises QueryError if a file is missing, unreadable or has a broken header.
     """
     folder = folder or query_files.queries_folder()
-    versions = [
-        (Release.parse(each.name), each) for each in folder.iterdir() if each.is_dir() and each.name[0].isdigit()
-    ]
+    folders = (each for each in folder.iterdir() if each.is_dir() and each.name[0].isdigit())
+    versions = [(Release.parse(each.name), each) for each in folders]
     serving = [each for version, each in sorted(versions, reverse=True) if version <= release]
     chosen: dict[RecordType, Query] = {}
     for name, record in by_query().items():
@@ -349,7 +348,7 @@ def load(release: Release, folder: Path | None = None) -> Mapping[RecordType, Qu
     return MappingProxyType(chosen)
 
 
-_SELECTED = re.compile(r"^    (\w+)(,?)$", re.MULTILINE)
+_SELECTED = re.compile(r"^    (\w+)(?: AS (\w+))?(,?)$", re.MULTILINE)
 _GROUPED_BY = re.compile(r"^GROUP BY (.*)$", re.MULTILINE)
 
 
@@ -362,9 +361,10 @@ def text_for(query: Query, release: Release) -> str:
     nulls = null_row(query.record)
 
     def selected(found: re.Match[str]) -> str:
-        value = getattr(nulls, found[1], None)
+        column, field, comma = found[1], found[2] or found[1], found[3]
+        value = getattr(nulls, field, None)
         constant = "NULL" if value is None else repr(value)
-        return f"    {constant} AS {found[1]}{found[2]}" if found[1] in younger else found[0]
+        return f"    {constant} AS {field}{comma}" if column in younger else found[0]
 
     def grouped_by(found: re.Match[str]) -> str:
         return f"GROUP BY {', '.join(name for name in found[1].split(', ') if name not in younger)}"

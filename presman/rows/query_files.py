@@ -4,6 +4,7 @@ import csv
 import re
 from collections import namedtuple
 from collections.abc import Mapping
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from sys import intern
@@ -26,9 +27,9 @@ def queries_folder() -> Path:
     raise QueryError(f"the folder of SQL queries is missing: neither {package / 'sql'} nor a checkout's queries/")
 
 
-def variants(folder: Path | None = None) -> list[Path]:
+def variants() -> list[Path]:
     """Return every query file, including release variants, sorted."""
-    return sorted((folder or queries_folder()).rglob("*.sql"))
+    return sorted(queries_folder().rglob("*.sql"))
 
 
 def view_of_grant(grant: str) -> str:
@@ -132,39 +133,52 @@ def _split(text: str) -> list[str]:
     return [*items, item.strip()]
 
 
-# ---- Amounts of sessions: the records of queries with the header `amounts: session`, generated from their select
-# lists. Such a query selects INST_ID, SID and numbers, which are summed over the rows of a session. They are only
-# accessed by name, in `SessionReading.amounts`, so no record class needs to be written.
+# ---- Generated records: a query whose record nobody wrote has one that is made of its select list. A column by itself,
+# or its MIN or MAX, has the type that the catalog says; what is computed is a number.
 
 
-class SessionAmounts(tuple[Any, ...]):
-    """A row of amounts of a session; its first two fields, `inst_id` and `sid`, identify the session."""
+class SessionRow(tuple[Any, ...]):
+    """A row of a query with the header `of: session`; its first two fields identify the session."""
 
     __slots__ = ()
 
 
 @cache
-def amount_records() -> Mapping[str, type[SessionAmounts]]:
-    """Return the records, by the stem of the query file that fills each. Raises QueryError for a broken file."""
-    files = map(read_file, sorted(queries_folder().glob("*.sql")))
-    return {file.path.stem: _record(file) for file in files if "amounts" in file.header}
-
-
-def _record(file: QueryFile) -> type[SessionAmounts]:
-    fields = tuple(parts(file.path, file.sql).fields)
-    if file.header["amounts"] != "session" or fields[:2] != ("inst_id", "sid"):
-        raise QueryError(f"{file.path}: amounts must be session, and the SELECT begin with inst_id and sid")
-    name = "".join(part.capitalize() for part in file.path.stem.split("_"))
-    types = {"inst_id": int, "sid": int, **dict.fromkeys(fields[2:], float | None)}
+def record_of(stem: str) -> type[tuple[Any, ...]]:
+    """Return the generated record of a query, given the stem of its file. Raises QueryError for a broken file."""
+    file = read_file(queries_folder() / f"{stem}.sql")
+    selected = parts(file.path, file.sql)
+    of = file.header.get("of")
+    if of and (of != "session" or list(selected.fields)[:2] != ["inst_id", "sid"]):
+        raise QueryError(f"{file.path}: `of` must be session, and the SELECT begin with inst_id and sid")
+    columns = catalog().get(selected.view.removeprefix("G"), {})
+    types = {field: _type(field, words - {"MIN", "MAX"}, columns) for field, words in selected.fields.items()}
+    name = "".join(part.capitalize() for part in stem.split("_"))
     members = {"__slots__": (), "__module__": __name__, "__doc__": file.answers, "__annotations__": types}
-    return type(name, (namedtuple(name, fields), SessionAmounts), members)
+    return type(name, (namedtuple(name, types), SessionRow if of else tuple), members)
 
 
-def __getattr__(name: str) -> type[SessionAmounts]:
+def _type(field: str, words: frozenset[str], columns: Mapping[str, "SqlColumn"]) -> Any:
+    if field in _IDENTIFIERS:
+        return int
+    column = columns.get(*words) if len(words) == 1 else None
+    if column is None or column.datatype.startswith("NUMBER"):
+        return float | None
+    return datetime | None if column.datatype.startswith(("DATE", "TIMESTAMP")) else str
+
+
+_IDENTIFIERS = {"inst_id", "con_id", "sid"}
+
+
+def snake(name: str) -> str:
+    """Return the name of a record as that of its query file: ``px_session`` for ``PxSession``."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+def __getattr__(name: str) -> type[tuple[Any, ...]]:
     """Return a generated record by its name: pickle needs it. Imports look up `__path__`, which must not read files."""
-    for record in () if name.startswith("_") else amount_records().values():
-        if record.__name__ == name:
-            return record
+    if not name.startswith("_") and (queries_folder() / f"{snake(name)}.sql").is_file():
+        return record_of(snake(name))
     raise AttributeError(name)
 
 
@@ -176,12 +190,13 @@ CATALOG = Path(__file__).with_name("catalog.csv")
 
 
 class SqlColumn(NamedTuple):
-    """One column of the catalog."""
+    """One column of the catalog; `unit` is "" for a text, and for a number that measures nothing."""
 
     view: str
     name: str
     datatype: str
     since: Release
+    unit: str = ""
 
 
 @cache
@@ -192,9 +207,9 @@ def catalog() -> Mapping[str, Mapping[str, SqlColumn]]:
     with CATALOG.open(encoding="utf-8", newline="") as file:
         lines = csv.reader(file)
         next(lines)
-        for view, name, datatype, since, *_ in lines:
+        for view, name, datatype, since, _, unit, _ in lines:
             # Twelve hundred lines name some sixty views and fifty types: each string is stored once.
-            fact = SqlColumn(intern(view), name, intern(datatype), release(since))
+            fact = SqlColumn(intern(view), name, intern(datatype), release(since), intern(unit))
             views.setdefault(fact.view, {})[fact.name] = fact
     return views
 

@@ -18,14 +18,18 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copyreg import dispatch_table
 from io import BytesIO
+from itertools import repeat
 from types import MappingProxyType
 from typing import Any, NamedTuple
+
+from msgspec import structs
 
 from presman.base.child import Child
 from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.base.terminal_guard import log_path
-from presman.rows.queries import Scope
+from presman.rows.queries import RecordType, Scope
+from presman.rows.snapshot import Section
 from presman.sources import Answer, OutcomeUnknown, Request, Source, SourceError, SourceRecipe
 
 _PROTOCOL = 5
@@ -38,8 +42,22 @@ def _read_only(items: dict[Any, Any]) -> MappingProxyType[Any, Any]:
     return MappingProxyType(items)
 
 
-_WRITERS = {**dispatch_table, MappingProxyType: lambda view: (_read_only, (dict(view),))}
-"""Reducers for types that pickle does not support."""
+def _section(record: RecordType, rows: tuple[tuple[Any, ...], ...], *more: Any) -> Section:
+    return Section(tuple(map(tuple.__new__, repeat(record), rows)), *more)
+
+
+def _reduced_section(section: Section) -> tuple[Any, ...]:
+    """Name the record once and not with each of its rows, which takes half as long to write."""
+    rows, *more = structs.astuple(section)
+    return _section, (type(rows[0]) if rows else tuple, tuple(map(tuple, rows)), *more)
+
+
+_WRITERS: dict[Any, Any] = {
+    **dispatch_table,
+    MappingProxyType: lambda view: (_read_only, (dict(view),)),
+    Section: _reduced_section,
+}
+"""Reducers for types that pickle does not support, or is slow with."""
 
 
 class ChannelEndedError(Exception):

@@ -96,6 +96,31 @@ class ScreenFile:
             return 0
 
 
+_RESET = "\x1b[0m"
+_GROUND = ";48;"
+"""Stands between the colours of text and background in a style that has both."""
+
+
+def without_repeats(data: str) -> str:
+    """Return what shows the same with fewer bytes: a background is named once for neighbours that share it.
+
+    Only colours carry over: after bold or the like the style is reset, as Textual does after every piece of text.
+    """
+    first, *pieces = data.split(f"{_RESET}\x1b[")
+    found, before = [first], _last_style(first)
+    for piece in pieces:
+        style, _, rest = piece.partition("m")
+        colours, _, ground = style.partition(_GROUND)
+        carries = ground and before.startswith("38;") and before.endswith(_GROUND + ground)
+        found.append(f"\x1b[{colours}m{rest}" if carries else f"{_RESET}\x1b[{piece}")
+        before = _last_style(rest) if "\x1b[" in rest else style.rpartition("\x1b[")[2]
+    return "".join(found)
+
+
+def _last_style(text: str) -> str:
+    return text.rpartition("\x1b[")[2].partition("m")[0]
+
+
 class TerminalDriver(LinuxDriver):
     """Textual's driver for Unix, with a thread that sleeps until a key comes.
 
@@ -117,6 +142,10 @@ class TerminalDriver(LinuxDriver):
         if callable(stop) and callable(go_on):
             signal.signal(signal.SIGTSTP, partial(_between_messages, stop))
             signal.signal(signal.SIGCONT, partial(_between_messages, partial(self._go_on, go_on)))
+
+    def write(self, data: str) -> None:
+        """Write a frame, or a sequence for the terminal."""
+        super().write(without_repeats(data))
 
     def start_application_mode(self) -> None:
         """Start using the terminal, and ensure that it is restored whatever happens."""

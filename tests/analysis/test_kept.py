@@ -17,7 +17,7 @@ _SHORT = {Cause.SYSTEM, Cause.GROUP}
 def test_whom_do_names_every_head_in_need_names_too() -> None:
     """DO said that MARTIN keeps 16 servers, and TO START IT of the first head, the only one with room, did not."""
     met = 0
-    for _, reading in polled("storm", 30, step=5.0):
+    for _, reading in polled("storm", 40):
         step = to_do(reading)
         named = re.search(r"MARTIN 1:\d+ \(idle [\d:]+\) keeps 16 servers", step.text if step is not None else "")
         for found in unblock(reading) if named else ():
@@ -40,7 +40,7 @@ def lacks(reading: Reading) -> dict[str, int]:
 def test_for_which_heads_an_end_is_enough_is_what_they_lack() -> None:
     words = re.compile(r"keeps 16 servers .*: ending it is enough for (.+?), but (.+?); the plan decides")
     met = 0
-    for _, reading in polled("storm", 60, step=5.0):
+    for _, reading in list(polled("storm", 60))[45:]:
         for found in unblock(reading):
             if (said := words.search(found.sentence)) is not None:
                 short = lacks(reading)

@@ -198,7 +198,7 @@ def test_deltas_are_what_the_simulated_instances_counted(
     read = {(each.inst_id, each.event) for each in previous.rows(EventHistogram)}
     history = LatencyHistory()
     rng = random.Random(1)
-    for number in reversed(range(25)):
+    for number in reversed(range(15)):
         clock[0] += rng.choice([0.5, 2.0, 7.0])
         poller.detail_level = detail_level if number else DetailLevel.WHOLE  # in the last one
         current = poller.poll()
@@ -225,7 +225,7 @@ def test_deltas_are_what_the_simulated_instances_counted(
                 measured = sum(column.waited.microseconds for column in columns if column.waited)
                 assert measured == pytest.approx(event.micros - micros, abs=1)
     assert seen > 10_000
-    assert len(history) == (25 if detail_level is DetailLevel.WHOLE else 3)
+    assert len(history) == (15 if detail_level is DetailLevel.WHOLE else 2)
     poller.close()
 
 

@@ -19,7 +19,7 @@ from tests.recording.recorded import polled
 
 def changes_at(second: float) -> Reading:
     """Return what the demo `changes`, polled every ten seconds, means then; its instance 2 is away from 300 to 390."""
-    return next(reading for _, reading in polled("changes", 60, step=10.0) if _second(reading) == second)
+    return next(reading for _, reading in polled("changes", 17, step=10.0, since=280.0) if _second(reading) == second)
 
 
 def _second(reading: Reading) -> float:

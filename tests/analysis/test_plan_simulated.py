@@ -81,7 +81,7 @@ def test_nothing_in_a_plan_is_due_more_than_it_may_use() -> None:
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_the_plan_is_always_kept_because_the_scheduler_keeps_it(scenario: str) -> None:
     source, clock = started(scenario, 1)
-    for previous, current, reading in moments(source, clock, 10 if THOROUGH else 4, 5.0):
+    for previous, current, reading in moments(source, clock, 10 if THOROUGH else 3, 8.0):
         found = assess(reading, previous, current)
         assert all(each.score in {100.0, None} for each in found.conformance), found.conformance
         assert all(text.text.endswith(".") for text in found.verdicts)

@@ -119,7 +119,7 @@ def test_the_servers_wanted_are_the_schedulers(release: Release, sources: set[Wa
     clock = Clock()
     source = SimulatorSource(with_short_past("storm"), seed=3, clock=clock, release=release)
     told: Counter[WantsSource] = Counter()
-    for reading in play(source, clock, 6, 20.0, DetailLevel.NARROW):
+    for reading in play(source, clock, 4, 30.0, DetailLevel.NARROW):
         executions = {(each.inst_id, each.sid): one for each, one in source.simulation.workload.executions.items()}
         for each in reading.queue:
             assert each.wants is not None
@@ -150,7 +150,7 @@ def nothing_is_called_well_that_is_not(reading: Reading) -> None:
 def test_figures_agree_with_each_other(scenario: str) -> None:
     source, clock = started(scenario, 1)
     seen: Counter[Verdict] = Counter()
-    for reading in play(source, clock, 20 if THOROUGH else 8, 2.0):
+    for reading in play(source, clock, 20 if THOROUGH else 4, 4.0):
         top = reading.header
         assert reading.troubles == ()
         for instance in top.instances:
@@ -182,7 +182,7 @@ def test_every_release_gives_a_reading(scenario: str, release: Release) -> None:
         pytest.skip("pluggable databases came with 12.1")
     clock = Clock()
     readings = list(
-        play(SimulatorSource(with_short_past(scenario), seed=1, clock=clock, release=release), clock, 3, 2.0)
+        play(SimulatorSource(with_short_past(scenario), seed=1, clock=clock, release=release), clock, 2, 2.0)
     )
     assert readings[-1].troubles == ()
     groups = {each.name for each in readings[-1].cluster_groups()}

@@ -16,6 +16,9 @@ from tests.analysis.test_simulated import SCENARIOS, cause_is_the_schedulers, pl
 from tests.forecast.hold import why_of
 from tests.thorough import THOROUGH, some
 
+QUEUED = ["adb", "holders", "locked", "locked_rac", "lost", "mixed", "pdb", "rac", "storm"]
+"""Scenarios in which a queue has a head at one of the polls."""
+
 
 def execution_of(source: SimulatorSource, who: RunningStatement) -> Execution:
     workload = source.simulation.workload
@@ -57,7 +60,7 @@ def starts_somebody(source: SimulatorSource, found: Unblock, way: tuple[RunningS
 
 
 @pytest.mark.parametrize("seed", some([1], [2, 3, 6]))
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("scenario", some(QUEUED, sorted({*SCENARIOS} - {*QUEUED})))
 def test_the_cause_is_the_schedulers_and_what_is_said_to_unblock_a_head_does(scenario: str, seed: int) -> None:
     source, clock = started(scenario, seed)
     seen: Counter[Cause | str] = Counter()

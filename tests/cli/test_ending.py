@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.terminal import Screen
 from presman.cli import exit_codes
 from presman.cli.exit_codes import Terminated
 from tests.cli.run import Run, command, environment
@@ -78,17 +77,6 @@ def test_waiting_for_the_reader_of_a_pipe_can_be_ended(tmp_path: Path, number: i
         process.send_signal(number)
         process.communicate(timeout=30)
     assert process.returncode == 128 + number
-
-
-def test_a_monitor_whose_terminal_is_gone_ends() -> None:
-    screen = Screen(command("demo:quiet"), **environment())
-    screen.wait_for(b"LIVE")
-    process = screen._process
-    process.fileobj.close()  # by its own object: the number of the file may be that of another one later
-    end = time.monotonic() + 20
-    while process.isalive():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def test_ctrl_c_that_an_import_would_swallow_ends_the_process() -> None:

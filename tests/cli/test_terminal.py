@@ -18,6 +18,7 @@ import pytest
 from benchmarks.terminal import ESCAPES, Screen
 from tests.cli.run import command, environment
 from tests.patience import PATIENCE, until
+from tests.thorough import some
 
 
 @pytest.fixture
@@ -35,38 +36,30 @@ def stopped(screen: Screen) -> None:
 
 
 def test_keys_being_stopped_and_quitting(screen: Screen) -> None:
+    """SIGSTOP cannot be heard, and a terminal that is closed sends SIGCONT, too: no thread may be left behind."""
+    process = psutil.Process(screen.pid)
+    threads = process.num_threads()
+    screen.press(b"\x1a")
+    screen.wait_for(b"There is no shell to go back to")
+    assert process.status() != psutil.STATUS_STOPPED
+    for number in (signal.SIGSTOP, signal.SIGTSTP):
+        process.send_signal(number)
+        stopped(screen)
+        screen.forget()
+        process.send_signal(signal.SIGCONT)
+        until(lambda: b"\x1b[?1049h" in screen.last, "the other screen again", lambda: screen._read(0.01))
+        screen.wait_for(b"CPUs used")
+        assert process.num_threads() <= threads
     screen.press(b"?")
     screen.wait_for(b"Help: Overview")
     screen.forget()
     screen.press(b"\x1b")
     screen.wait_for(b"q quit")  # the help has words of the tab; a key too soon after Esc would be Alt and that key
-    process = psutil.Process(screen.pid)
-    process.send_signal(signal.SIGTSTP)
-    stopped(screen)
-    screen.forget()
-    process.send_signal(signal.SIGCONT)
-    screen.wait_for(b"CPUs used")
     screen.press(b"q")
     screen.wait_for_end(30)
     assert screen.status == 0
     left, shown = screen.last.rfind(b"\x1b[?1049l"), screen.last.rfind(b"\x1b[?25h")
     assert 0 < left < shown, "back from the other screen, and the cursor is on show"
-
-
-def test_what_was_stopped_without_notice_is_painted_anew(screen: Screen) -> None:
-    """SIGSTOP cannot be heard, and a terminal that is closed sends SIGCONT, too: no thread may be left behind."""
-    process = psutil.Process(screen.pid)
-    threads = process.num_threads()
-    process.send_signal(signal.SIGSTOP)
-    stopped(screen)
-    screen.forget()
-    process.send_signal(signal.SIGCONT)
-    until(lambda: b"\x1b[?1049h" in screen.last, "the other screen again", lambda: screen._read(0.01))
-    screen.wait_for(b"CPUs used")
-    assert process.num_threads() <= threads
-    screen.press(b"q")
-    screen.wait_for_end(30)
-    assert screen.status == 0
 
 
 def test_keys_between_the_fleet_and_a_database_are_not_written_into_what_is_painted() -> None:
@@ -98,7 +91,7 @@ def test_keys_between_the_fleet_and_a_database_are_not_written_into_what_is_pain
         screen.close()
 
 
-@pytest.mark.parametrize("through", ["", "sh -c '%s; true'"], ids=["alone", "in a script"])
+@pytest.mark.parametrize("through", some(["sh -c '%s; true'"], ["%s"]))
 def test_ctrl_z_goes_to_the_shell_and_fg_comes_back(through: str) -> None:
     """What runs presman, such as make, stops with it: else nobody would be there to say fg."""
     screen = Screen(["bash", "--norc", "--noprofile", "-i"], **environment(PS1="here> "))
@@ -106,7 +99,7 @@ def test_ctrl_z_goes_to_the_shell_and_fg_comes_back(through: str) -> None:
     flags = termios.ECHO | termios.ICANON | termios.ISIG
     try:
         screen.wait_for(b"here>")
-        screen.press((through % line if through else line).encode() + b"\n")
+        screen.press((through % line).encode() + b"\n")
         screen.wait_for(b"LIVE", b"CPUs used")
         for _ in range(2):
             screen.forget()
@@ -134,28 +127,9 @@ def test_ctrl_z_goes_to_the_shell_and_fg_comes_back(through: str) -> None:
         screen.close()
 
 
-def test_without_a_shell_ctrl_z_says_so(screen: Screen) -> None:
-    screen.press(b"\x1a")
-    screen.wait_for(b"There is no shell to go back to")
-    assert psutil.Process(screen.pid).status() != psutil.STATUS_STOPPED
-
-
-def test_where_only_errors_go_elsewhere_there_is_a_screen(tmp_path: Path) -> None:
-    """Textual writes screens to standard error: with `2>file` they would be in the file."""
-    errors = tmp_path / "err"
-    screen = Screen(["sh", "-c", f"exec {shlex.join(command('demo:quiet'))} 2>{errors}"], **environment())
-    try:
-        screen.wait_for(b"LIVE", b"CPUs used")
-        screen.press(b"q")
-        screen.wait_for_end(30)
-        assert (screen.status, errors.read_text()) == (0, "")
-        assert b"\x1b[?1049l" in screen.last, "back from the other screen"
-    finally:
-        screen.close()
-
-
 @pytest.mark.parametrize("ignored", ["", "trap '' HUP; "], ids=["SIGHUP", "nohup"])
 def test_where_the_terminal_is_taken_away_it_ends_without_a_word(tmp_path: Path, ignored: str) -> None:
+    """Textual writes screens to standard error: with `2>file` they would be in the file."""
     errors = tmp_path / "err"
     script = f"{ignored}{shlex.join(command('demo:quiet'))} 2>{errors}; echo $? >{tmp_path / 'code'}"
     screen = Screen(["sh", "-c", f"trap 'trap : HUP' HUP; {script}"], **environment())

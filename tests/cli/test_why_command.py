@@ -28,7 +28,7 @@ def test_who_waited_for_longer_than_a_forecast_looks_back(
     inside: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its reasons begin at the poll at which it was seen first; where one in a few is read, at the next of these."""
-    moments = list(polled("lost", 90))
+    moments = list(polled("holders", 56))
     record(tmp_path / "a.presman", moments)
     row = max(moments[-1][1].queue, key=lambda each: each.waited or 0.0)
     seen = [reading.at for _, reading in moments if row.executing() in {each.executing() for each in reading.queue}]

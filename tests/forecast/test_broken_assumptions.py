@@ -18,6 +18,7 @@ from presman.base.formats import clock
 from presman.forecast.forecaster import Forecaster
 from presman.forecast.queue_now import QueueRules
 from tests.forecast.test_forecaster import RULES, forecast_of, reading, statement, waiting, watched
+from tests.thorough import THOROUGH
 from tests.tui.readings import AT, running
 
 STEP = 5
@@ -88,12 +89,12 @@ def rules(target: int) -> QueueRules:
 
 
 @pytest.mark.parametrize("broken", Broken)
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=30 if THOROUGH else 2, deadline=None)
 @given(begin=integers(60, 75), polls=integers(13, 30))
 def test_nothing_is_said_that_rests_on_what_is_no_more(broken: Broken, begin: int, polls: int) -> None:
     world, forecaster = World(broken, begin, polls), Forecaster()
     told: dict[int, tuple[datetime, float]] = {}
-    for poll, plain in world.polls(130):
+    for poll, plain in world.polls(begin + polls + 20):
         target = world.target(poll)
         found = forecaster.add(plain, lambda target=target: rules(target))
         if broken is Broken.TARGET and poll >= begin:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 
@@ -85,12 +86,13 @@ def test_weights_become_parts_of_one_level() -> None:
     assert (other.group, other.weights) == ((0, "B"), (0.25, *(0.0,) * (LEVELS - 1)))
 
 
-def watched_storm(polls: int = 24) -> tuple[SimulatorSource, Reading, Modelled]:
+@cache
+def watched_storm() -> tuple[SimulatorSource, Reading, Modelled]:
     now = [0.0]
     source = SimulatorSource(with_short_past("storm"), seed=7, clock=lambda: now[0], start=START)
     poller, seen, previous = Poller(source), StatementHistory(), None
     poller.open()
-    for _ in range(polls):
+    for _ in range(24):
         now[0] += 5.0
         snapshot = poller.poll()
         reading = analyse(previous, snapshot)

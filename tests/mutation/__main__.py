@@ -1,13 +1,14 @@
-"""`python -m tests.mutation`: changes the product in one place at a time and reports what no test notices.
+"""`python -m tests.mutation`: changes the product in one place at a time and reports changes that no test notices.
 
-It works in a copy. A mutant is tried by the tests that call the function it is in, wherever they stand, the quickest
-first, then by the others that import its module, up to a limit of time; it is killed when one fails that does not fail
-without it. Which test calls what is surveyed once, and again when a file of tests changes. What no test can notice
-stands with the reason in equivalent.txt.
+It works in a copy. A mutant is tried first with the tests that call its function, the fastest first, then with the
+tests that import its module, until its time is up. It is killed if a test fails that passes without it. A survey finds
+which test calls which function; it is repeated for a file of tests that changes. Mutants that no test can notice are
+listed with the reason in equivalent.txt.
 
-Why neither library: mutmut 3 writes all mutants of a file into it at once (32,000 here), leaves out code that is
-decorated or outside of functions, and draws no samples. cosmic-ray knows one command for all mutants and starts Python
-anew for each: 2 s here before the first test. This one forks from a process that has imported what tests need.
+No library is used, because mutmut 3 writes all mutants of a file into it at once (32,000 here), leaves out code that is
+decorated or outside of functions, and draws no samples; and cosmic-ray knows one command for all mutants and starts
+Python for each, which takes 2 s here before the first test. This tool forks from a process that has imported what the
+tests need.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ FIRST = (
     *("pytest", "hypothesis.strategies", "_hypothesis_pytestplugin", "aiohttp.web"),
     *("sqlalchemy", "msgspec", "rich.console", "textual.app", "sqlglot", "zstandard"),
 )
-"""What tests import of others: once for all mutants, each of which is a fork."""
+"""Libraries that tests import: imported once, before the forks."""
 
 NEVER = (
     *("tests/torture", "tests/real", "tests/docs", "tests/test_contributing", "tests/test_packaging"),
@@ -49,15 +50,15 @@ NEVER = (
 """Tests of whole machines and of documents."""
 
 SLOW = ("tests/oracle/", "tests/tui/", "tests/cli/")
-"""Tests that wait for processes, servers and screens, and may fail by themselves where much else runs."""
+"""Tests that wait for processes, servers and screens, and may fail by themselves on a busy machine."""
 
 SIMULATOR, PLAYS = "sources.simulator", ("presman/sources/simulator", "presman/forecast/")
-"""What plays, and the files that decide how."""
+"""The package that simulates, and the files that decide the course of a simulation."""
 
 SURVEY = "build/mutation_calls.json"
 
 PART = 10
-"""Files that are surveyed before what was found is written; mutants of which the number is told."""
+"""So many files are surveyed before the survey is saved; progress is printed after so many mutants."""
 
 LEFT_OUT = (
     "presman/tui/",
@@ -66,11 +67,11 @@ LEFT_OUT = (
     "presman/figures/",
     "presman/output/v1_tables/",
 )
-"""Rooms that are not drawn from unless --rooms names them: screens and words, whose tests take minutes."""
+"""Left out unless --rooms names them: screens and texts, whose tests take minutes."""
 
 
 HANGS = 30
-"""Seconds of the clock after which a test that waits is taken to wait for ever: that is not believed at once."""
+"""Seconds of the clock after which a test times out. A test that fails so late is run again before that counts."""
 
 QUIETLY = (
     *("-n0", "-p", "no:cacheprovider", "--tb=no", "-rfE", f"--timeout={HANGS}"),
@@ -79,11 +80,11 @@ QUIETLY = (
 
 
 FATES = {"": "survived", "?": "no time"}
-"""What becomes of a mutant that no test notices, and of one that none noticed in time."""
+"""The result of a mutant that no test notices, and of a mutant that no test noticed in time."""
 
 
 class Nearest:
-    """Which test files know a module: those that import it, those that import who imports it, those of its room."""
+    """Which test files import a module, directly, through another module, or as part of a whole package."""
 
     def __init__(self, root: Path) -> None:
         self.modules = {dotted(path.relative_to(root)) for path in root.glob("presman/**/*.py")}
@@ -98,7 +99,7 @@ class Nearest:
         for path in root.glob("tests/**/test_*.py"):
             name = path.relative_to(root).as_posix()
             if not name.startswith(NEVER):
-                self.breadth[name] += 0  # one that only runs commands, too
+                self.breadth[name] += 0  # also files that import nothing of presman
                 imported, walked = self._imported(path)
                 for module in imported | walked:
                     self.testers[module].add(name)
@@ -107,7 +108,7 @@ class Nearest:
                     self.walkers[module].add(name)
 
     def _imported(self, path: Path) -> tuple[set[str], set[str]]:
-        """Return the modules that a file imports, and all of the packages that it names: it may go through them."""
+        """Return the modules that a file imports, and all modules of the packages that it names and may walk."""
         found, named = set(), set()
         for node in ast.walk(ast.parse(path.read_bytes())):
             if isinstance(node, ast.ImportFrom) and node.module:
@@ -117,7 +118,7 @@ class Nearest:
         return (found | named) & self.modules, {each for each in self.modules if each.startswith(within)}
 
     def is_below(self, path: str, room: str) -> bool:
-        """Whether a room's modules are made of a file: it is one of them, or they import it, or who imports it."""
+        """Whether a file belongs to a room, or a module of the room imports it, directly or through others."""
         known, new = set[str](), {dotted(Path(path))}
         while new:
             known |= new
@@ -125,11 +126,11 @@ class Nearest:
         return any(each.startswith(f"presman.{room}.") for each in known)
 
     def stages(self, mutant: Mutant, calls: Calls) -> Iterator[tuple[list[str], dict[str, float], frozenset[str]]]:
-        """Yield what to try: files, the tests of them with their seconds (all if none), those that were tried before.
+        """Yield what to try: files, their tests with seconds (all tests if empty), and the tests tried before.
 
-        First who calls the mutant's function, of many the closest before the others, then all else that imports its
-        module; where none is known to call it, what imports one that imports it, too. Before all others, of what stands
-        outside of functions, who goes through all modules of its package.
+        First the tests that call the mutant's function, the closest of them ahead; then all other tests that import its
+        module. If no test is known to call it, also the tests that import an importer of its module. For code outside
+        of functions, the tests that walk through all modules of its package come before all these.
         """
         module = dotted(Path(mutant.path))
         if not mutant.where and self.walkers[module]:
@@ -162,7 +163,7 @@ def forked(arguments: list[str], plugins: list[object], log: Path, seconds: floa
 
 
 def killed_by(files: list[str], log: Path, seconds: float, *plugins: object) -> Found:
-    """Run tests up to the first that fails."""
+    """Run tests up to the first failure."""
     ended = forked(["-x", *files], list(plugins), log, seconds, lambda: None)
     if ended.status is None:
         return Found("?", ended.cpu)
@@ -173,16 +174,16 @@ def killed_by(files: list[str], log: Path, seconds: float, *plugins: object) -> 
 
 
 def failed(test: str) -> None:
-    """Say as pytest does that a test has failed, and end."""
+    """Print pytest's line of a failed test, and end."""
     os.write(1, f"\nFAILED {test} - it does not end\n".encode())
     os._exit(1)
 
 
 def warm_ups(mutant: Mutant, near: Nearest, folder: Path) -> Path:
-    """Return where simulations are kept that were played up to their start: it takes longer than most tests.
+    """Return the folder of simulations that were already played up to their start, which takes longer than most tests.
 
-    A mutant below the simulator has a folder of its own, so that what it plays is nobody else's; one that the simulator
-    alone is made of finds nothing there, and plays its own.
+    A mutant that the simulator imports has a folder of its own, so that no other mutant gets its simulations. A mutant
+    that decides the course of a simulation finds that folder empty, and plays its own.
     """
     shared, own = folder / "warm-ups", folder / "warm-ups-of-one"
     shared.mkdir(exist_ok=True)
@@ -197,14 +198,14 @@ def warm_ups(mutant: Mutant, near: Nearest, folder: Path) -> Path:
 
 
 class Tests:
-    """What tries mutants: the process that has collected all tests, or new starts where that cannot have the change."""
+    """Trials of mutants in forks of the process that has collected all tests, or in a new process if need be."""
 
     def __init__(self, near: Nearest, calls: Calls, log: Path) -> None:
         self._near, self._calls, self._log = near, calls, log
         self._warm = Warm(sorted(near.breadth), QUIETLY, log.parent)
 
     def tried(self, mutant: Mutant, seconds: float) -> Found:
-        """Return which test notices a mutant, if any does within so many seconds of CPU."""
+        """Return which test, if any, notices a mutant within `seconds` of CPU."""
         path, self._left = Path(mutant.path), seconds
         original, times = path.read_bytes(), path.stat()
         warm_up = str(warm_ups(mutant, self._near, self._log.parent))
@@ -215,10 +216,10 @@ class Tests:
             return Found(self._noticed(trial, original), seconds - self._left)
         finally:
             path.write_bytes(original)
-            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # what was compiled of it holds
+            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # its .pyc stays valid
 
     def end(self) -> None:
-        """Let the process go."""
+        """End the process."""
         self._warm.end()
 
     def _noticed(self, trial: Trial, original: bytes) -> str:
@@ -230,7 +231,7 @@ class Tests:
                 if not test:
                     break
                 is_sure = not test.startswith(SLOW) and time.monotonic() - begun < HANGS
-                if is_sure or test == "?" or self._is_of_the_mutant(test, trial, original):
+                if is_sure or test == "?" or self._is_reproducible(test, trial, original):
                     return test
                 before |= {test.partition("[")[0]}
         return "" if self._left > 0 else "?"
@@ -245,8 +246,8 @@ class Tests:
         self._left -= found.cpu
         return found.test or ""
 
-    def _is_of_the_mutant(self, test: str, trial: Trial, original: bytes) -> bool:
-        """Return whether a test fails again and passes without the mutant: one that waits may fail by itself."""
+    def _is_reproducible(self, test: str, trial: Trial, original: bytes) -> bool:
+        """Return whether a test fails again, and passes without the mutant: a test that waits may fail by itself."""
         path, left = Path(trial.mutant.path if trial.mutant else ""), self._left
         again = trial._replace(files=[test.partition("::")[0]], tests={test: 0.0}, seconds=60)
         try:
@@ -259,11 +260,11 @@ class Tests:
             finally:
                 path.write_bytes(mutated)
         finally:
-            self._left = left  # what is asked again is not of what it may take
+            self._left = left  # a repetition does not count against the mutant's time
 
 
 def surveyed(files: Iterable[str], kept: Path, log: Path) -> Survey:
-    """Return which test calls what: as it was found before, and anew for the files that have changed."""
+    """Return which test calls which function: from the saved survey, and from a new one for files that have changed."""
     digests = {name: digest(Path(name)) for name in sorted(files)}
     found = load(kept, digests)
     missing = [name for name in digests if not found.get(name)]
@@ -273,20 +274,20 @@ def surveyed(files: Iterable[str], kept: Path, log: Path) -> Survey:
         part, surveyor, result = parts.pop(0), Surveyor(Path.cwd()), log.with_suffix(".json")
         result.unlink(missing_ok=True)
         forked(part, [surveyor], log, 900, partial(save, surveyor.found, digests, result))
-        if not result.exists() and len(part) > 1:  # one of them ended it
+        if not result.exists() and len(part) > 1:  # a file ended the process
             parts += [[name] for name in part]
             continue
-        told = load(result, digests)
-        if len(part) > 1:  # what tells nothing beside others is asked alone
-            parts += [[name] for name in part if not told.get(name)]
-        found |= {name: {} for name in part} | told
+        new = load(result, digests)
+        if len(part) > 1:  # a file without results is surveyed again, alone
+            parts += [[name] for name in part if not new.get(name)]
+        found |= {name: {} for name in part} | new
         save(found, digests, kept)
         print(f"surveyed: {sum(map(len, parts))} files of tests are left", file=sys.stderr, flush=True)
     return found
 
 
 def draw(options: argparse.Namespace, near: Nearest) -> list[Mutant]:
-    """Return the mutants to try: two fifths of analysis, the others of the rooms by their size."""
+    """Return the mutants to try: two fifths from analysis, the others from the other rooms by size."""
     rooms = product(Path.cwd(), () if options.rooms or options.files else LEFT_OUT)
     if options.rooms:
         rooms = {room: mutants for room, mutants in rooms.items() if room in options.rooms.split(",")}
@@ -299,42 +300,42 @@ def draw(options: argparse.Namespace, near: Nearest) -> list[Mutant]:
     return mixed(first, chosen(rest, options.mutants - len(first), options.seed))
 
 
-def told_of(mutant: Mutant, found: Found) -> str:
-    """Return where a mutant is and what it changes, with the test that noticed it or that none did."""
+def result_line(mutant: Mutant, found: Found) -> str:
+    """Return a line with a mutant's place and change, and the test that noticed it, if any."""
     fate = FATES.get(found.test or "", found.test)
     return f"{fate} ({found.cpu:.0f} s): {mutant.path}:{mutant.line} {mutant.key.partition('::')[2]}"
 
 
 def mixed(first: list[Mutant], second: list[Mutant]) -> list[Mutant]:
-    """Return both, each spread over the whole: what is tried when time runs out is of both in the same part."""
+    """Return both lists merged evenly: when time runs out, the same part of each has been tried."""
     parts = [(place / len(own), mutant) for own in (first, second) for place, mutant in enumerate(own)]
     return [mutant for _, mutant in sorted(parts)]
 
 
 def equivalent() -> dict[str, str]:
-    """Return the mutants that change nothing that could be noticed, with the reason."""
+    """Return the mutants that no test can notice, with the reasons."""
     lines = (ROOT / "tests/mutation/equivalent.txt").read_text().splitlines()
     return dict(line.rsplit(" | ", 1) for line in lines if line and not line.startswith("#"))
 
 
 def main() -> int:
-    """Try the mutants, name the survivors, print the table of rooms."""
+    """Try the mutants, print the survivors and the table of rooms."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__.partition("\n")[0])
     parser.add_argument("--mutants", type=int, default=450, help="how many")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--rooms", default="", help="only these, with commas between")
+    parser.add_argument("--rooms", default="", help="only these rooms, separated by commas")
     parser.add_argument(
         "--seconds",
         type=float,
         default=60,
-        help="of CPU for one mutant, with all that its tests start: then it counts as not noticed",
+        help="of CPU for one mutant and all processes that its tests start; then it counts as not noticed",
     )
-    parser.add_argument("--killers", action="store_true", help="name the test that noticed each")
-    parser.add_argument("--minutes", type=float, default=120, help="for all: what comes later is not tried")
-    parser.add_argument("files", nargs="*", help="only these files; FILE:LINE for a line of one")
+    parser.add_argument("--killers", action="store_true", help="print the test that noticed each mutant")
+    parser.add_argument("--minutes", type=float, default=120, help="for all mutants; the others are not tried")
+    parser.add_argument("files", nargs="*", help="only these files; FILE:LINE for one line of a file")
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="presman-mutants-"))
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # who is told to end leaves nothing behind
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that nothing is left behind
     try:
         with fork.adopting():
             return _run(options, folder)
@@ -349,20 +350,20 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
     compileall.compile_dir(folder / "tests", quiet=2)
     os.chdir(folder)
     for name in [name for name in sys.modules if name.partition(".")[0] in {"presman", "tests"}]:
-        del sys.modules[name]  # the forks take those of the copy
+        del sys.modules[name]  # the forks import the copy
     sys.path[:] = [str(folder), *(each for each in sys.path if each not in {"", str(ROOT)})]
     os.environ |= {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(folder)}
     tempfile.tempdir = None
     for name in FIRST:
         import_module(name)
-    sys.dont_write_bytecode = False  # tests are compiled once, with what pytest makes of their assertions
+    sys.dont_write_bytecode = False  # pytest compiles the tests once, with their assertions rewritten
     near, known, begun = Nearest(folder), equivalent(), time.monotonic()
     if noticed := killed_by(["--collect-only", *sorted(near.breadth)], folder / "log.txt", 300).test:
-        raise SystemExit(f"without a mutant the tests cannot be run: {noticed}")
+        raise SystemExit(f"the tests cannot be run even without a mutant: {noticed}")
     sys.dont_write_bytecode = True
     calls = Calls(surveyed(near.breadth, ROOT / SURVEY, folder / "log.txt"))
     gc.collect()
-    gc.freeze()  # no fork need look at it
+    gc.freeze()  # the forks' garbage collectors skip it
     tests = Tests(near, calls, folder / "log.txt")
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     drawn = draw(options, near)
@@ -379,14 +380,14 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
             survived = found.test in FATES
             counts[room][FATES.get(found.test, "killed")] += 1
             if survived or options.killers:
-                print(told_of(mutant, found), flush=True)
+                print(result_line(mutant, found), flush=True)
     tests.end()
     print(f"\n(seed {options.seed}, {time.monotonic() - begun:.0f} s)\n{table(counts)}")
     return 0
 
 
 def table(counts: dict[str, Counter[str]]) -> str:
-    """Return what became of the mutants of each room, and of all: those without time count as not noticed."""
+    """Return the results by room and in total; mutants that ran out of time count as not noticed."""
     lines = [f"{'room':16} killed survived no time equivalent  score"]
     but_analysis = [own for room, own in counts.items() if room != "analysis"]
     total = ("all but analysis", sum(but_analysis, Counter())), ("all", sum(counts.values(), Counter()))

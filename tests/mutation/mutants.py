@@ -1,4 +1,4 @@
-"""Mutants: the product's code with one small change, as a slip would make it."""
+"""Mutants: the product's code with one small change, such as a programmer's slip."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
 }  # fmt: skip
 
 TURNED = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt}
-"""A comparison is tried with its boundary moved, and the other way round."""
+"""A comparison is tried with its boundary moved (SWAPPED), and reversed (TURNED)."""
 
 LONGEST = 90
-"""Characters of code that a key shows."""
+"""Most characters of code in a key."""
 
 COUNTED = 10
-"""Up to which number one more is a slip that should be noticed: of 4,096 bytes one more is as good."""
+"""Numbers up to this one are changed by 1, greater ones are doubled: nobody notices 4,097 bytes in place of 4,096."""
 
 NAMES = {"min": "max", "max": "min", "any": "all", "all": "any"}
 
 
 class Mutant(NamedTuple):
-    """One change: the file, the function it is in, the line, the bytes that go, what comes instead."""
+    """One change: the file, the function, the line, the bytes that are replaced, and their replacement."""
 
     path: str
     where: str
@@ -41,12 +41,12 @@ class Mutant(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What the change is, wherever the lines above have moved it."""
+        """The change without its line, which edits above it move."""
         before, after = (text if len(text) <= LONGEST else text[:LONGEST] + "…" for text in (self.before, self.after))
         return f"{self.path}::{self.where} | {before} → {after}"
 
     def named(self, files: Sequence[str]) -> bool:
-        """Whether it is among those that are asked for: each a FILE, or FILE:LINE."""
+        """Whether one of `files` names it, as FILE or FILE:LINE."""
         return self.path in files or f"{self.path}:{self.line}" in files
 
     def source(self, text: bytes) -> bytes:
@@ -55,7 +55,7 @@ class Mutant(NamedTuple):
 
 
 def chosen(mutants: list[Mutant], number: int, seed: int) -> list[Mutant]:
-    """Return so many of the mutants in the order in which they are drawn, each by itself: an edit changes few."""
+    """Return `number` mutants at random. Each is drawn by its own hash, so that an edit of the code changes few."""
     seen: Counter[str] = Counter()
     lots = []
     for mutant in sorted(mutants):
@@ -83,11 +83,11 @@ def mutants_of(path: str, text: bytes) -> list[Mutant]:
 
 
 def _changes(node: ast.AST, where: str) -> Iterator[tuple[str, ast.expr | ast.stmt, str]]:
-    """Yield what can be changed below a node: in which function, the node that goes, the text that comes."""
+    """Yield the changes at and below a node: the function, the node that is replaced, the text that replaces it."""
     if isinstance(node, ast.JoinedStr | ast.AnnAssign) and not (isinstance(node, ast.AnnAssign) and node.value):
-        return  # texts, whose parts have no place of their own before Python 3.12, and types
+        return  # f-strings, whose parts have no positions before Python 3.12, and annotations
     if isinstance(node, ast.keyword) and node.arg == "strict":
-        return  # of zip: it checks what cannot be otherwise
+        return  # zip's `strict` checks what is always true
     if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
         return
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -127,14 +127,14 @@ def _own_changes(node: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
 
 
 def _turned(tests: list[ast.expr]) -> Iterator[tuple[ast.expr, str]]:
-    """Yield conditions as their opposites, but those that are changed as what they are: comparisons, `not`."""
+    """Yield conditions negated, except comparisons, `not` and constants, which are changed elsewhere."""
     for test in tests:
         if not isinstance(test, ast.Compare | ast.UnaryOp | ast.Constant):
             yield test, f"(not {_text(test)})"
 
 
 def _slipped(value: float) -> float:
-    """Return a number as a slip would have it: a count by one, a size or a bound of many by twice."""
+    """Return a small number plus 1, and a larger one doubled."""
     return value + 1 if abs(value) <= COUNTED else 2 * value
 
 

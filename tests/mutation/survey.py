@@ -1,4 +1,4 @@
-"""Survey of which tests call which function: these try its mutants first, the quickest ahead."""
+"""Survey of which tests call which function: these tests try its mutants first, the fastest of them ahead."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from typing import Any, NamedTuple
 import pytest
 
 STARTING = 0.3
-"""Seconds that a file takes to be imported, whatever its tests take."""
+"""Seconds to import a file, without its tests."""
 
 
 QUICK = 0.2
-"""Seconds up to which a test may be run between those of other files, whose shared fixtures would be made twice."""
+"""Tests of up to so many seconds may run between tests of other files, although shared fixtures are then made twice."""
 
 CLOSEST = 10
-"""Tests that are tried before all others, where many call a function."""
+"""So many tests are tried before all others if many call a function."""
 
 Codes = dict[int, CodeType]
-"""Code that was entered, by id: code is compared by all that it consists of."""
+"""Code that was entered, by id, because code objects compare equal if their contents are equal."""
 
 
 class Called(NamedTuple):
-    """What one test took, what it shares with others and another one had made before, and the functions called for it.
+    """A test's seconds and functions (PATH::NAME).
 
-    Both in seconds; the functions as PATH::NAME.
+    `shared` are the seconds of fixtures and caches that it uses and that another test had made before it.
     """
 
     seconds: float
@@ -44,7 +44,7 @@ class Called(NamedTuple):
 
     @property
     def alone(self) -> float:
-        """Return the seconds that it takes when no other test has made what it shares."""
+        """Return its seconds if it makes the shared fixtures and caches itself."""
         return self.seconds + self.shared
 
 
@@ -53,10 +53,10 @@ Survey = dict[str, dict[str, Called]]
 
 
 class Surveyor:
-    """A plug-in of pytest that notes what each test calls, in any thread.
+    """A plug-in of pytest that records what each test calls, in any thread.
 
-    What a fixture of a whole file calls is called for each test that has it, and what a cached function called when it
-    was first asked, for each that asks it again: else the first test alone would be known to need it.
+    The calls of a fixture of a whole file count for each test that uses it, and the calls of a cached function's first
+    call count for each test that calls it again. Otherwise they would count for the first test only.
     """
 
     def __init__(self, root: Path) -> None:
@@ -68,13 +68,13 @@ class Surveyor:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_load_initial_conftests(self) -> None:
-        """Have all that is imported from here on note what cached functions call."""
+        """Replace `cache` and `lru_cache` for modules imported from here on, to record what cached functions call."""
         functools.lru_cache = self.noting_cache
         functools.cache = self.noting_cache(None)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """Note the code that is entered while a test is set up, runs and is taken down."""
+        """Record the code that is entered while a test is set up, runs and is torn down."""
         entered = self._entered
 
         def note(frame: FrameType, _event: str, _value: Any) -> None:
@@ -100,7 +100,7 @@ class Surveyor:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
-        """Note what is called for a fixture that several tests of a file share."""
+        """Record what a fixture calls that several tests of a file share."""
         if fixturedef.scope in {"function", "session"}:
             return (yield)
         with self._apart() as codes:
@@ -111,7 +111,7 @@ class Surveyor:
 
     @contextmanager
     def _apart(self) -> Iterator[Codes]:
-        """Give what is entered meanwhile by itself, too."""
+        """Collect the code that is entered inside the block separately, too."""
         before, inside = dict(self._entered), Codes()
         self._entered.clear()
         try:
@@ -121,7 +121,7 @@ class Surveyor:
             self._entered |= before
 
     def noting_cache(self, maxsize: Any = 128, typed: bool = False) -> Any:
-        """Return what stands for `lru_cache`, and notes what presman or a test of it called for an answer."""
+        """Return a replacement of `lru_cache` that records what functions of presman and its tests call."""
 
         def cached(function: Callable[..., Any]) -> Any:
             if not function.__module__.startswith(("presman.", "tests.")):
@@ -164,16 +164,16 @@ def _key(given: tuple[Any, ...], named: dict[str, Any]) -> Any:
 
 
 class Only:
-    """A plug-in of pytest that leaves out tests, and has the others in the order of the seconds they take.
+    """A plug-in of pytest that leaves out tests, and runs the others from the fastest to the slowest.
 
-    Those that take long come file by file.
+    Slow tests run file by file.
     """
 
     def __init__(self, files: list[str], seconds: dict[str, float], tried: frozenset[str]) -> None:
         self.files, self.seconds, self.tried = files, seconds, tried
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Keep the tests that are named, or all if none is, without those that were tried (all its cases, or one)."""
+        """Keep the named tests, or all if none is named, except those tried before, named with or without a case."""
         kept = [item for item in items if not self.seconds or item.nodeid in self.seconds]
         left = (item for item in kept if not {item.nodeid, item.nodeid.partition("[")[0]} & self.tried)
         items[:] = sorted(left, key=self._order)
@@ -184,7 +184,7 @@ class Only:
 
 
 def plain(name: str) -> str:
-    """Return a function's name without `<locals>`, `<lambda>`, `<listcomp>`: as a mutant names where it is."""
+    """Return a function's name without `<locals>`, `<lambda>` and `<listcomp>`, as in `Mutant.where`."""
     return ".".join(part for part in name.split(".") if not part.startswith("<"))
 
 
@@ -202,9 +202,9 @@ class Calls:
                     self._names[name.partition("::")[0]].add(name)
 
     def callers(self, path: str, where: str) -> dict[str, dict[str, float]]:
-        """Return the tests that call a function, with their seconds, by file: the quickest file first, and the nearest.
+        """Return the tests that call a function, with their seconds, by file: fast and near files first.
 
-        What stands outside of a function is of those that call any of its class, or of its file.
+        For code outside of functions, these are the tests that call any function of its class or file.
         """
         name, known = f"{path}::{where}", self._names.get(path, set())
         names = {name} & known or {each for each in known if each.startswith(f"{name}.")} or known
@@ -214,10 +214,10 @@ class Calls:
         return dict(sorted(found.items(), key=lambda each: (self._cost(*each) / _nearness(each[0], path), each[0])))
 
     def closest(self, path: str, where: str) -> dict[str, dict[str, float]]:
-        """Return the few callers that know most of what others do not call of the file, with their seconds, by file.
+        """Return the few callers that call most of the file's rarely called functions, with their seconds, by file.
 
-        What every screen calls a thousand tests call, but of a click on it only one or two look at what comes of it.
-        Nothing where there are no more callers than that.
+        A thousand tests call what every screen calls, but only one or two of them check what a click there does.
+        Returns nothing if there are only a few callers.
         """
         tests = [(file, test) for file, own in self.callers(path, where).items() for test in own]
         if len(tests) <= CLOSEST:
@@ -239,7 +239,7 @@ class Calls:
 
 
 def _nearness(file: str, path: str) -> int:
-    """Return how many folders a file of tests and one of the product have in common, the first for all: tests, presman.
+    """Return how many folders a test file and a product file have in common; `tests` and `presman` count as one.
 
     >>> _nearness("tests/sources/simulator/test_io.py", "presman/sources/simulator/views/io.py")
     3
@@ -249,12 +249,12 @@ def _nearness(file: str, path: str) -> int:
 
 
 def digest(path: Path) -> str:
-    """Return what tells whether a file of tests is as it was when it was surveyed."""
+    """Return a hash that shows whether a test file has changed since the survey."""
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
 def save(survey: Survey, digests: dict[str, str], path: Path) -> None:
-    """Write what was found, each function's name once."""
+    """Write a survey, with each function's name once."""
     names = sorted({name for tests in survey.values() for called in tests.values() for name in called.functions})
     number = {name: at for at, name in enumerate(names)}
     files = {
@@ -269,7 +269,7 @@ def save(survey: Survey, digests: dict[str, str], path: Path) -> None:
 
 
 def load(path: Path, digests: dict[str, str]) -> Survey:
-    """Return what was found of files that are as they were then."""
+    """Return the saved survey of the files that have not changed since."""
     if not path.exists():
         return {}
     kept = json.loads(path.read_text())
@@ -284,7 +284,7 @@ def load(path: Path, digests: dict[str, str]) -> Survey:
 
 
 def lots(files: Iterable[str], sizes: tuple[int, ...] = (3, 12)) -> Iterator[list[str]]:
-    """Yield files in lots, few first: what they import is imported before the first test."""
+    """Yield files in lots, the first of them small, because a lot imports all its files before its first test."""
     left = list(files)
     for size in sizes:
         if left:

@@ -1,4 +1,4 @@
-"""Forks that try mutants: their computing time counts, and no process is left behind."""
+"""Forks that try mutants: their CPU time counts, and no process is left behind."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def with_a_child_that_computes() -> int:
     return 0
 
 
-def test_what_waits_takes_none_of_its_seconds(tmp_path: Path) -> None:
+def test_waiting_takes_no_cpu_seconds(tmp_path: Path) -> None:
     ended = fork.run(waiting, tmp_path / "log", 0.2)
     assert ended.code == 7
     assert ended.cpu < 0.2
 
 
 @pytest.mark.parametrize("act", [computing, with_a_child_that_computes])
-def test_what_computes_is_ended_after_its_seconds_whoever_of_it_does(
+def test_a_fork_ends_after_its_cpu_seconds_even_if_a_child_took_them(
     act: Callable[[], int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fork, "WAITING", 500)
@@ -48,7 +48,7 @@ def test_what_computes_is_ended_after_its_seconds_whoever_of_it_does(
     assert round(ended.cpu, 2) >= 0.2, "the system counts in hundredths"
 
 
-def test_what_waits_for_ever_is_ended_too(tmp_path: Path) -> None:
+def test_a_fork_that_waits_for_ever_is_ended(tmp_path: Path) -> None:
     assert fork.run(lambda: time.sleep(60) or 0, tmp_path / "log", 0.2 / fork.WAITING).status is None
 
 
@@ -64,7 +64,7 @@ def test_a_stopped_process_in_a_group_of_its_own_is_not_left_behind(tmp_path: Pa
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
-def test_what_was_there_before_goes_on_and_is_not_counted(tmp_path: Path) -> None:
+def test_an_older_child_goes_on_and_is_not_counted(tmp_path: Path) -> None:
     other = fork.start(computing, tmp_path / "other")
     try:
         assert fork.run(waiting, tmp_path / "log", 0.2).code == 7
@@ -74,17 +74,17 @@ def test_what_was_there_before_goes_on_and_is_not_counted(tmp_path: Path) -> Non
     assert fork.children(os.getpid()) == []
 
 
-def test_a_test_that_computes_far_beyond_what_it_took_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_test_that_computes_far_longer_than_usual_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warm, "ALLOWED", 0.1)
-    told: list[str] = []
-    endless = warm.Endless({"a.py::endless": 0.01}, told.append)
+    reported: list[str] = []
+    endless = warm.Endless({"a.py::endless": 0.01}, reported.append)
     test = endless.pytest_runtest_protocol(SimpleNamespace(nodeid="a.py::endless"))  # type: ignore[arg-type]
     next(test)
     begun = time.process_time()
-    while not told:
+    while not reported:
         pass
     assert time.process_time() - begun > 0.08
     with pytest.raises(StopIteration):
         test.send(None)
-    assert told == ["a.py::endless"]
+    assert reported == ["a.py::endless"]
     assert signal.getitimer(signal.ITIMER_PROF) == (0, 0)

@@ -1,4 +1,4 @@
-"""The mutation tool: which changes it makes, and that the equivalent ones listed still exist."""
+"""Mutation tool: the changes it makes, the order of tests, and that the listed equivalent mutants still exist."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from presman.base.formats import duration, throughput
-from tests.mutation.__main__ import ROOT, Nearest, equivalent, mixed, table, told_of, warm_ups
+from tests.mutation.__main__ import ROOT, Nearest, equivalent, mixed, result_line, table, warm_ups
 from tests.mutation.mutants import Mutant, chosen, mutants_of
 from tests.mutation.survey import CLOSEST, Called, Calls, Only, Survey, Surveyor, load, plain, save
 from tests.mutation.warm import Found
@@ -29,7 +29,7 @@ class Room:
 '''
 
 
-def test_each_place_is_changed_by_itself_and_texts_and_types_are_left_alone() -> None:
+def test_each_mutant_changes_one_place_but_no_text_and_no_type() -> None:
     text = SOURCE.encode()
     mutants = mutants_of("room.py", text)
     assert sorted((each.line, each.before, each.after) for each in mutants) == [
@@ -54,18 +54,18 @@ def test_each_place_is_changed_by_itself_and_texts_and_types_are_left_alone() ->
         compile(each.source(text), "room.py", "exec")
 
 
-def test_a_count_is_one_more_and_a_size_twice_as_much() -> None:
+def test_small_numbers_are_changed_by_1_and_large_ones_are_doubled() -> None:
     text = b"a = 1\nb = 10\nc = 4096\nd = 0.5\ne = 3600.0\nf = True"
     assert [each.after for each in mutants_of("room.py", text)] == ["2", "11", "8192", "1.5", "7200.0", "False"]
 
 
-def test_that_two_are_equally_long_is_no_place_for_a_change() -> None:
+def test_strict_of_zip_is_not_changed() -> None:
     assert [
         each.after for each in mutants_of("room.py", b"pairs = zip(a, b, strict=True)\nkeep = pick(a, all=True)")
     ] == ["False"]
 
 
-def test_the_same_seed_draws_the_same_and_another_one_others() -> None:
+def test_a_seed_draws_the_same_mutants_each_time() -> None:
     mutants = mutants_of("room.py", SOURCE.encode())
     assert chosen(mutants, 5, 1) == chosen(mutants[::-1], 5, 1) != chosen(mutants, 5, 2)
     assert chosen(mutants, 3, 1) == chosen(mutants, 5, 1)[:3]
@@ -73,7 +73,7 @@ def test_the_same_seed_draws_the_same_and_another_one_others() -> None:
     assert [each.key for each in chosen(moved, 5, 1)] == [each.key for each in chosen(mutants, 5, 1)]
 
 
-def test_a_file_or_a_line_of_one_can_be_asked_for() -> None:
+def test_files_and_lines_can_be_named() -> None:
     mutants = mutants_of("room.py", SOURCE.encode())
     assert all(each.named(["room.py"]) for each in mutants)
     assert {each.line for each in mutants if each.named(["other.py", "room.py:3", "room.py:9"])} == {3, 9}
@@ -97,7 +97,7 @@ IMPORTS = {
 
 @pytest.fixture
 def near(tmp_path: Path) -> Nearest:
-    """Who imports what in a small project."""
+    """The imports of a small project."""
     for name, text in IMPORTS.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
@@ -107,17 +107,17 @@ def near(tmp_path: Path) -> Nearest:
 LINT_CDB = Mutant("presman/analysis/plans/lint_cdb.py", "_finding", 1, 0, 0, "", "")
 
 
-def test_the_nearest_tests_are_those_that_import_a_module_where_none_is_known_to_call_it(near: Nearest) -> None:
+def test_without_known_callers_tests_that_import_the_module_come_first(near: Nearest) -> None:
     stages = [files for files, _, _ in near.stages(LINT_CDB, Calls({}))]
     assert stages == [["tests/analysis/test_lint_cdb.py"], ["tests/analysis/test_lint.py"]]
     width = Mutant("presman/figures/group_figures.py", "", 1, 0, 0, "", "")
     first, *_ = [files for files, _, _ in near.stages(width, Calls({}))]
-    assert first == ["tests/output/test_figures.py"], "it goes through all modules of the package"
+    assert first == ["tests/output/test_figures.py"], "it walks through all modules of the package"
     inside, *_ = [files for files, _, _ in near.stages(width._replace(where="_pool_text"), Calls({}))]
-    assert inside == ["tests/output/test_groups.py", "tests/output/test_figures.py"], "who imports less comes first"
+    assert inside == ["tests/output/test_groups.py", "tests/output/test_figures.py"], "fewer imports come first"
 
 
-def test_what_a_simulation_is_made_of_is_played_by_each_mutant_itself(near: Nearest, tmp_path: Path) -> None:
+def test_a_mutant_of_the_simulator_plays_its_own_simulations(near: Nearest, tmp_path: Path) -> None:
     text = Mutant("presman/base/text.py", "", 1, 0, 0, "", "")
     plays = Mutant("presman/sources/simulator/machine.py", "", 1, 0, 0, "", "")
     shared = warm_ups(LINT_CDB, near, tmp_path)
@@ -130,7 +130,7 @@ def test_what_a_simulation_is_made_of_is_played_by_each_mutant_itself(near: Near
     assert warm_ups(LINT_CDB, near, tmp_path) == shared
 
 
-def test_first_come_the_tests_that_call_a_function_the_quickest_file_ahead(near: Nearest) -> None:
+def test_callers_of_a_function_come_first_and_fast_files_ahead(near: Nearest) -> None:
     name = f"{LINT_CDB.path}::_finding"
     survey: Survey = {
         "a.py": {
@@ -149,10 +149,8 @@ def test_first_come_the_tests_that_call_a_function_the_quickest_file_ahead(near:
     assert (before, none) == (frozenset(), {})
 
 
-def test_where_every_screen_calls_a_function_those_come_first_that_call_what_few_others_do_of_its_file(
-    near: Nearest,
-) -> None:
-    """Twenty paint the line; one clicks on it, which takes longer than any."""
+def test_of_many_callers_those_of_rarely_called_functions_come_first(near: Nearest) -> None:
+    """Twenty tests paint the line; one clicks on it, and takes longer than each of them."""
     show, click = f"{LINT_CDB.path}::Line.show", f"{LINT_CDB.path}::Line.on_click"
     others = {f"a.py::{number:02}": Called(0.1, 0, frozenset({show})) for number in range(20)}
     survey: Survey = {"a.py": others, "b.py": {"b.py::click": Called(0.5, 0, frozenset({show, click}))}}
@@ -162,17 +160,17 @@ def test_where_every_screen_calls_a_function_those_come_first_that_call_what_few
     assert files[0] == "b.py"
     assert "b.py::click" in tests
     assert (len(tests), before, tried) == (CLOSEST, frozenset(), frozenset(tests))
-    assert calls.closest(LINT_CDB.path, "Line.on_click") == {}, "it alone calls it"
+    assert calls.closest(LINT_CDB.path, "Line.on_click") == {}, "only one test calls it"
 
 
-def test_of_files_as_quick_the_nearest_comes_first() -> None:
+def test_of_equally_fast_files_the_nearest_comes_first() -> None:
     path = "presman/sources/simulator/views/io.py"
     files = ("tests/tui/test_a.py", "tests/sources/test_b.py", "tests/sources/simulator/test_c.py")
     survey = {file: {file: Called(1.0, 0, frozenset({f"{path}::f"}))} for file in files}
     assert list(Calls(survey).callers(path, "f")) == list(files[::-1])
 
 
-def test_what_stands_in_a_class_or_a_file_is_of_those_that_call_any_of_it() -> None:
+def test_callers_of_code_outside_of_functions_are_those_of_its_class_or_file() -> None:
     survey = {
         "a.py": {"one": Called(1, 0, frozenset({"p.py::Room.full"})), "two": Called(1, 0, frozenset({"p.py::empty"}))}
     }
@@ -182,7 +180,7 @@ def test_what_stands_in_a_class_or_a_file_is_of_those_that_call_any_of_it() -> N
     assert plain("Room.full.<locals>.inner.<locals>.<lambda>") == "Room.full.inner"
 
 
-def test_what_tests_share_is_called_for_each_of_them() -> None:
+def test_calls_of_shared_fixtures_and_caches_count_for_each_test() -> None:
     surveyor = Surveyor(ROOT)
     spelled = surveyor.noting_cache(None)(lambda: duration(60.0))
     fixture = type("Fixture", (), {"scope": "module"})()
@@ -214,7 +212,7 @@ def test_what_tests_share_is_called_for_each_of_them() -> None:
     assert [surveyor.found["t.py"][f"t.py::{name}"].shared for name in ("makes", "has", "has none")] == [0, 0.5, 0]
 
 
-def test_a_test_that_was_tried_is_not_tried_again_and_long_ones_come_file_by_file() -> None:
+def test_tried_tests_are_left_out_and_slow_ones_come_file_by_file() -> None:
     names = ["a.py::slow", "b.py::quick", "b.py::slow", "a.py::quick", "a.py::tried", "b.py::cases[1]", "b.py::else"]
     items = [SimpleNamespace(nodeid=name) for name in names]
     seconds = {"a.py::slow": 3.0, "b.py::slow": 1.0, "a.py::quick": 0.02, "b.py::quick": 0.01}
@@ -226,20 +224,20 @@ def test_a_test_that_was_tried_is_not_tried_again_and_long_ones_come_file_by_fil
     assert [item.nodeid for item in items] == ["b.py::quick", "a.py::quick", "a.py::slow", "b.py::slow"]
 
 
-def test_a_part_of_what_was_drawn_is_of_analysis_and_of_the_others() -> None:
+def test_drawn_lists_are_merged_evenly() -> None:
     first, second = [LINT_CDB._replace(line=line) for line in (1, 2)], [LINT_CDB._replace(line=9)] * 4
     assert [each.line for each in mixed(first, second)] == [1, 9, 9, 2, 9, 9]
 
 
-def test_a_survivor_is_told_of_with_its_line_and_its_change() -> None:
+def test_the_line_of_a_result_has_the_place_and_the_change() -> None:
     mutant = Mutant("presman/base/text.py", "Room.full", 12, 0, 0, "a < b", "(a <= b)")
     place = "presman/base/text.py:12 Room.full | a < b → (a <= b)"
-    assert told_of(mutant, Found("", 3.4)) == f"survived (3 s): {place}"
-    assert told_of(mutant, Found("?", 60.2)) == f"no time (60 s): {place}"
-    assert told_of(mutant, Found("a.py::one", 0.2)) == f"a.py::one (0 s): {place}"
+    assert result_line(mutant, Found("", 3.4)) == f"survived (3 s): {place}"
+    assert result_line(mutant, Found("?", 60.2)) == f"no time (60 s): {place}"
+    assert result_line(mutant, Found("a.py::one", 0.2)) == f"a.py::one (0 s): {place}"
 
 
-def test_what_no_test_noticed_in_time_counts_as_not_noticed() -> None:
+def test_a_mutant_that_ran_out_of_time_counts_as_not_noticed() -> None:
     fates = Counter({"killed": 6, "survived": 1, "no time": 1, "equivalent": 5})
     lines = table({"analysis": fates, "trace": Counter({"killed": 2, "not tried": 3})}).splitlines()
     assert [line.split() for line in lines[1:]] == [
@@ -250,7 +248,7 @@ def test_what_no_test_noticed_in_time_counts_as_not_noticed() -> None:
     ]
 
 
-def test_what_was_surveyed_holds_until_the_tests_change(tmp_path: Path) -> None:
+def test_a_survey_is_valid_until_the_tests_change(tmp_path: Path) -> None:
     survey = {"a.py": {"a.py::one": Called(0.25, 0, frozenset({"p.py::f", "p.py::g"}))}, "b.py": {}}
     save(survey, {"a.py": "1", "b.py": "1"}, tmp_path / "survey.json")
     assert load(tmp_path / "survey.json", {"a.py": "1", "b.py": "1"}) == survey
@@ -258,7 +256,7 @@ def test_what_was_surveyed_holds_until_the_tests_change(tmp_path: Path) -> None:
     assert load(tmp_path / "none.json", {}) == {}
 
 
-def test_what_is_called_equivalent_is_still_a_mutant() -> None:
+def test_equivalent_mutants_still_exist() -> None:
     for key, reason in equivalent().items():
         path = Path(key.partition("::")[0])
         assert key in {each.key for each in mutants_of(path.as_posix(), (ROOT / path).read_bytes())}

@@ -16,16 +16,14 @@ from tests.mutation.warm import Found, Trial
 MUTANT = Mutant("presman/base/text.py", "clean", 1, 0, 0, "a", "b")
 
 
-def test_a_file_that_tells_nothing_beside_others_is_asked_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_without_results_is_surveyed_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
     def forked(part: list[str], *_: Any) -> Ended:
         asked.append(list(part))
-        told = {} if len(part) > 1 else {f"{part[0]}::one": Called(0.1, 0.0, frozenset({"p.py::f"}))}
+        tests = {} if len(part) > 1 else {f"{part[0]}::one": Called(0.1, 0.0, frozenset({"p.py::f"}))}
         names = [name for name in part if name != "empty.py"]
-        save(dict.fromkeys(names, told), dict.fromkeys(part, "1"), tmp_path / "log.json")
+        save(dict.fromkeys(names, tests), dict.fromkeys(part, "1"), tmp_path / "log.json")
         return Ended(0, 0.0)
 
     monkeypatch.setattr(tool, "forked", forked)
@@ -35,14 +33,14 @@ def test_a_file_that_tells_nothing_beside_others_is_asked_alone(
     assert asked == [["a.py", "empty.py"], ["a.py"], ["empty.py"]]
     assert (list(found["a.py"]), found["empty.py"]) == (["a.py::one"], {})
     assert tool.surveyed(["a.py"], tmp_path / "build" / "kept.json", tmp_path / "log.txt") == {"a.py": found["a.py"]}
-    assert len(asked) == 3, "what is known is not asked again"
+    assert len(asked) == 3, "known results are not surveyed again"
 
 
 class Tries(tool.Tests):
-    """Tries that are written down: what fails next and how long it takes; which of them are of the mutant."""
+    """Scripted trials: the next failures with their seconds, and which of them are reproducible."""
 
-    def __init__(self, *found: tuple[str, float, float], of_the_mutant: tuple[str, ...] = ()) -> None:
-        self.found, self.of_the_mutant = list(found), of_the_mutant
+    def __init__(self, *found: tuple[str, float, float], reproducible: tuple[str, ...] = ()) -> None:
+        self.found, self.reproducible = list(found), reproducible
         self.now, self.before = 0.0, list[frozenset[str]]()
         self._left = 10.0
         self._near: Any = self
@@ -58,39 +56,37 @@ class Tries(tool.Tests):
         self.now += lasted
         return test
 
-    def _is_of_the_mutant(self, test: str, *_: object) -> bool:
-        return test in self.of_the_mutant
+    def _is_reproducible(self, test: str, *_: object) -> bool:
+        return test in self.reproducible
 
 
 @pytest.mark.parametrize(
-    ("tries", "believed", "told"),
+    ("tries", "reproducible", "noticed"),
     [
         ([("t/a.py::one", 1, 1)], (), "t/a.py::one"),
         ([("", 1, 1), ("t/b.py::one", 1, 1)], (), "t/b.py::one"),
         ([("", 1, 1), ("", 1, 1)], (), ""),
         ([("", 9, 1), ("", 1, 1)], (), "?"),
         ([("?", 10, 1)], (), "?"),
-        # One of screens, and one that waited long, is believed only when it is looked at again.
+        # A failed test of screens, or one that waited long, counts only if it fails again.
         ([("tests/tui/a.py::one[x]", 1, 1), ("", 1, 1), ("", 1, 1)], (), ""),
         ([("tests/tui/a.py::one[x]", 1, 1)], ("tests/tui/a.py::one[x]",), "tests/tui/a.py::one[x]"),
         ([("t/a.py::one", 1, 30), ("t/a.py::two", 1, 1)], (), "t/a.py::two"),
         ([("t/a.py::one", 1, 30)], ("t/a.py::one",), "t/a.py::one"),
     ],
 )
-def test_what_is_believed(
-    tries: list[tuple[str, float, float]], believed: tuple[str, ...], told: str, monkeypatch: pytest.MonkeyPatch
+def test_which_failures_count(
+    tries: list[tuple[str, float, float]], reproducible: tuple[str, ...], noticed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tests = Tries(*tries, of_the_mutant=believed)
+    tests = Tries(*tries, reproducible=reproducible)
     monkeypatch.setattr(tool.time, "monotonic", lambda: tests.now)
-    assert tests._noticed(Trial(MUTANT, "", "", [], {}, frozenset(), 10.0), b"") == told
+    assert tests._noticed(Trial(MUTANT, "", "", [], {}, frozenset(), 10.0), b"") == noticed
     assert tests.found == []
-    if tries[0][0].endswith("[x]") and not told:
+    if tries[0][0].endswith("[x]") and not noticed:
         assert tests.before[1] == {"tests/tui/a.py::one"}, "all its cases are left out"
 
 
-def test_a_mutant_has_its_seconds_of_cpu_and_the_file_is_put_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_file_is_restored_after_a_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.py"
     path.write_text("x = a\n")
     monkeypatch.chdir(tmp_path)

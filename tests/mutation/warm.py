@@ -1,8 +1,8 @@
-"""Trials of function mutants in forks of a process that has collected all tests: a tenth of a new start's time.
+"""Trials of function mutants in forks of a process that has collected all tests, in a tenth of a new process's time.
 
-A fork has the mutated code put into the functions that are there; processes that tests start find it on disk. That is
-as good as a new start for what is called while tests run. What is called, or worked out, when a module is imported
-cannot be changed afterwards: it is tried by new starts.
+A fork puts the mutated code into the existing functions; processes that tests start find it on disk. That suffices for
+code that is called while tests run. Code that runs when a module is imported cannot be changed afterwards, so its
+mutants are tried in a new process.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from tests.mutation.survey import Only
 
 
 class Trial(NamedTuple):
-    """What to try: tests of files (all if none are named) without those that were tried, for so many seconds of CPU.
+    """One trial: `tests` of `files` (all if empty) except those in `before`, for at most `seconds` of CPU.
 
-    `text` is the file as it was before the change, `warm_ups` the folder of simulations that were played.
+    `text` is the file before the change, `warm_ups` the folder of simulations already played.
     """
 
     mutant: Mutant | None
@@ -46,9 +46,9 @@ class Trial(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The test that notices a mutant, with the seconds of CPU that it took to find it.
+    """The test that notices a mutant, and the seconds of CPU until it was found.
 
-    The test is "" if none does, "?" if none did in time, None where it takes a new start.
+    The test is "" if none notices it, "?" if none did in time, None if a new process is needed.
     """
 
     test: str | None
@@ -56,14 +56,14 @@ class Found(NamedTuple):
 
 
 class Endless:
-    """A plug-in of pytest: a test that computes many times as long as it does without a mutant is told of as failed."""
+    """A plug-in of pytest that reports a test as failed if it computes much longer than without a mutant."""
 
     def __init__(self, seconds: dict[str, float], tell: Callable[[str], None]) -> None:
         self._seconds, self._tell = seconds, tell
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """Watch a test: the process's seconds of CPU, in whatever thread."""
+        """Limit the process's seconds of CPU, of all threads, while a test runs."""
         seconds = self._seconds.get(item.nodeid, 0.0)
         signal.signal(signal.SIGPROF, lambda *_: self._tell(item.nodeid))
         signal.setitimer(signal.ITIMER_PROF, ALLOWED + 2 * seconds if seconds else UNKNOWN)
@@ -74,15 +74,15 @@ class Endless:
 
 
 ALLOWED, UNKNOWN = 5.0, 30.0
-"""Seconds of CPU that a test may take beyond twice what it took, and one of which that is not known."""
+"""Seconds of CPU that a test may take beyond twice its usual time, and in all if that is not known."""
 
 
 Spot = tuple[str, str, int]
-"""A function: its file, its name, its first line."""
+"""A function's file, name and first line."""
 
 
 class Functions:
-    """The functions of the product that a process has imported, and which of them were called meanwhile."""
+    """The functions of the product that a process has imported, and which of them were called during the imports."""
 
     def __init__(self) -> None:
         self.called: set[CodeType] = set()
@@ -90,12 +90,12 @@ class Functions:
         self._caches: list[Any] = []
 
     def note(self, frame: FrameType, _event: str, _value: Any) -> None:
-        """Note what is called while tests are imported."""
+        """Record what is called while tests are imported."""
         if "/presman/" in frame.f_code.co_filename:
             self.called.add(frame.f_code)
 
     def find(self, root: str) -> None:
-        """Look for all that were imported."""
+        """Find all imported functions and caches."""
         for each in gc.get_objects():
             if isinstance(each, FunctionType) and each.__code__.co_filename.startswith(root):
                 code = each.__code__
@@ -104,7 +104,7 @@ class Functions:
                 self._caches.append(each)
 
     def change(self, path: str, old: str, new: str) -> bool:
-        """Put the code of a file's new text into its functions; return whether that is all that the change does."""
+        """Put the code of a file's new text into its functions; return whether that makes the whole change."""
         before, after = compile(old, path, "exec", dont_inherit=True), compile(new, path, "exec", dont_inherit=True)
         changed = list(_changed(before, after))
         if not changed or any(was.co_name == "<module>" or not _is_function(was) for was, _ in changed):
@@ -131,7 +131,7 @@ def _is_function(code: CodeType) -> bool:
 
 
 def _changed(before: CodeType, after: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
-    """Yield the code that a change is in, and what comes instead: a whole function, or what a class or module does."""
+    """Yield changed code objects, before and after: whole functions, or the code of a class or module itself."""
     inner = [each for each in before.co_consts if isinstance(each, CodeType)]
     others = [each for each in after.co_consts if isinstance(each, CodeType)]
     if _is_function(before):
@@ -146,18 +146,18 @@ def _changed(before: CodeType, after: CodeType) -> Iterator[tuple[CodeType, Code
 
 
 def _own(code: CodeType) -> tuple[Any, ...]:
-    """Return what code does by itself, without the code within."""
+    """Return what a code object does by itself, without nested code objects."""
     constants = [each for each in code.co_consts if not isinstance(each, CodeType)]
     return code.co_name, code.co_code, code.co_names, [(type(each), repr(each)) for each in constants]
 
 
 def _plain(code: CodeType) -> tuple[Any, ...]:
-    """Return what code does, with the code within, wherever it stands."""
+    """Return what a code object does, with nested code objects, without line numbers."""
     return *_own(code), [_plain(each) for each in code.co_consts if isinstance(each, CodeType)]
 
 
 class _Trials:
-    """A plug-in of pytest that runs no tests by itself: each trial that it is asked for has a fork of its own."""
+    """A plug-in of pytest that runs no tests by itself, but forks for each trial that it receives."""
 
     def __init__(self, line: Connection, folder: Path, functions: Functions) -> None:
         self._line = line
@@ -166,12 +166,12 @@ class _Trials:
         self._failed: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note a failure."""
+        """Record a failure."""
         if report.failed:
             self._failed.append(report.nodeid)
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Try what is asked for until the line ends."""
+        """Run the received trials until the connection ends."""
         sys.settrace(None)
         self._functions.find(f"{self._folder}/presman/")
         gc.collect()
@@ -204,11 +204,11 @@ class _Trials:
         session.config.pluginmanager.unregister(name=name)
         if ended.status is None:
             return Found("?", ended.cpu)
-        told = answer.read_text() if answer.exists() else "found the tests ended"
-        return Found(None if told == "new start" else told.removeprefix("found "), ended.cpu)
+        found = answer.read_text() if answer.exists() else "found the tests ended"
+        return Found(None if found == "new start" else found.removeprefix("found "), ended.cpu)
 
     def _run(self, trial: Trial, session: pytest.Session, items: list[pytest.Item]) -> str | None:
-        """Run tests up to the first that fails; return that, "" where none does, None where a new start is needed."""
+        """Run tests up to the first failure; return that test, "" if none fails, None if a new process is needed."""
         session.config._tmp_path_factory._given_basetemp = self._folder / "warm-files"  # type: ignore[attr-defined]
         os.environ["PRESMAN_WARM_UPS"] = trial.warm_ups
         if trial.mutant is not None and dotted(Path(trial.mutant.path)) in sys.modules:
@@ -225,12 +225,12 @@ class _Trials:
 
 
 def dotted(path: Path) -> str:
-    """Return a file's name as a module."""
+    """Return the module name of a file."""
     return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
 
 
 class Warm:
-    """The process that has collected all tests, seen from the one that asks it. Raises EOFError where it has ended."""
+    """Client of the process that has collected all tests. Raises EOFError if that process has ended."""
 
     def __init__(self, files: list[str], options: tuple[str, ...], folder: Path) -> None:
         self._line, theirs = Pipe()
@@ -249,11 +249,11 @@ class Warm:
 
     def tried(self, trial: Trial) -> Found:
         """Return which test notices a mutant."""
-        # Without classes: pytest has imported those of the copy.
+        # Plain tuples, because pytest has imported the classes from the copy.
         self._line.send((trial.mutant and tuple(trial.mutant), *trial[1:]))
         return Found(*self._line.recv())
 
     def end(self) -> None:
-        """Let it go."""
+        """End the process."""
         self._line.close()
         os.waitpid(self._pid, 0)

@@ -1,6 +1,6 @@
 """A server that thin Oracle clients can log in to: the simulated V$ views behind Oracle's own protocol.
 
-It exists to prove the live source over the wire, faults included, and to let any thin client look at the simulation
+It tests the live source over the wire, faults included, and lets any thin client look at the simulation
 (`python -m tests.oracle_server`). It is not a database: it answers SELECT, on the loopback interface only.
 """
 

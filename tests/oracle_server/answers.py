@@ -1,4 +1,4 @@
-"""Answers of the server: builds the messages in the fields of one release."""
+"""Answers of the server: builds messages with the fields of one release."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ANY_SCALE = -127
 
 
 class Form(NamedTuple):
-    """How one type travels: type code, character set form and buffer size."""
+    """How values of one type are sent: type code, character set form and buffer size."""
 
     type: int
     charset_form: int
@@ -49,12 +49,12 @@ def base_kind(kind: str) -> str:
 
 
 def form_of(kind: str) -> Form:
-    """Return how a column of type `kind` travels; unknown types travel as text."""
+    """Return how a column of type `kind` is sent; unknown types are sent as text."""
     return _FORMS.get(base_kind(kind), _FORMS["VARCHAR2"])
 
 
 class Answer(Writer):
-    """One answer in the making, to the call with this `token` (in a pipeline) and `sequence` (as the client counts)."""
+    """An answer in the making: `token` is that of the call in a pipeline, `sequence` the client's number for it."""
 
     def __init__(
         self, profile: Profile, dialect: Dialect, *, token: int = 0, sequence: int = 0, zone: tzinfo = UTC
@@ -70,7 +70,7 @@ class Answer(Writer):
             self.u8(TOKEN).ub(token)
 
     def protocol(self) -> Answer:
-        """Say which protocol, character sets and capabilities the server has."""
+        """Send the server's protocol, character sets and capabilities."""
         profile = self._profile
         compiled = bytearray(60)
         for index, value in {
@@ -100,7 +100,7 @@ class Answer(Writer):
         return self
 
     def parameters(self, pairs: Iterable[tuple[str, str, int]]) -> Answer:
-        """Tell the client pairs of key and value, with flags."""
+        """Send pairs of key and value, with flags."""
         listed = list(pairs)
         self.u8(PARAMETER).ub(len(listed))
         for key, value, flags in listed:
@@ -108,13 +108,13 @@ class Answer(Writer):
         return self
 
     def language(self, name: str) -> Answer:
-        """Tell the client the session's language; some ask for it in PL/SQL if they are not told."""
+        """Send the session's language; some clients ask for it in PL/SQL if they do not get it."""
         self.u8(SERVER_PIGGYBACK, SYNCHRONISE).ub(0).u8(0).ub(1).u8(0)
         self.dlc(b"AUTH_NLS_LXLAN").dlc(name.encode()).ub(LANGUAGE, 0)
         return self
 
     def version(self) -> Answer:
-        """Say which release this is."""
+        """Send the release."""
         banner = f"presman simulator of Oracle {self._profile.version_text}".encode()
         self.u8(PARAMETER).ub(len(banner))
         self._text(banner).ub(self._profile.version_number)
@@ -186,7 +186,7 @@ class Answer(Writer):
         defines: Sequence[ask.Bind] | None,
         lob: int,
     ) -> Answer:
-        """Send rows; `lob` is the number of the first locator to hand out, for the CLOBs not defined as text."""
+        """Send rows; `lob` is the number of the first locator, for CLOBs that the client did not define as text."""
         if not rows:
             return self
         self.u8(ROW_HEADER, 0).ub(len(columns), 0, len(rows), 0, 0).dlc(b"")
@@ -241,7 +241,7 @@ class Answer(Writer):
         return encode_date(local) if kind == "DATE" else encode_timestamp(local)
 
     def lob(self, locator: bytes, data: bytes | None, amount: int | None) -> Answer:
-        """Answer a read of a LOB (`data`) or a question about its size (`amount`)."""
+        """Answer a read of a LOB (`data`) or a request for its size (`amount`)."""
         if data is not None:
             self.u8(LOB_DATA).clr(data)
         self.u8(PARAMETER).raw(locator)
@@ -250,13 +250,13 @@ class Answer(Writer):
         return self
 
     def done(self, *, marked: bool) -> bytes:
-        """Return the bytes, with the end of the answer marked where that was agreed."""
+        """Return the bytes, with the mark that ends the answer if client and server agreed on one."""
         if marked:
             self.u8(END_OF_RESPONSE)
         return bytes(self.data)
 
 
 def _before_christ(text: str) -> bytes:
-    """Encode ``-4711-01-01 …``: century and year count downwards from 100."""
+    """Encode a date before Christ, ``-4711-01-01 …``: century and year count down from 100."""
     year, month, day = (int(part) for part in text[1:].split(" ", maxsplit=1)[0].split("-"))
     return bytes([100 - year // 100, 100 - year % 100, month, day, 1, 1, 1])

@@ -1,4 +1,4 @@
-"""Runs a client's SQL on the embedded views and says what it returned, with Oracle's column types."""
+"""Backend of the server: runs a client's SQL on the embedded views and returns rows with Oracle's column types."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NO_COLUMN = re.compile(r"no such column: (\S+)")
 
 
 class OraError(Exception):
-    """An error as Oracle words it: the number and the text without it."""
+    """An error in Oracle's words: the number, and the text without the number."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(f"ORA-{code:05}: {text}")
@@ -46,14 +46,14 @@ class ResultColumn(NamedTuple):
 
 @dataclass(slots=True)
 class Result:
-    """What a statement returned; `columns` is empty for a statement that is no query."""
+    """The result of a statement; `columns` is empty unless the statement is a query."""
 
     columns: tuple[ResultColumn, ...] = ()
     rows: list[tuple[Any, ...]] = field(default_factory=list)
 
 
 def _placeholders(sql: str) -> list[str]:
-    """Return the names of a PL/SQL block's placeholders, each once: there a repeated name is one bind."""
+    """Return the names of a PL/SQL block's placeholders without duplicates: in PL/SQL a repeated name is one bind."""
     return list(dict.fromkeys(match["bind"][1:] for match in _TOKENS.finditer(sql) if match["bind"]))
 
 
@@ -61,8 +61,8 @@ class Backend:
     """The database behind the server: the tables of an EmbeddedDatabase, read only.
 
     `now` is the database's clock (aware); `zone` its time zone, in which DATE columns are returned although the
-    tables hold UTC. `prepare` is told each SQL text before it runs; `context` goes before what a
-    session says of itself.
+    tables hold UTC. `prepare` is called with each SQL text before it runs. Values of `context` take precedence over
+    those that a session set itself.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class Backend:
 
 
 def _declared_types(connection: sqlite3.Connection, text: str) -> list[str]:
-    """Return the Oracle type of each column of a query, "" for expressions; a view made of the query knows them."""
+    """Return the Oracle type of each column of a query, "" for expressions; SQLite knows them of a view."""
     connection.execute(f'CREATE TEMP VIEW "SYS$DESCRIBE" AS {text}')
     try:
         declared = [column[2] for column in connection.execute('PRAGMA table_info("SYS$DESCRIBE")')]
@@ -158,7 +158,7 @@ def _kind_of_values(values: Iterable[Any]) -> str:
 
 @lru_cache(maxsize=500)
 def _portable(sql: str, mark: str) -> str:
-    """Return `sql` as SQLite takes it: `mark` for each placeholder, the clock's words as subqueries."""
+    """Return `sql` for SQLite: `mark` for each placeholder, subqueries for SYSDATE and the like."""
 
     def replace(found: re.Match[str]) -> str:
         if found["bind"]:
@@ -173,7 +173,7 @@ def _portable(sql: str, mark: str) -> str:
 
 
 def placeholders(sql: str) -> list[str]:
-    """Return the names of the placeholders in order of occurrence, colon left out."""
+    """Return the names of the placeholders without the colon, in order of occurrence."""
     return [found["bind"][1:] for found in _TOKENS.finditer(sql) if found["bind"]]
 
 

@@ -1,4 +1,4 @@
-"""Counters of the server: the figures that tests check."""
+"""Counters of the server, which tests check."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Seen(NamedTuple):
-    """One call: the session's number, what was called and the SQL text ("" where there is none)."""
+    """One call: the session's number, the name of the call and its SQL text ("" if it has none)."""
 
     session: int
     call: str
@@ -16,9 +16,9 @@ class Seen(NamedTuple):
 
 
 class Login(NamedTuple):
-    """Who logged in: the user, the one he stands for ("" without a proxy login), the privilege ("" for none).
+    """One login: the user, the user he acts for ("" without a proxy login), the privilege ("" for none).
 
-    `alters` is the ALTER SESSION that a login may bring along, "" for none.
+    `alters` is the ALTER SESSION that a login may contain, "" for none.
     """
 
     user: str = ""
@@ -44,7 +44,7 @@ class Counters:
     attributes: dict[str, str] = field(default_factory=dict)
 
     def note(self, session: int, call: str, sql: str = "") -> None:
-        """Note one call; only the newest are kept."""
+        """Record one call; only the newest are kept."""
         self.calls[call] += 1
         self.log.append(Seen(session, call, sql))
         if len(self.log) > 10_000:
@@ -55,7 +55,7 @@ class Counters:
         return [seen.sql for seen in self.log if seen.sql]
 
     def reset(self) -> None:
-        """Begin to count anew; gauges stay."""
+        """Set the counters to 0; gauges keep their values."""
         self.round_trips = self.bytes_in = self.bytes_out = self.logins = 0
         self.most_sessions = self.sessions
         self.calls.clear()

@@ -15,14 +15,14 @@ from cryptography.hazmat.primitives.ciphers.modes import CBC
 
 VERIFIER_12C = 0x4815
 ROUNDS = 64
-"""Told to the client, which does as many; Oracle asks for 4096, most of what a login costs."""
+"""Iterations that the client must make. Oracle asks for 4096, which take most of a login's time."""
 SESSION_ROUNDS = 3
 PROOF = b"SERVER_TO_CLIENT" + b"\x10" * 16
 _BLOCK = 16
 
 
 class Challenge:
-    """One login: made for the password the account has, asked whether the client proves to know it."""
+    """One login: checks whether the client knows the account's password."""
 
     def __init__(self, password: str) -> None:
         self.password = password.encode()
@@ -33,7 +33,7 @@ class Challenge:
         self.server_half = os.urandom(32)
 
     def pairs(self) -> list[tuple[str, str, int]]:
-        """Return what the client is told: key, value and flags."""
+        """Return what is sent to the client: key, value and flags."""
         return [
             ("AUTH_SESSKEY", _encrypt(self.key, self.server_half).hex().upper(), 0),
             ("AUTH_VFR_DATA", self.salt.hex().upper(), VERIFIER_12C),

@@ -1,4 +1,4 @@
-"""A session's cursors and LOB locators: what was parsed, and what is left of its rows."""
+"""Cursors and LOB locators of a session: parsed statements and the rows that were not fetched yet."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LOB_LENGTH, LOB_READ, LOB_CHUNK_SIZE = 1, 2, 0x4000
 
 @dataclass(slots=True)
 class Cursor:
-    """A parsed statement and what is left of its result."""
+    """A parsed statement and the rows of its result that were not fetched yet."""
 
     number: int
     sql: str
@@ -27,13 +27,13 @@ class Cursor:
 
     @property
     def waits_for_defines(self) -> bool:
-        """Whether the client must first say how it wants LOB columns."""
+        """Whether the client must first define how it wants LOB columns."""
         columns = self.result.columns if self.result else ()
         return self.defines is None and any(form_of(column.kind).type == ask.TYPE_CLOB for column in columns)
 
 
 class Cursors:
-    """The open cursors of one session, by number, and the LOBs it was given locators of."""
+    """The open cursors of one session, by number, and the LOBs whose locators it has."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -45,12 +45,12 @@ class Cursors:
         return {number: cursor.binds for number, cursor in self._open.items()}
 
     def drop(self, numbers: Iterable[int]) -> None:
-        """Close cursors; unknown ones do no harm."""
+        """Close cursors; unknown numbers are ignored."""
         for number in numbers:
             self._open.pop(number, None)
 
     def of(self, call: ask.Call) -> Cursor:
-        """Return the cursor of a call, a new one for a new statement. Raises KeyError if there is none."""
+        """Return the cursor of a call, or a new one for a new statement. Raises KeyError for an unknown number."""
         if call.code == ask.EXECUTE and not call.cursor:
             number = max(self._open, default=0) + 1
             self._open[number] = Cursor(number, call.sql)
@@ -77,10 +77,10 @@ class Cursors:
             return 0
         if call.code != ask.EXECUTE or call.cursor:
             return call.count
-        return call.prefetch  # some clients ask to fetch, others only say how many rows they take
+        return call.prefetch  # some clients ask to fetch, others only send the number of rows
 
     def put_rows(self, answer: Answer, cursor: Cursor, wanted: int, failure: Ora | None = None) -> None:
-        """Answer with the next rows, as many as wanted; `failure` comes after the first few. Raises OraError."""
+        """Answer with the next `wanted` rows; `failure` is raised after the first few. Raises OraError."""
         result = cursor.result or Result()
         rows = result.rows[cursor.at : cursor.at + wanted]
         if failure is not None:
@@ -94,7 +94,7 @@ class Cursors:
             answer.error(cursor=cursor.number, rows=cursor.at)
 
     def _keep_lobs(self, cursor: Cursor, rows: list[tuple[Any, ...]]) -> int:
-        """Keep the LOBs that are handed out as locators; returns the number of the first."""
+        """Keep the LOBs that are sent as locators; return the number of the first."""
         first = max(self._lobs, default=0) + 1
         if cursor.result is None or (cursor.defines and all(d.type != ask.TYPE_CLOB for d in cursor.defines)):
             return first
@@ -114,7 +114,7 @@ class Cursors:
             self.put_rows(answer, cursor, call.count)
 
     def read_lob(self, answer: Answer, call: ask.Call) -> None:
-        """Answer a question about a locator: its size or a part of it."""
+        """Answer a request for a LOB's size or for a part of it."""
         value = self._lobs.get(int.from_bytes(call.locator[-8:], "big"), "")
         if call.operation == LOB_LENGTH:
             answer.lob(call.locator, None, len(value))

@@ -1,4 +1,4 @@
-"""Faults that the server commits on demand at a chosen point."""
+"""Faults that the server makes on demand at a chosen point."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FATAL = frozenset({18, 20, 28, 600, 1012, 1033, 1034, 1089, 1092, 2396, 3113, 31
 
 
 class Stage(Enum):
-    """Where a fault strikes."""
+    """The point at which a fault occurs."""
 
     CONNECT = "connect"
     LOGIN = "login"
@@ -27,24 +27,24 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """The listener sends the client to another port of this machine, and hangs up at once."""
+    """The listener redirects the client to another port of this machine, and disconnects at once."""
 
     port: int
 
 
 @dataclass(frozen=True, slots=True)
 class Resend:
-    """The listener has the client say once more what it wants."""
+    """The listener asks the client to send its CONNECT again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mute:
-    """Nothing is said any more; breaks are not answered either."""
+    """The server sends nothing any more, and does not answer breaks either."""
 
 
 @dataclass(frozen=True, slots=True)
 class Garbage:
-    """Bytes that are not TNS, then silence."""
+    """The server sends bytes that are not TNS, and then nothing."""
 
     data: bytes = b"HTTP/1.1 400 Bad Request\r\n\r\n"
 
@@ -58,7 +58,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Ora:
-    """An Oracle error; those in FATAL end the connection. `after` rows are sent before it."""
+    """An Oracle error after `after` rows; errors in FATAL end the connection."""
 
     code: int
     text: str = "injected"
@@ -75,7 +75,7 @@ class Warn:
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """The statement takes this many seconds; a break ends it."""
+    """The statement takes this many seconds unless a break ends it."""
 
     seconds: float
 
@@ -92,7 +92,7 @@ Action = Refuse | Redirect | Resend | Mute | Garbage | Cut | Ora | Warn | Delay 
 
 @dataclass(slots=True)
 class Fault:
-    """One fault: where it strikes, on statements that contain `sql`, after `skip` were let pass, `times` times."""
+    """One fault: it occurs at `stage` on statements that contain `sql`, `times` times after the first `skip`."""
 
     stage: Stage
     action: Action
@@ -101,7 +101,7 @@ class Fault:
     skip: int = 0
 
     def strikes(self, stage: Stage, sql: str) -> bool:
-        """Say whether the fault strikes now, and count that it did."""
+        """Return whether the fault occurs now, and count it if so."""
         if stage is not self.stage or self.sql.lower() not in sql.lower() or not self.times:
             return False
         if self.skip:
@@ -112,14 +112,14 @@ class Fault:
 
 
 class Faults:
-    """The faults that wait to be committed. `chooser`, if set, is asked first at every point."""
+    """The faults that are still to occur. `chooser`, if set, is asked first at every point."""
 
     def __init__(self) -> None:
         self.waiting: list[Fault] = []
         self.chooser: Callable[[Stage, str], Action | None] | None = None
 
     def add(self, stage: Stage, action: Action, sql: str = "", *, times: int = 1, skip: int = 0) -> Fault:
-        """Add a fault; `times` -1 is for ever."""
+        """Add a fault; with `times` -1 it occurs every time."""
         fault = Fault(stage, action, sql, times, skip)
         self.waiting.append(fault)
         return fault
@@ -130,7 +130,7 @@ class Faults:
         self.chooser = None
 
     def next(self, stage: Stage, sql: str = "") -> Action | None:
-        """Return what to commit now, if anything."""
+        """Return the fault that occurs now, if any."""
         if self.chooser is not None and (action := self.chooser(stage, sql)):
             return action
         for fault in list(self.waiting):

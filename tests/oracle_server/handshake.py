@@ -16,16 +16,16 @@ from tests.oracle_server.profiles import Profile
 from tests.oracle_server.wire import Writer
 
 NO_SERVICES = 4
-"""Network services are not spoken of: the login follows at once."""
+"""No negotiation of network services: the login follows at once."""
 
 FLAGS_SINCE = 319
 NO_SUCH_SERVICE = 12514
 DATABASE = bytes(16)
-"""Which database this is among all there are; nobody here asks."""
+"""Unique id of the database, which the tests do not use."""
 
 
 class House(Protocol):
-    """What a session needs of the server it belongs to."""
+    """The parts of the server that a session uses."""
 
     profile: Profile
     backend: Backend
@@ -38,7 +38,7 @@ class House(Protocol):
 
 
 async def shake_hands(house: House, packets: Packets) -> Profile:
-    """Accept a client and return what was agreed on. Raises Gone if it is refused."""
+    """Accept a client and return the agreed dialect. Raises Gone if the client is refused."""
     action = house.faults.next(Stage.CONNECT)
     if isinstance(action, Garbage):
         await packets.write_bytes(action.data)
@@ -74,13 +74,13 @@ async def shake_hands(house: House, packets: Packets) -> Profile:
 
 
 def apply_cut(packets: Packets, action: Action | None) -> None:
-    """Let the connection end where a fault says so."""
+    """Set where the connection ends, if the fault is a cut."""
     if isinstance(action, Cut):
         packets.closing_after = action.after
 
 
 async def _connect_data(packets: Packets, body: bytes) -> bytes:
-    """Return the connect descriptor: in the CONNECT packet, or in one that follows if it is long."""
+    """Return the connect descriptor, which is in the CONNECT packet or, if it is long, in the packet after it."""
     size, start = int.from_bytes(body[16:18], "big"), int.from_bytes(body[18:20], "big") - HEADER
     if len(body) >= start + size:
         return body[start : start + size]

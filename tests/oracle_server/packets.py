@@ -1,4 +1,4 @@
-"""TNS packets over a socket: headers, the cutting of messages into packets, marks and markers."""
+"""TNS packets over a socket: headers, splitting of messages into packets, end-of-answer marks and marker packets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Packet(IntEnum):
 
 
 class Broken(Exception):  # noqa: N818 - the client's request, not an error
-    """The client wants the call that is under way to end."""
+    """The client sent a break: the running call is to end."""
 
 
 class Gone(Exception):  # noqa: N818 - the client left
@@ -35,7 +35,7 @@ class Gone(Exception):  # noqa: N818 - the client left
 
 
 class Packets:
-    """One connection's packets. A task keeps reading, so that a break is seen while a call is under way.
+    """The packets of one connection. A task keeps reading, so that a break is seen while a call runs.
 
     `wide` says whether lengths take four bytes, as they do once the connection is accepted; `closing_after` makes
     the connection end when that many more bytes have been sent.
@@ -53,12 +53,12 @@ class Packets:
 
     @property
     def certificate(self) -> str:
-        """The common name in the client's TLS certificate; "" without one."""
+        """The common name in the client's TLS certificate; "" without a certificate."""
         subject = (self._writer.get_extra_info("peercert") or {}).get("subject", ())
         return next((value for part in subject for key, value in part if key == "commonName"), "")
 
     async def read(self) -> tuple[int, bytes]:
-        """Read one packet: its type and what follows the header. Raises Gone."""
+        """Read one packet and return its type and its body. Raises Gone."""
         try:
             head = await self._reader.readexactly(HEADER)
             size = int.from_bytes(head[: 4 if self.wide else 2], "big")
@@ -75,7 +75,7 @@ class Packets:
         await self.write_bytes(length + bytes([kind, 0, 0, 0]) + body)
 
     async def write_bytes(self, data: bytes) -> None:
-        """Send bytes as they are, up to the point where a fault cuts the line. Raises Gone."""
+        """Send bytes unchanged, up to the point where a fault cuts the connection. Raises Gone."""
         if self.closing_after is not None:
             data = data[: self.closing_after]
             self.closing_after -= len(data)
@@ -89,7 +89,7 @@ class Packets:
             raise Gone
 
     async def send(self, message: bytes, *, marked: bool) -> None:
-        """Send a message in as many DATA packets as it takes; the last one is `marked` as the end of the answer."""
+        """Send a message in DATA packets; if `marked`, the last one is marked as the end of the answer."""
         room = SDU - HEADER - 2
         for start in range(0, len(message), room):
             last = start + room >= len(message)
@@ -125,7 +125,7 @@ class Packets:
                 raise Broken
 
     async def pause(self, seconds: float) -> None:
-        """Let a statement take its time. Raises Broken if the client interrupts it."""
+        """Wait while a slow statement runs. Raises Broken if the client interrupts it."""
         try:
             await asyncio.wait_for(self.interrupted.wait(), seconds)
         except TimeoutError:
@@ -133,7 +133,7 @@ class Packets:
         raise Broken
 
     async def settle(self) -> None:
-        """Carry out the exchange of markers that ends a broken call; what was queued meanwhile is dropped."""
+        """Exchange the markers that end a broken call; packets queued meanwhile are dropped."""
         await self.write(Packet.MARKER, bytes([1, 0, BREAK]))
         while (item := await self._inbox.get()) != RESET:
             if item is None:

@@ -14,8 +14,8 @@ FAST_AUTHENTICATION = 0x10000000
 class Profile:
     """One release as a client sees it on the wire.
 
-    `tns_version` is the transport's version, `field_version` decides which fields messages have, `flags` what the
-    accept packet offers.
+    `tns_version` is the version of TNS, `field_version` decides which fields messages have, `flags` are those of the
+    accept packet.
     """
 
     release: Release
@@ -26,7 +26,7 @@ class Profile:
 
     @property
     def end_of_response(self) -> bool:
-        """Whether answers end in a mark of their own, which pipelining needs."""
+        """Whether answers end in a mark, which pipelining needs."""
         return bool(self.flags & END_OF_RESPONSE)
 
     @property
@@ -36,7 +36,7 @@ class Profile:
 
     @property
     def version_number(self) -> int:
-        """The version packed as the login answer carries it."""
+        """The version as one number, as in the answer to a login."""
         major, minor, third, fourth, fifth = self.version
         if self.field_version >= 11:
             return major << 24 | minor << 16 | third << 12 | fourth << 4 | fifth
@@ -56,7 +56,7 @@ PROFILES = {
         Profile(Release(23, 26), (23, 26, 1, 0, 0), 319, 24, END_OF_RESPONSE | FAST_AUTHENTICATION),
     )
 }
-"""The releases the server can pass for. 11.2 is refused by thin clients, as a real one is."""
+"""The releases that the server can imitate. Thin clients refuse 11.2, as they refuse a real one."""
 
 
 def profile_of(release: Release) -> Profile:

@@ -1,4 +1,4 @@
-"""Requests of a client: parses the bytes of one into a Call. Parsing has no side effects."""
+"""Requests of a client: parses the bytes of a request into a Call. Parsing has no side effects."""
 
 from __future__ import annotations
 
@@ -52,21 +52,21 @@ PRIVILEGES = {
     0x0400_0000: "SYSKM",
     0x0800_0000: "SYSRAC",
 }
-"""Bits of a login's mode: as what the user wants to log in."""
+"""Bits of a login's mode: the privilege with which the user logs in."""
 
 CHARACTER_SETS = 2000
-"""No data type has a code as high as this."""
+"""All codes of data types are below this."""
 
 VERSION_AT, ENDS_AT, ENDS = 7, 40, 0x20
-"""Where a client's capabilities say its field version, and whether it wants the end of an answer marked."""
+"""Positions in a client's capabilities: the field version, and whether answers should end in a mark."""
 
 UNKNOWN = Dialect()
 TOKENS_SINCE = 18
 COUNTED = 2
-"""A bit of what the client says of its texts: their lengths travel with them."""
+"""A flag of the client: its texts come after their length."""
 
 TYPE_SMALL, UNIVERSAL = 27, 1
-"""The type of the smallest signed integers, and the form in which they travel like all others."""
+"""The type of the smallest signed integers, and the form in which they are sent like all others."""
 
 TYPE_VARCHAR, TYPE_NUMBER, TYPE_LONG, TYPE_DATE, TYPE_RAW, TYPE_LONG_RAW, TYPE_CHAR = 1, 2, 8, 12, 23, 24, 96
 TYPE_BINARY_FLOAT, TYPE_BINARY_DOUBLE, TYPE_CLOB, TYPE_BLOB = 100, 101, 112, 113
@@ -76,11 +76,11 @@ OPTION_PARSE, OPTION_DEFINE, OPTION_EXECUTE, OPTION_FETCH, OPTION_DESCRIBE = 1, 
 
 
 class Unknown(Exception):  # noqa: N818 - answered as an Oracle error
-    """A request that the server does not speak; nothing after it can be parsed."""
+    """A request that the server does not know; nothing after it can be parsed."""
 
 
 class Bind(NamedTuple):
-    """How one bind or defined column travels; of a LOB the first `prefetch` characters come with its locator."""
+    """How one bind or defined column is sent; the first `prefetch` characters of a LOB come with its locator."""
 
     type: int
     size: int
@@ -90,9 +90,9 @@ class Bind(NamedTuple):
 
 @dataclass(slots=True)
 class Call:
-    """One request. Which fields are filled depends on `code`; `before` are the piggybacks that came with it.
+    """One request. Which fields have values depends on `code`; `before` are the piggybacks that came with it.
 
-    `phase` is what a fast login begins with: AUTH_ONE, or AUTH_TWO where no password is to be proved.
+    `phase` is the first step of a fast login: AUTH_ONE, or AUTH_TWO if no password is checked.
     """
 
     code: int
@@ -120,12 +120,12 @@ class Call:
 
     @property
     def privilege(self) -> str:
-        """The privilege a login asks for, "" for none."""
+        """The privilege that a login asks for, "" for none."""
         return next((name for bit, name in PRIVILEGES.items() if self.mode & bit), "")
 
     @property
     def begins_a_round_trip(self) -> bool:
-        """Whether the client waits for this call by itself, or it is the first of a pipeline."""
+        """Whether the call begins a round trip: it is not in a pipeline, or it is the first call of one."""
         if self.token:
             return any(note.code == PIPELINE_BEGIN for note in self.before)
         return self.code != PIPELINE_END
@@ -134,7 +134,7 @@ class Call:
 def parse(data: bytes, dialect: Dialect, known: Mapping[int, tuple[Bind, ...]]) -> tuple[Call, int]:
     """Return the first request in `data` and its length; `known` are the bind descriptions by cursor.
 
-    Raises NeedMore if the request is not complete, Unknown if it cannot be understood.
+    Raises NeedMore if the request is not complete, Unknown if the server does not know it.
     """
     reader = Reader(data, dialect)
     before: list[Call] = []
@@ -169,7 +169,7 @@ def _protocol(reader: Reader) -> None:
 
 
 def _data_types(reader: Reader) -> Dialect:
-    """Learn from the client's types how it speaks."""
+    """Derive from the client's data types how it encodes messages."""
     reader.raw(4)
     counted = bool(reader.u8() & COUNTED)
     compiled = reader.clr() or b""
@@ -178,7 +178,7 @@ def _data_types(reader: Reader) -> Dialect:
         reader.raw(15 if len(compiled) > 37 and compiled[37] & 2 else 11)
     packed = False
     while kind := reader.u16():
-        if kind < CHARACTER_SETS and reader.u16():  # some clients begin with their national character set
+        if kind < CHARACTER_SETS and reader.u16():  # some clients send their national character set first
             form = reader.u16()
             reader.u16()
             packed |= kind == TYPE_SMALL and form == UNIVERSAL
@@ -332,7 +332,7 @@ def _descriptions(reader: Reader, count: int) -> tuple[Bind, ...]:
 
 
 def _values(reader: Reader, binds: tuple[Bind, ...]) -> tuple[Any, ...]:
-    """Read one row of bind values; those with large buffers come last on the wire."""
+    """Read one row of bind values; values with large buffers come last on the wire."""
     order = sorted(range(len(binds)), key=lambda index: binds[index].size > 32_767)
     values: dict[int, Any] = {index: _value(reader.clr(), binds[index]) for index in order}
     return tuple(values[index] for index in range(len(binds)))

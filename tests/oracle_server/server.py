@@ -25,9 +25,9 @@ T = TypeVar("T")
 class OracleServer:
     """Speaks enough of Oracle's protocol for thin clients to log in and SELECT.
 
-    It listens on 127.0.0.1 only; port 0 takes a free one. `accounts` are user names (upper case) and passwords;
-    `certificates` common names in clients' certificates and the users they stand for, as IDENTIFIED EXTERNALLY does;
-    `services` the service names it answers to, all when None. `latency` is added each way, in seconds.
+    It listens on 127.0.0.1 only; port 0 means a free port. `accounts` are user names (upper case) and passwords;
+    `certificates` are common names in clients' certificates with their users, as with IDENTIFIED EXTERNALLY;
+    `services` are the service names that it accepts (None: all). `latency` is added each way, in seconds.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class OracleServer:
 
     @property
     def dsn(self) -> str:
-        """The easy connect string to reach it."""
+        """The server's easy connect string."""
         return f"{LOOPBACK}:{self.port}/presman"
 
     def start(self) -> OracleServer:
@@ -69,7 +69,7 @@ class OracleServer:
         return self
 
     def stop(self) -> None:
-        """Drop all sessions and the listener."""
+        """End all sessions and the listener."""
         if self._thread.is_alive():
             self._submit(self._shut()).result()
             self._loop.call_soon_threadsafe(self._loop.stop)
@@ -80,7 +80,7 @@ class OracleServer:
         self._submit(self._end_sessions()).result()
 
     def call(self, function: Callable[[], T]) -> T:
-        """Run `function` in the server's thread, where the backend may be touched, and return what it does."""
+        """Run `function` in the server's thread, the only one that may use the backend, and return its result."""
 
         async def run() -> T:
             return function()

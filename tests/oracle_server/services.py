@@ -21,7 +21,7 @@ _SUPERVISED, _CERTIFIED, _PASSWORD = 0x001F, 0xFAFF, 0xFBFF
 _BY_CERTIFICATE = (_U8, b"\x02"), (_TEXT, b"tcps")
 
 Field = tuple[int, bytes]
-"""Type and value."""
+"""A field's type and value."""
 
 Services = Mapping[int, Sequence[Field]]
 """The fields of each service by its number."""
@@ -48,12 +48,12 @@ def _field(reader: Reader) -> Field:
 
 
 def wants_certificate(asked: Services) -> bool:
-    """Return whether a client offers to be known by its certificate."""
+    """Return whether a client offers to authenticate by its certificate."""
     return set(_BY_CERTIFICATE) <= set(asked.get(AUTHENTICATION, ()))
 
 
 def answer(*, certified: bool) -> bytes:
-    """Return what the server says: whether the certificate stands for the user; nothing is encrypted twice."""
+    """Return the server's answer: authentication by certificate, no encryption and no data integrity."""
     version = (_VERSION, _RELEASE)
     known: list[Field] = [(_STATUS, (_CERTIFIED if certified else _PASSWORD).to_bytes(2, "big"))]
     active = SUPERVISOR, AUTHENTICATION

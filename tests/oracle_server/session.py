@@ -18,7 +18,7 @@ from tests.oracle_server.packets import SDU, Broken, Gone, Packets
 from tests.oracle_server.wire import Dialect, NeedMore
 
 LOGIN = {ask.SERVICES, ask.PROTOCOL, ask.DATA_TYPES, ask.FAST_AUTH, ask.AUTH_ONE, ask.AUTH_TWO}
-"""The calls that a session begins with."""
+"""The calls with which a session begins."""
 
 
 class Session:
@@ -185,9 +185,9 @@ class Session:
         return True
 
     def _proof(self, call: ask.Call) -> str | None:
-        """Return what proves to the client that the server knows the user too; None if it does not.
+        """Return the proof that the server knows the user, too; None if it does not.
 
-        A certificate has done that beneath, and stands for its user; nobody else can be named with it.
+        With a certificate TLS has authenticated the client, and only the certificate's own user may log in.
         """
         if self._challenge:
             proof = self._challenge.accept(call.pairs.get("AUTH_SESSKEY", ""), call.pairs.get("AUTH_PASSWORD", ""))
@@ -210,7 +210,7 @@ class Session:
         return [(key, value, 0) for key, value in facts.items()]
 
     async def _silence(self) -> NoReturn:
-        """Answer nothing more, not even breaks, until the client leaves."""
+        """Answer nothing more, not even breaks, until the client disconnects."""
         while True:
             try:
                 await self._packets.data()

@@ -1,4 +1,4 @@
-"""The simulator behind the server: a database that thin clients can log in to."""
+"""Simulated server: the simulator as a database that thin clients can log in to."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from tests.oracle_server.server import OracleServer
 def simulated_server(
     source: SimulatorSource, release: Release, *, port: int = 0, accounts: Mapping[str, str] | None = None
 ) -> OracleServer:
-    """Return a server, not started, for an open simulator; time passes in it whenever a statement comes.
+    """Return a server, not started, for an open simulator. Its simulated time advances with each statement.
 
-    From here on `source` belongs to the server's thread.
+    From here on only the server's thread may use `source`.
     """
 
     database, publisher = source._database, source._publisher
@@ -54,7 +54,7 @@ def simulated_server(
 
 
 def _context(source: SimulatorSource, release: Release) -> dict[str, str]:
-    """Return what the simulation says of presman's own session."""
+    """Return the simulator's values for presman's own session."""
     request = Request(load(release)[Database])
     name, cdb = next(((row.name, row.cdb) for row in source.read([request]).sections[0].rows), ("", "NO"))
     container, con_id = ("CDB$ROOT", "1") if cdb == "YES" else (name, "0")

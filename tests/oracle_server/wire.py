@@ -1,7 +1,7 @@
-"""The byte stream of TTC, Oracle's call protocol: integers, length-prefixed bytes and column values.
+"""Byte stream of TTC, Oracle's call protocol: integers, length-prefixed bytes and column values.
 
-Integers called `ub` and `sb` carry their own length; `clr` is bytes with a length, `dlc` the same with the length
-given twice. Values (NUMBER, DATE, TIMESTAMP) have encodings of their own.
+`ub` and `sb` are integers after their length; `clr` is bytes after their length, `dlc` the same with the length
+given twice. NUMBER, DATE and TIMESTAMP have encodings of their own.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class NeedMore(Exception):  # noqa: N818 - not an error: the next packet holds t
 
 
 class Dialect(NamedTuple):
-    """What a client and the server agreed on at login; it decides which fields messages have and how they look.
+    """What client and server agreed on at login: which fields messages have, and how they are encoded.
 
-    `version` is the field version; `counted` says that the client's texts carry a length of their own; `packed`
-    that the smallest signed integers travel as `sb` and not as one byte; `marked` that answers end in a mark.
+    `version` is the field version; `counted` means that the client's texts come after their length; `packed`, that
+    the smallest signed integers are sent as `sb` and not as one byte; `marked`, that answers end in a mark.
     """
 
     version: int = 0
@@ -44,7 +44,7 @@ class Reader:
 
     @property
     def version(self) -> int:
-        """The field version of what is read."""
+        """The field version of the messages."""
         return self.dialect.version
 
     def raw(self, size: int) -> bytes:
@@ -75,7 +75,7 @@ class Reader:
         return -value if size & 0x80 else value
 
     def clr(self) -> bytes | None:
-        """Read bytes with a length; None for null."""
+        """Read bytes after their length; None for null."""
         size = self.u8()
         if size in NULL_LENGTHS:
             return None
@@ -87,7 +87,7 @@ class Reader:
         return b"".join(chunks)
 
     def text(self, size: int) -> str:
-        """Read a text whose size is known; whether it is repeated in front of it depends on the client."""
+        """Read a text whose size is known; some clients repeat the size in front of it."""
         data = (self.clr() or b"") if self.dialect.counted else self.raw(size)
         return data.decode(errors="replace")
 
@@ -96,7 +96,7 @@ class Reader:
         return (self.clr() or b"") if self.ub() else b""
 
     def until_nul(self) -> bytes:
-        """Read up to a zero byte, which is passed over."""
+        """Read up to a zero byte, and skip that."""
         end = self.data.find(0, self.at)
         if end < 0:
             raise NeedMore
@@ -105,7 +105,7 @@ class Reader:
         return found
 
     def shape(self, fields: str) -> None:
-        """Pass over fields nobody needs: ``1`` one byte, ``u`` a ub, ``d`` a dlc."""
+        """Skip fields that are not used: ``1`` one byte, ``u`` a ub, ``d`` a dlc."""
         skip = {"1": self.u8, "u": self.ub, "d": self.dlc}
         for name in fields:
             skip[name]()
@@ -118,7 +118,7 @@ class Writer:
         self.data = bytearray()
 
     def raw(self, data: bytes) -> Writer:
-        """Append bytes as they are."""
+        """Append bytes unchanged."""
         self.data += data
         return self
 
@@ -150,7 +150,7 @@ class Writer:
         return self
 
     def clr(self, data: bytes | None) -> Writer:
-        """Append bytes with a length; None and nothing are both null, as in Oracle."""
+        """Append bytes after their length; None and no bytes are both null, as in Oracle."""
         if not data:
             self.data.append(0)
         elif len(data) < SHORTEST_LONG:

@@ -75,7 +75,7 @@ def test_what_would_unblock_the_queue_is_told() -> None:
 def test_no_command_stands_without_what_is_proven_of_it(scenario: str) -> None:
     clock = Clock()
     source = SimulatorSource(scenario, seed=3, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC))
-    commands = [each for last in play(source, clock, 12, 10.0) for each in commands_in(document(last))]
+    commands = [each for last in play(source, clock, 4, 30.0) for each in commands_in(document(last))]
     assert commands
     assert {word for each in commands for word in each["proven"]} <= {each.name.lower() for each in Proof}
     assert all(each["proven"] for each in commands)

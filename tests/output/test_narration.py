@@ -84,7 +84,7 @@ def test_an_alert_that_came_and_went_is_not_counted_though_its_end_is_said_with_
 @pytest.mark.parametrize("scenario", ["lost", "storm", "changes"])
 def test_it_says_of_alerts_what_the_list_of_events_has_and_when(scenario: str) -> None:
     narration, history, lines = Narration(), EventHistory(), []
-    for now, reading in polled(scenario, 60):
+    for now, reading in polled(scenario, 40):
         history.add(reading, now)
         lines += narration.take(reading, now)
     told = [each for each in history.events if each.kind in {ALERT_BETTER, ALERT_ENDED, ALERT_WORSE}]
@@ -99,7 +99,7 @@ def test_what_to_do_is_said_again_when_it_is_about_another_for_a_while_or_at_onc
     scenario: str, most: int
 ) -> None:
     narration, said_last, times, whom, since = Narration(), "", 0, "", None
-    for now, reading in polled(scenario, 60):
+    for now, reading in polled(scenario, 40):
         lines = [line[10:] for line in narration.take(reading, now)]
         told = [line.removeprefix("do: ") for line in lines if line.startswith("do: ")]
         said_last, times = told[-1] if told else said_last, times + len(told)
@@ -130,7 +130,7 @@ def test_what_one_waits_for_is_said_again_once_it_has_been_another_for_twenty_se
 def test_what_is_added_for_the_queue_is_said_again_or_withdrawn_after_twenty_seconds() -> None:
     """An instance is gone, and what the queue waits for beside that is another thing by and by."""
     narration, last, times, whom, since = Narration(), "", 0, "", None
-    for now, reading in polled("lost", 60):
+    for now, reading in polled("lost", 40):
         told = [line for line in narration.take(reading, now) if "  do: " in line]
         last, times = told[-1] if told else last, times + len(told)
         step = to_do(reading)

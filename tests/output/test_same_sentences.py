@@ -44,10 +44,10 @@ from tests.recording.recorded import polled
 from tests.thorough import THOROUGH
 from tests.tui.readings import busy
 
-POLLS, EVERY = (24, 12) if not THOROUGH else (200, 4)
-FORESEEN = 60
+POLLS, EVERY = (12, 12) if not THOROUGH else (200, 4)
+FORESEEN = 48
 """Polls of the scenarios of whose queues something is foreseen by then."""
-LONG = frozenset({"locked", "lost", "mixed", "pdb", "storm"})
+LONG = frozenset({"mixed", "storm"})
 WIDTHS = (60, 80, 120)
 
 

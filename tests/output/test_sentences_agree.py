@@ -56,7 +56,7 @@ from tests.thorough import THOROUGH, some
 from tests.tui.readings import busy
 
 SIZES = ((80, 24), (120, 35), (200, 50))
-POLLS, EVERY = (300, 2.0) if THOROUGH else (14, 20.0)
+POLLS, EVERY = (300, 2.0) if THOROUGH else (8, 30.0)
 SEEDS = some([1], [2, 7])
 
 _WHO = r"[A-Z][A-Z0-9_]* \d+:\d+"
@@ -369,7 +369,7 @@ def test_what_do_is_about_does_not_go_to_and_fro(scenario: str) -> None:
     """I/O limits, a queue, groups near their due, no share, a full pool: which is worse was decided anew each time."""
     clock = Clock()
     source = SimulatorSource(scenario, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC))
-    steps = [to_do(reading) for reading in play(source, clock, 300 if THOROUGH else 160, 2.0)]
+    steps = [to_do(reading) for reading in play(source, clock, 300 if THOROUGH else 60, 2.0)]
     about = [None if step is None else (step.step, step.subject) for step in steps]
     runs = [(what, len(list(polls))) for what, polls in groupby(about)]
     assert not [run for run in runs[1:-1] if run[1] <= 2], "no answer for single polls"

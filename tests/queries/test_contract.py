@@ -115,7 +115,7 @@ def test_runs_and_one_full_row_fills_the_record(name: str, databases: Databases)
         columns = columns_of(table.name.upper(), release)
         full = {column.name: _sample(column.datatype, column.name) for column in columns}
         full |= {"INST_ID": 1} if table.name.startswith("g") else {}
-        full |= _admitted_by_filters(name)
+        full |= _admitted_by_filters(parse(query, scope).args.get("where"))
         database = databases(release)
         database.replace(table.name.upper(), list(full), [list(full.values())])
         section = database.run(query, scope, {bind: BINDS[bind] for bind in _binds(query.sql(scope))})
@@ -132,7 +132,7 @@ def test_a_row_of_nulls_fills_the_record_too(name: str, databases: Databases) ->
     for release, query, scope in forms(name):
         (table,) = parse(query, scope).find_all(exp.Table)
         keep = {"INST_ID": 1} if table.name.startswith("g") else {}
-        keep |= _admitted_by_filters(name)
+        keep |= _admitted_by_filters(parse(query, scope).args.get("where"))
         columns = [column.name for column in columns_of(table.name.upper(), release)]
         database = databases(release)
         database.replace(table.name.upper(), columns, [[keep.get(column) for column in columns]])
@@ -202,25 +202,19 @@ def _sample(datatype: str, name: str) -> Any:
     return 7 if datatype.startswith("NUMBER") else f"{name.lower()} text"
 
 
-def _admitted_by_filters(query: str) -> dict[str, Any]:
-    """The values without which the query's own WHERE would leave the row out."""
-    return {
-        "parameter": {"NAME": "cpu_count"},
-        "px_process": {"STATUS": "IN USE"},
-        "session": {"TYPE": "USER"},
-        "session_count": {"TYPE": "USER"},
-        "named_session": {"TYPE": "USER"},
-        "sysstat": {"NAME": "Parallel operations not downgraded"},
-        "osstat": {"STAT_NAME": "NUM_CPUS"},
-        "event_histogram": {"EVENT": "resmgr:cpu quantum"},
-        "watched_histogram": {"EVENT": "latch free"},
-        "plan_xml": {"SQL_ID": "9md3ukhghgj58", "CHILD_NUMBER": 0},
-        "sql_text": {"SQL_ID": "9md3ukhghgj58", "CHILD_NUMBER": 0},
-        "px_plan_line": {"SQL_ID": "9md3ukhghgj58", "CHILD_NUMBER": 0, "OBJECT_NODE": ":Q1000"},
-        "plan_line": {"SQL_ID": "9md3ukhghgj58", "CHILD_NUMBER": 0},
-        "cursor_totals": {"SQL_ID": "9md3ukhghgj58", "CHILD_NUMBER": 0},
-        "session_longops": {"SOFAR": 1, "TOTALWORK": 7},
-        "statistic_name": {"NAME": "user calls"},
-        "session_statistic": {"SID": 144, "VALUE": 7},
-        "px_statistic": {"QCSID": 144, "STATISTIC#": 19},
-    }.get(query, {})
+def _admitted_by_filters(condition: exp.Expression | None) -> Iterator[tuple[str, Any]]:
+    """Yield values of columns without which the query's own WHERE would leave the row out: of OR the first part's."""
+    match condition:
+        case exp.And():
+            yield from (*_admitted_by_filters(condition.left), *_admitted_by_filters(condition.right))
+        case exp.Where() | exp.Paren() | exp.Or():
+            yield from _admitted_by_filters(condition.this)
+        case exp.EQ() | exp.Like() | exp.In():
+            value = condition.expressions[0] if isinstance(condition, exp.In) else condition.expression
+            known = BINDS[value.name] if isinstance(value, exp.Placeholder) else value.name.replace("%", "")
+            yield from ((column.name.upper(), known) for column in condition.this.find_all(exp.Column))
+        case exp.LT() | exp.LTE() | exp.GT() | exp.GTE() | exp.NEQ() | exp.Not():
+            less, more = (1, 7) if isinstance(condition, exp.LT | exp.LTE) else (7, 1)
+            yield from ((column.name.upper(), less) for column in condition.this.find_all(exp.Column))
+            other = condition.args.get("expression")
+            yield from ((column.name.upper(), more) for column in other.find_all(exp.Column)) if other else ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,10 @@ from presman.rows.queries import Cadence, Scope, columns_of, field_types, load, 
 from presman.rows.query_files import (
     OLDEST,
     QueryError,
-    SessionAmounts,
-    amount_records,
+    SessionRow,
     queries_folder,
     read_file,
+    record_of,
     since_of,
 )
 from presman.rows.session_rows import PxProcessSysstat, SessionCount, SessionInfo
@@ -119,34 +120,45 @@ def test_a_view_that_nobody_lists_is_as_old_as_the_oldest_release() -> None:
     assert columns_of("V$NOBODY_LISTS_IT", SUPPORTED[-1]) == []
 
 
-AMOUNTS = GOOD.replace("-- pack", "-- amounts: session\n-- pack").replace("V_$DATABASE", "GV_$SESSTAT")
+GENERATED = """-- How is each session's time?
+-- every: refresh
+-- needs: GV_$SESS_TIME_MODEL
+-- pack: none
+-- of: session
+SELECT inst_id, sid, MAX(stat_name) AS longest, con_id, value * 2 AS twice FROM gv$sess_time_model
+"""
 
 
-def test_numbers_of_sessions_need_no_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    head, _, _ = AMOUNTS.partition("SELECT")
-    (tmp_path / "work_area.sql").write_text(f"{head}SELECT inst_id, sid, used * 2 AS work_bytes\nFROM gv$nobody\n")
-    (tmp_path / "other.sql").write_text(GOOD)
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(query_files, "queries_folder", lambda: tmp_path)
-    amount_records.cache_clear()
-    try:
-        found = amount_records()
-        record = found["work_area"]
-        assert list(found) == ["work_area"]
-        assert pickle.loads(pickle.dumps(record)) is record
-        assert field_types(record) == {"inst_id": (int, False), "sid": (int, False), "work_bytes": (float, True)}
-        assert null_row(record) == (0, 0, None)
-        assert issubclass(record, SessionAmounts)
-        (tmp_path / "work_area.sql").write_text(AMOUNTS)
-        read_file.cache_clear()
-        amount_records.cache_clear()
-        with pytest.raises(QueryError, match="begin with inst_id and sid"):
-            amount_records()
-    finally:
-        amount_records.cache_clear()
-        read_file.cache_clear()
+    yield tmp_path
+    record_of.cache_clear()
+    read_file.cache_clear()
+
+
+def test_a_record_that_nobody_wrote_follows_from_the_select_list_and_the_catalog(folder: Path) -> None:
+    (folder / "time_use.sql").write_text(GENERATED)
+    record = record_of("time_use")
+    assert pickle.loads(pickle.dumps(record)) is record
+    assert field_types(record) == {
+        **{"inst_id": (int, False), "sid": (int, False), "longest": (str, False)},
+        **{"con_id": (int, False), "twice": (float, True)},
+    }
+    assert null_row(record) == (0, 0, "", 0, None)
+    assert issubclass(record, SessionRow)
+    with pytest.raises(AttributeError):
+        query_files.OtherUse  # noqa: B018
+
+
+@pytest.mark.parametrize(("old", "new"), [("of: session", "of: group"), ("inst_id, sid, ", "sid, inst_id, ")])
+def test_columns_of_sessions_begin_with_the_session(folder: Path, old: str, new: str) -> None:
+    (folder / "time_use.sql").write_text(GENERATED.replace(old, new))
+    with pytest.raises(QueryError, match="begin with inst_id and sid"):
+        record_of("time_use")
 
 
 def test_an_import_reads_no_query_file() -> None:
-    amount_records.cache_clear()
+    record_of.cache_clear()
     assert not hasattr(query_files, "__path__")
-    assert amount_records.cache_info().misses == 0
+    assert record_of.cache_info().misses == 0

@@ -22,7 +22,7 @@ from presman.polling.named_sessions import BECOME
 from presman.polling.poller import Poller
 from presman.rows.group_rows import GroupMapping, Plan, PlanDirective
 from presman.rows.queries import Focus, by_query, field_types, load
-from presman.rows.query_files import amount_records
+from presman.rows.query_files import SessionRow
 from presman.sources.simulator.loading import FOLDER
 from presman.sources.simulator_source import SimulatorSource
 from tests.scenarios import with_short_past
@@ -117,10 +117,11 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str]]:
 
 
 def amounts_on_show() -> Iterator[tuple[str, str]]:
-    """Yield the amounts of sessions that are columns: each has a reader there, by its name."""
+    """Yield the fields of queries of sessions that are columns: each has a reader there, by its name."""
     shown = {figure.path.removeprefix("amounts.") for figure in SESSIONS.columns}
-    for query, record in amount_records().items():
-        yield from ((query, field) for field in field_types(record) if field in {"inst_id", "sid", *shown})
+    for query, record in by_query().items():
+        fields = field_types(record) if issubclass(record, SessionRow) else ()
+        yield from ((query, field) for field in fields if field in {"inst_id", "sid", *shown})
 
 
 def show_all(scenario: str, release: Release) -> None:

@@ -35,10 +35,16 @@ Moment = tuple[Snapshot, Reading]
 
 
 def polled(
-    scenario: str, polls: int, *, release: str | None = None, step: float = 5.0, focus: Focus | None = None
+    scenario: str,
+    polls: int,
+    *,
+    release: str | None = None,
+    step: float = 5.0,
+    focus: Focus | None = None,
+    since: float = 0.0,
 ) -> Iterator[Moment]:
-    """Yield polls of a scenario `step` simulated seconds apart, and what each means."""
-    yield from _course(scenario, release, step, focus).first(polls)
+    """Yield polls of a scenario `step` simulated seconds apart, and what each means, from second `since` on."""
+    yield from _course(scenario, release, step, focus, since).first(polls)
 
 
 class Course:
@@ -84,7 +90,7 @@ class Course:
 _course = cache(Course)
 
 
-def _play(scenario: str, release: str | None, step: float, focus: Focus | None) -> Iterator[Moment]:
+def _play(scenario: str, release: str | None, step: float, focus: Focus | None, since: float) -> Iterator[Moment]:
     now = [0.0]
     source = SimulatorSource(
         with_short_past(scenario),
@@ -96,7 +102,7 @@ def _play(scenario: str, release: str | None, step: float, focus: Focus | None) 
     poller.detail_level = DetailLevel.HISTOGRAMS  # as a recorder polls
     poller.focus(focus)
     poller.open()
-    previous = None
+    previous, now[0] = None, since
     while True:
         now[0] += step
         snapshot = poller.poll()

@@ -20,11 +20,11 @@ from presman.rows.snapshot import Snapshot
 from presman.services.live import ReadingCame, Readings
 from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.test_simulated import Clock
-from tests.cli.run import presman
+from tests.cli.run import Run
 from tests.recording.recorded import record
 from tests.scenarios import without
 
-POLLS = 45
+POLLS = 24
 Told = list[tuple[str, str]]
 
 
@@ -36,7 +36,7 @@ def told(reading: Reading) -> Told:
 def live(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Snapshot, Reading]]:
     """Return polls of a group without a share, and what they mean live; V$RSRC_PLAN is silent after the fifth."""
     clock, readings, found = Clock(), Readings(), []
-    file = without(tmp_path_factory.mktemp("silent"), "throttled", "V$RSRC_PLAN", at=52, lasts=350)
+    file = without(tmp_path_factory.mktemp("silent"), "throttled", "V$RSRC_PLAN", at=52, lasts=150)
     poller = Poller(SimulatorSource(file, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC)))
     poller.open()
     for _ in range(POLLS):
@@ -65,9 +65,9 @@ def test_it_has_what_a_live_monitor_said_whichever_poll_is_asked_for(
 ) -> None:
     """`once --at`, a jump in a replay, and samples of a report judged a poll alone: the alert had vanished."""
     kept = [index for index, (_, reading) in enumerate(live) if reading.unchecked]
-    assert len(kept) > 30
+    assert len(kept) > 12
     whole = range(POLLS)
-    for indexes in (whole, [kept[20]], reversed(whole), whole[::7], [3, kept[30], kept[5]]):
+    for indexes in (whole, [kept[8]], whole[::-5], [3, kept[12], kept[5]]):
         for index in indexes:
             assert told(playback.reading(index)) == told(live[index][1]), index
 
@@ -77,11 +77,11 @@ def test_what_is_before_a_restart_is_not_remembered(
 ) -> None:
     from msgspec.structs import replace
 
-    again = [(replace(snapshot, number=snapshot.number - 20), reading) for snapshot, reading in live[20:]]
-    record(tmp_path / "again.presman", [*live[:20], *again])
+    again = [(replace(snapshot, number=snapshot.number - 10), reading) for snapshot, reading in live[10:]]
+    record(tmp_path / "again.presman", [*live[:10], *again])
     recording = Recording(str(tmp_path / "again.presman"))
-    assert playback.reading(30).unchecked
-    assert not recording.playback().reading(30).unchecked
+    assert playback.reading(15).unchecked
+    assert not recording.playback().reading(15).unchecked
     recording.close()
 
 
@@ -91,18 +91,16 @@ def test_few_polls_are_read_for_it(playback: Playback, monkeypatch: pytest.Monke
     monkeypatch.setattr(Playback, "pair", lambda self, index: read.append(index) or pair(self, index))
     playback.reading(3)
     assert read == [3]
-    playback.reading(40)
-    assert 2 < len(read) < 20
+    playback.reading(19)
+    assert 2 < len(read) < 17
     read.clear()
-    playback.reading(41)
-    assert read == [41]
+    playback.reading(20)
+    assert read == [20]
     assert LOOKED_BACK > POLLS
 
 
-def test_once_at_says_it(live: list[tuple[Snapshot, Reading]], file: Path) -> None:
-    snapshot, reading = live[30]
-    found = json.loads(
-        presman("once", str(file), "--at", snapshot.at.isoformat(), "--format", "json", cwd=file.parent).stdout
-    )
+def test_once_at_says_it(live: list[tuple[Snapshot, Reading]], file: Path, inside: Run) -> None:
+    snapshot, reading = live[15]
+    found = json.loads(inside("once", str(file), "--at", snapshot.at.isoformat(), "--format", "json").stdout)
     assert [each["alert"]["text"] for each in found["unchecked"]] == [each.alert.text for each in reading.unchecked]
     assert reading.unchecked

@@ -129,7 +129,7 @@ def _unlike(seen: Snapshot, found: Snapshot) -> list[str]:
 @pytest.mark.parametrize(
     ("scenario", "release"),
     some(
-        [*((scenario, "19") for scenario in scenarios()), ("mixed", "11.2"), ("pdb", "12.1")],
+        [("mixed", "11.2"), ("pdb", "12.1"), ("rac", "19"), ("adb", "19"), ("tenants", "23.26")],
         [(scenario, str(release)) for scenario in scenarios() for release in SUPPORTED],
     ),
 )
@@ -152,7 +152,7 @@ def test_a_replayed_reading_is_the_live_one(scenario: str, release: str, tmp_pat
 
 def test_a_chain_of_many_polls_is_one_block_and_any_poll_is_read() -> None:
     encoder = FrameEncoder(THOROUGH)
-    moments = list(polled("quiet", 70))
+    moments = list(polled("quiet", 14)) * 5
     frames = [encoder.add(snapshot) for snapshot, _ in moments]
     content = pack_block(frames)
     assert unpack_block(content) == frames
@@ -178,12 +178,12 @@ def _order(line: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("scenario", some(["rac", "pdb"], ["mixed"]))
 def test_the_figures_are_those_of_csv(scenario: str, tmp_path: Path) -> None:
-    moments = list(polled(scenario, 14))
+    moments = list(polled(scenario, 9))
     record(tmp_path / "a.presman", moments)
     with Recording(str(tmp_path / "a.presman")) as recording:
         playback = recording.playback()
-        start, end = moments[6][0].at, moments[10][0].at
-        readings = [reading for _, reading in moments[6:11]]
+        start, end = moments[3][0].at, moments[7][0].at
+        readings = [reading for _, reading in moments[3:8]]
         for measure in selects("sqlite").keys() - {"arrivals"}:
             expected = sorted(_lines(measure, readings), key=_order)
             found = sorted(figures(playback, measure, start, end), key=_order)

@@ -31,6 +31,7 @@ from presman.services.recorder import DatabaseRecorder
 from presman.sources.simulator_source import SimulatorSource
 from tests.cli.run import command, environment
 from tests.recording.recorded import START, figures, polled, record
+from tests.thorough import some
 from tests.torture.kills import kill
 
 
@@ -239,7 +240,7 @@ def test_a_folder_has_a_file_for_each_day(tmp_path: Path) -> None:
     assert [each for each in told if each.level != "debug"] == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", some([signal.SIGTERM], [signal.SIGINT]))
 def test_a_recorder_that_is_told_to_end_closes_its_recording(tmp_path: Path, number: int) -> None:
     path = tmp_path / "a.presman"
     words = command("record", "demo:quiet", "-o", str(path), "--interval", "0.5", "--log-level", "debug")

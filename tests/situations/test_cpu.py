@@ -154,7 +154,7 @@ def test_severity_changes_by_one_step_at_a_time_however_full_the_cpus_are(tmp_pa
     """LEAD takes more and more of what GOLD is due: from CPU left over, over a warning, to critical, and no jump."""
     order = {"": 0, "note": 0, "warn": 1, "bad": 2}
     levels = []
-    for tenth in range(60, 141, 2):  # 6.0 to 14.0 CPUs, two tenths at a time
+    for tenth in range(60, 141, 5):  # 6.0 to 14.0 CPUs, half of one at a time
         folder = tmp_path / str(tenth)
         folder.mkdir()
         found = read(folder, used(GOLD=(2.0, 8.0), LEAD=(tenth / 10, 6.0)), host(None))
@@ -251,7 +251,7 @@ def test_a_plan_with_limits_alone_leaves_nobody_without_a_share(tmp_path: Path) 
 def test_no_plan_is_met_beside_a_group_that_gets_less_than_its_entitlement() -> None:
     """In `pdb` HR's limit is used up, and of its two groups one has what the other is entitled to."""
     seen = 0
-    for _, found in polled("pdb", 30):
+    for _, found in polled("pdb", 12):
         lacking = [
             row
             for row in found.cluster_groups()

@@ -83,7 +83,7 @@ def test_alerts_and_pages_of_holders_have_the_age_of_the_list(silent: Course) ->
 def test_the_servers_of_a_statement_are_not_none_because_nobody_shows_them(tmp_path: Path) -> None:
     """Tab Top said that statements hold 0 servers now, and averaged that over the time of the silence."""
     watch, before = Watch(), set[str]()
-    for _, reading in silence.polls_without(("V$PX_SESSION",), "storm", tmp_path, 30, at=60):
+    for _, reading in silence.polls_without(("V$PX_SESSION",), "storm", tmp_path, 20, at=60):
         watch.add(reading)
         rows = statements(Moment(reading, watch=watch))
         if reading.late:

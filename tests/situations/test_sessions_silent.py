@@ -28,7 +28,7 @@ from tests.situations.silence import Course, silent, storm_without
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
     """Return the polls of the scenario storm, in which V$SESSION is silent for some minutes, then answers again."""
-    return storm_without("V$SESSION", tmp_path_factory.mktemp("silent"), 60)
+    return storm_without("V$SESSION", tmp_path_factory.mktemp("silent"), 53)
 
 
 def test_a_statement_that_was_seen_to_start_is_not_queued_again_when_its_servers_are_gone(course: Course) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -40,31 +41,26 @@ from tests.analysis.test_simulated import SCENARIOS, Clock, play
 from tests.recording.recorded import polled, record
 from tests.scenarios import FOLDER, with_short_past, without
 
-POLLS, EVERY = 24, 3
+POLLS, EVERY = 12, 4
 """Polls of a course, and the distance of those that are looked at."""
 
 
-def unseen(folder: Path, *views: str) -> Reading:
+@cache
+def unseen(*views: str) -> Reading:
     """Return the second reading of the scenario storm in which some views never answer."""
-    return list(played("storm", folder, *views, polls=2))[-1]
-
-
-def played(scenario: str, folder: Path, *views: str, polls: int) -> Iterator[Reading]:
-    """Yield the readings of a scenario in which some views never answer."""
-    folder = folder / f"{len(views)}"
-    folder.mkdir(exist_ok=True)
-    file = without(folder, scenario, *views) if views else with_short_past(scenario)
-    clock = Clock()
-    start = datetime(2026, 3, 14, 9, tzinfo=UTC)
-    return play(SimulatorSource(file, clock=clock, start=start), clock, polls, 20.0)
+    with TemporaryDirectory() as folder:
+        file = without(Path(folder), "storm", *views) if views else with_short_past("storm")
+        clock = Clock()
+        source = SimulatorSource(file, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC))
+        return list(play(source, clock, 2, 20.0))[-1]
 
 
 def told(found: Reading, who: str) -> str:
     return as_text(found, AskedStatement.of(who), ReasonHistory())
 
 
-def test_who_cannot_be_seen_is_not_said_to_be_nowhere(tmp_path: Path) -> None:
-    whole, no_sessions, no_servers = (unseen(tmp_path, *views) for views in ((), ("V$SESSION",), ("V$PX_SESSION",)))
+def test_who_cannot_be_seen_is_not_said_to_be_nowhere() -> None:
+    whole, no_sessions, no_servers = (unseen(*views) for views in ((), ("V$SESSION",), ("V$PX_SESSION",)))
     queued, holder = whole.queue[0], next(each for each in whole.running if each.idle is not None)
     first, idle = f"{queued.sid}", f"{holder.sid}"
     assert told(whole, "1").startswith("session 1 is neither queued nor running")
@@ -76,8 +72,8 @@ def test_who_cannot_be_seen_is_not_said_to_be_nowhere(tmp_path: Path) -> None:
     assert "cannot tell whether it runs or is idle" in told(no_sessions, idle)
 
 
-def test_a_queue_that_is_only_counted_is_an_alert_with_its_number(tmp_path: Path) -> None:
-    whole, blind = unseen(tmp_path), unseen(tmp_path, "V$SESSION")
+def test_a_queue_that_is_only_counted_is_an_alert_with_its_number() -> None:
+    whole, blind = unseen(), unseen("V$SESSION")
     number = len(whole.queue)
     assert blind.queued_by_group() == {row.title: row.px_queued for row in whole.cluster_groups() if row.px_queued}
     assert sum(blind.queued_by_group().values()) == number > 0
@@ -127,9 +123,9 @@ def test_a_queue_that_is_only_counted_is_an_alert_with_its_number(tmp_path: Path
         ),
     ],
 )
-def test_check_once_alerts_and_a_fleet_name_the_same_cause_once(view: str, cause: str, tmp_path: Path) -> None:
+def test_check_once_alerts_and_a_fleet_name_the_same_cause_once(view: str, cause: str) -> None:
     """`check -v` told it four times; `alerts` said that something is not known, and not what."""
-    *_, reading = played("storm", tmp_path, view, polls=2)
+    reading = unseen(view)
     assert cause in not_known(reading)
     checked = "\n".join(result(reading, (), (), verbose=True).more)
     once = text_report.brief(reading, 500)
@@ -152,8 +148,8 @@ def _states(reading: Reading, *keys: str) -> set[str]:
     return {line.split()[0] for line in listed((), reading, ()).splitlines() if line.split()[1] in keys}
 
 
-def test_whether_a_queue_has_a_timeout_is_not_known_without_its_directives(tmp_path: Path) -> None:
-    whole, blind = unseen(tmp_path), unseen(tmp_path, "DBA_RSRC_PLAN_DIRECTIVES")
+def test_whether_a_queue_has_a_timeout_is_not_known_without_its_directives() -> None:
+    whole, blind = unseen(), unseen("DBA_RSRC_PLAN_DIRECTIVES")
     assert not any(each.no_timeout for each in whole.queue)
     first = blind.queue[0]
     assert (first.timeout_left, _timeout(first)) == (None, "?")
@@ -162,7 +158,7 @@ def test_whether_a_queue_has_a_timeout_is_not_known_without_its_directives(tmp_p
     assert "has no queue timeout" not in " ".join(map(plain, queued(first, blind)))
 
 
-def test_a_limit_that_no_view_shows_is_not_called_none(tmp_path: Path) -> None:
+def test_a_limit_that_no_view_shows_is_not_called_none() -> None:
     metrics, directives = "V$RSRCMGRMETRIC", "DBA_RSRC_PLAN_DIRECTIVES"
     for views, cpu, servers in (
         ((), "none", "none"),
@@ -170,15 +166,15 @@ def test_a_limit_that_no_view_shows_is_not_called_none(tmp_path: Path) -> None:
         ((directives,), "none", "none"),  # on one instance the metrics show both
         ((directives, metrics), f"not known ({directives})", f"not known ({directives})"),
     ):
-        found = unseen(tmp_path, *views)
+        found = unseen(*views)
         (row,) = (each for each in found.cluster_groups() if each.name == "REPORTS")
         page = [" ".join(plain(line).split()) for line in group(row, found)]
         assert f"limit {cpu}" in page, views
         assert f"servers limit {servers}" in page, views
 
 
-def test_without_v_instance_no_instance_is_said_to_be_gone_or_there(tmp_path: Path) -> None:
-    whole, blind = unseen(tmp_path), unseen(tmp_path, "V$INSTANCE")
+def test_without_v_instance_no_instance_is_said_to_be_gone_or_there() -> None:
+    whole, blind = unseen(), unseen("V$INSTANCE")
     assert _states(whole, "instance_gone", "instance_started") == {"ok"}
     assert _states(blind, "instance_gone", "instance_started") == {"unknown"}
     (one,), (snapshot, _) = whole.header.instances, next(polled("storm", 1))
@@ -222,8 +218,8 @@ def test_charts_and_recordings_have_the_number_that_is_counted(tmp_path: Path) -
         assert [each.queued for each in recording.playback().strip(1)] == [number]
 
 
-def test_without_a_view_that_counts_it_nothing_is_said_of_the_queue(tmp_path: Path) -> None:
-    blind = unseen(tmp_path, "V$SESSION", "V$RSRC_CONSUMER_GROUP")
+def test_without_a_view_that_counts_it_nothing_is_said_of_the_queue() -> None:
+    blind = unseen("V$SESSION", "V$RSRC_CONSUMER_GROUP")
     assert blind.queued_by_group() == {}
     assert key_figures_of(blind).queued is None
     assert "Whether a statement is queued is not known" in plain(no_queue(blind))

@@ -18,7 +18,7 @@ from presman.tabs.parallel import queue_line
 from tests.situations.silence import Course, polls_without, silent
 
 
-def course(folder: Path, scenario: str, *views: str, polls: int = 8) -> Course:
+def course(folder: Path, scenario: str, *views: str, polls: int = 4) -> Course:
     return silent(polls_without(views, scenario, folder, polls))
 
 
@@ -40,7 +40,7 @@ def test_servers_in_use_that_one_of_the_views_counts_have_no_age(tmp_path: Path)
 def test_servers_that_no_group_counts_are_no_difference_of_an_old_count_and_a_new_one(
     tmp_path: Path, view: str
 ) -> None:
-    for _, reading in course(tmp_path, "storm", view, polls=20):
+    for _, reading in course(tmp_path, "storm", view, polls=8):
         assert reading.unmanaged_servers is None
     whole = polls_without(("V$OSSTAT",), "storm", tmp_path, 3)
     assert all(reading.unmanaged_servers is not None for _, reading in whole)
@@ -89,7 +89,7 @@ def alert_of(key: str, reading: Reading) -> Alert:
 
 
 def test_only_the_plan_is_of_before_while_v_rsrc_plan_is_silent(tmp_path: Path) -> None:
-    _, reading = course(tmp_path, "noplan", "V$RSRC_PLAN")[-1]
+    _, reading = course(tmp_path, "noplan", "V$RSRC_PLAN", polls=8)[-1]
     age = duration(reading.age_of("V$RSRC_PLAN"))
     short = f"8.0 of 8.0 CPUs used, no plan (as of {age} ago) divides them"
     found = alert_of("cpu_without_plan", reading)

@@ -1,12 +1,12 @@
-"""`make torture`: everything that presman must withstand, in one command, with a table at the end.
+"""Command of `make torture`: runs everything that presman must withstand, and prints a table at the end.
 
     make torture                                                  all ways, within half an hour
-    make torture ARGS="--minutes 0"                               all ways as often as they say; endurance takes hours
+    make torture ARGS="--minutes 0"                               all ways in full; endurance takes hours
     make torture ARGS="--ways tui --releases 23 --times 50 --seed 7"
     make torture ARGS="--ways endurance --minutes 20"
-    make torture ARGS="--proof"                                   ... and the table goes into docs/proof.md
+    make torture ARGS="--proof"                                   ... and write the table into docs/proof.md
 
-Each part of a way runs in a process of its own. Everything comes from the seed. Exits 1 if presman did not stand it.
+Each part of a way runs in a process of its own. The seed determines everything. Exits 1 if presman failed a part.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ BEGIN, END = "<!-- written by make torture -->", "<!-- end of what make torture 
 
 
 class Outcome(NamedTuple):
-    """How a part of a way ended: `told` is its report, or what presman did not stand."""
+    """How a part of a way ended: `report` is what it did, or how presman failed."""
 
     way: Way
     part: str
     stood: bool
-    told: str
+    report: str
     seconds: float
 
     @property
@@ -52,7 +52,7 @@ class Outcome(NamedTuple):
 
 
 def main() -> int:
-    """Torture, each part of each way in a process of its own, or be one of these processes."""
+    """Run each part of each way in a process of its own; with `--one`, be one of these processes."""
     options = _options()
     if options.one is not None:
         return _one(options)
@@ -76,7 +76,7 @@ def _options() -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument("--ways", default=",".join(way.name for way in WAYS), help="all, or such as tui,kill")
     parser.add_argument("--releases", default="12.1,19,23", help="12.1,19,23")
-    parser.add_argument("--times", "--cuts", type=int, help="how often each part is done, instead of what is usual")
+    parser.add_argument("--times", "--cuts", type=int, help="how often each part is done, in place of its usual number")
     parser.add_argument("--minutes", type=float, default=MINUTES, help="for all of it, 0 for no bound (%(default)g)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2, help="parts at a time (2)")
@@ -94,7 +94,7 @@ def _is_chosen(part: str, options: argparse.Namespace) -> bool:
 
 
 def _all(pairs: Sequence[tuple[Way, str]], options: argparse.Namespace) -> Iterator[Outcome]:
-    """Run all parts, some at a time; who comes gets his share of the time that is left."""
+    """Run all parts, `jobs` at a time; each gets an equal share of the time that is left when it begins."""
     end = time.monotonic() + 60 * options.minutes if options.minutes else math.inf
     left, turn = [len(pairs)], threading.Lock()
 
@@ -109,7 +109,7 @@ def _all(pairs: Sequence[tuple[Way, str]], options: argparse.Namespace) -> Itera
 
 
 def _apart(way: Way, part: str, seconds: float, options: argparse.Namespace) -> Outcome:
-    """Run one part in a process of its own, and pass on what it says."""
+    """Run one part in a process of its own, and print its output."""
     begun, last = time.monotonic(), ""
     words = [sys.executable, "-m", "tests.torture", "--one", way.name, part, "--seed", str(options.seed)]
     words += ["--seconds", str(seconds)] + (["--times", str(options.times)] if options.times else [])
@@ -119,15 +119,15 @@ def _apart(way: Way, part: str, seconds: float, options: argparse.Namespace) -> 
             last = clean(line.rstrip("\n"))
             print(f"[{way.name} {part}".rstrip() + f"] {last}", flush=True)
     stood = process.returncode == 0 and last.startswith(STOOD)
-    told = last.removeprefix(STOOD).removeprefix(BROKEN)
-    return Outcome(way, part, stood, told, time.monotonic() - begun)
+    report = last.removeprefix(STOOD).removeprefix(BROKEN)
+    return Outcome(way, part, stood, report, time.monotonic() - begun)
 
 
 def _table(outcomes: Sequence[Outcome]) -> str:
-    """Return the outcomes as a table of Markdown, which reads well in a terminal, too."""
+    """Return the outcomes as a Markdown table that is also readable in a terminal."""
     rows = [("way", "", "took", "what was done")]
     rows += [
-        (each.name, "stood" if each.stood else "BROKEN", f"{each.seconds:.0f} s", each.told.replace("|", "\\|"))
+        (each.name, "stood" if each.stood else "BROKEN", f"{each.seconds:.0f} s", each.report.replace("|", "\\|"))
         for each in outcomes
     ]
     widths = [max(len(row[place]) for row in rows) for place in range(3)]
@@ -137,7 +137,7 @@ def _table(outcomes: Sequence[Outcome]) -> str:
 
 
 def _write(table: str, options: argparse.Namespace) -> None:
-    """Put the table into the page of proofs, with when it was and how."""
+    """Write the table into docs/proof.md, with the date and the options of the run."""
     before, _, rest = PROOF.read_text("utf-8").partition(BEGIN)
     bound = f"within {options.minutes:g} minutes" if options.minutes else "without a bound"
     said = f"Run on {datetime.now(UTC):%Y-%m-%d}, seed {options.seed}, {bound}, {options.jobs} at a time."
@@ -154,11 +154,11 @@ def _one(options: argparse.Namespace) -> int:
     faulthandler.enable()
     with tempfile.TemporaryDirectory() as folder:
         try:
-            told = way.run(Task(part, rounds, options.seed, Path(folder), partial(print, flush=True)))
+            report = way.run(Task(part, rounds, options.seed, Path(folder), partial(print, flush=True)))
         except Broken as error:
             print(f"{BROKEN}{' '.join(str(error).split())}", flush=True)
             return 1
-    print(f"{STOOD}{told}", flush=True)
+    print(f"{STOOD}{report}", flush=True)
     return 0
 
 

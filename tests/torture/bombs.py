@@ -1,9 +1,11 @@
-"""Bombs: small blocks of a recording that decompress to gigabytes: one line, little memory, the rest is read.
+"""Bombs: small blocks of a recording that decompress to gigabytes.
+
+presman must report them in one line, read the rest, and use little memory.
 
     python -m tests.torture.bombs FILE...
 
-reads them and prints what became of them and how much memory that took at most. A seed tells how much a bomb claims,
-and where: a bit beyond what a recorder writes, or as far as its bytes can say.
+reads bombs, and prints the outcomes and the peak memory. The seed determines where a bomb claims a size, and how large:
+from a little more than a recorder writes up to the most that its bytes can express.
 """
 
 from __future__ import annotations
@@ -37,14 +39,14 @@ from tests.recording.recorded import polled, record
 from tests.torture.rounds import Broken, Task, most_memory
 
 MOST_MEGABYTES = 300
-"""What reading a bomb may take at most, presman itself included."""
+"""The most memory that presman may use to read a bomb, presman itself included."""
 
 _AT_A_TIME = 50
-"""Bombs that one process reads: what makes them takes memory, too."""
+"""Bombs that one process reads. Another process makes them, because that takes memory, too."""
 
 _PEAK = "megabytes at most"
 _SHAPE, _LENGTH, _WORDS, _COLUMNS, _WIDE = range(5)
-"""Where things stand in a packed section; see presman.recording.codec.poll_codec."""
+"""Positions in a packed section; see presman.recording.codec.poll_codec."""
 
 
 def _checked(content: bytes) -> bytes:
@@ -55,7 +57,7 @@ def _huge(rng: random.Random) -> int:
     return int(2 ** rng.uniform(13, 32))
 
 
-# -- zstd, by hand (RFC 8878): a block of three bytes and one that means 128 KB of it
+# -- zstd, by hand (RFC 8878): blocks of four bytes that stand for 128 KB of the fourth
 
 
 def _frame(rng: random.Random, size: bytes, descriptor: int, blocks: int) -> bytes:
@@ -67,7 +69,7 @@ def _frame(rng: random.Random, size: bytes, descriptor: int, blocks: int) -> byt
 
 
 def zstd(rng: random.Random) -> list[bytes]:
-    """Gigabytes of one byte, of which the frame says how many, or does not."""
+    """Gigabytes of one repeated byte, in a frame with or without its size."""
     blocks = rng.choice((300, 3_000, 30_000))
     if rng.random() < 0.5:
         return [_frame(rng, b"", 0x00, blocks)]
@@ -75,19 +77,19 @@ def zstd(rng: random.Random) -> list[bytes]:
 
 
 def zstd_size(rng: random.Random) -> list[bytes]:
-    """A frame that says of itself that it is smaller than it is, or larger than anything."""
-    told = rng.choice((0, 1, 1 << 20, 32 << 20, (32 << 20) + 1, 1 << 40, (1 << 64) - 3))
-    return [_frame(rng, told.to_bytes(8, "little"), 0xC0 | rng.choice((0, 0x20)), rng.choice((0, 1, 8, 2_000)))]
+    """A frame that claims a size smaller than it has, or larger than anything."""
+    claimed = rng.choice((0, 1, 1 << 20, 32 << 20, (32 << 20) + 1, 1 << 40, (1 << 64) - 3))
+    return [_frame(rng, claimed.to_bytes(8, "little"), 0xC0 | rng.choice((0, 0x20)), rng.choice((0, 1, 8, 2_000)))]
 
 
 def frames(rng: random.Random) -> list[bytes]:
-    """Many frames, each of megabytes, or far too many of nothing."""
+    """Many frames of megabytes, or far too many empty ones."""
     if rng.random() < 0.5:
         return [_packed(bytes(rng.choice((1, 30)) << 20))] * rng.choice((3, 300, 9_000))
     return [rng.choice((b"", _packed(b"")))] * rng.choice((9_999, 10_001, 2_000_000))
 
 
-# -- what stands in a poll
+# -- the content of a poll
 
 
 def _packed(content: bytes) -> bytes:
@@ -99,7 +101,7 @@ def _array(length: int) -> bytes:
 
 
 def counts(rng: random.Random) -> list[bytes]:
-    """Arrays, maps and texts that say how long they are, and are not."""
+    """Arrays, maps and texts that are shorter than the length they claim."""
     heads = [_array(_huge(rng)), b"\xdf" + _array(_huge(rng))[1:], b"\xdb" + _array(_huge(rng))[1:]]
     claimed = rng.choice(heads) + rng.choice(heads) * rng.choice((0, 1, 1_000)) + bytes(rng.choice((0, 10, 30 << 20)))
     poll = _poll()
@@ -108,14 +110,14 @@ def counts(rng: random.Random) -> list[bytes]:
 
 
 def _with(poll: Sequence[Any], places: Sequence[int], claimed: bytes) -> bytes:
-    """Return a poll as an array in which `claimed` stands at some places."""
+    """Return a poll as an array with `claimed` at some places."""
     return bytes([0xDC, 0, len(poll)]) + b"".join(
         claimed if place in places else encode(each) for place, each in enumerate(poll)
     )
 
 
 def nesting(rng: random.Random) -> list[bytes]:
-    """Arrays of arrays without end, and XML of a thousand floors or of entities of entities, where a plan has some."""
+    """Deeply nested arrays; and in a plan, XML with a thousand levels or with entities of entities."""
     if rng.random() < 0.3:
         return [_packed(_with(_poll(), (rng.randrange(16),), b"\x91" * rng.choice((500, 100_000, 20_000_000))))]
     deep = rng.choice((1_000, 20_000))
@@ -125,18 +127,18 @@ def nesting(rng: random.Random) -> list[bytes]:
 
 
 def texts(rng: random.Random) -> list[bytes]:
-    """Texts of megabytes in every column that has texts."""
+    """Texts of megabytes in every text column."""
     text = rng.choice(("a", "\0", "\u20ac\U0001f600", "<a>", "\n", "a\u0301" * 9)) * int(2 ** rng.uniform(12, 20))
     return _rows(SqlText, rng.choice((1, 20)), lambda kind, _: text if kind is str else _plain(kind))
 
 
 def words(rng: random.Random) -> list[bytes]:
-    """As many texts, each another one, as a section can have."""
+    """As many distinct texts as a section can have."""
     return _rows(Session, rng.choice((1_000, 20_000)), lambda kind, row: f"w{row}" if kind is str else _plain(kind))
 
 
 def runs(rng: random.Random) -> list[bytes]:
-    """Columns that are one value over and over, of a record that is known and of one that is not."""
+    """Columns that repeat one value, of a known record or of an unknown one."""
     length = rng.choice((MOST_ROWS, MOST_ROWS + 1, MOST_ROWS // 4, 20_000, _huge(rng)))
     few = min(length, 50_000)
     if rng.random() < 0.5:
@@ -147,7 +149,7 @@ def runs(rng: random.Random) -> list[bytes]:
 
 
 def values(rng: random.Random) -> list[bytes]:
-    """As many values, each another one, as a section can have that takes as many bytes as the largest real one."""
+    """As many distinct values as a section can have that has as many bytes as the largest real one."""
     length = int(rng.uniform(0.1, 1.2) * MOST_VALUES / len(field_types(Session)))
     padding = _packed(rng.randbytes(rng.choice((0, 300_000))))
     return [*_rows(Session, length, _another), *([padding] if rng.random() < 0.5 else [])]
@@ -177,14 +179,14 @@ def _poll() -> list[Any]:
 def _rows(
     record: RecordType, length: int, value: Callable[[type[Any], int], Any], written: int | None = None
 ) -> list[bytes]:
-    """Return a poll with a section of so many rows, of which some are written."""
+    """Return a poll with a section that claims `length` rows and has `written` of them."""
     many = range(length if written is None else written)
     columns = [[value(kind, row) for row in many] for kind, _ in field_types(record).values()]
     return _section(shape_text(record), length, columns)
 
 
 def _section(shape: str, length: int, columns: list[list[Any]]) -> list[bytes]:
-    """Return a poll that has a section, in place of the one of that shape, if there is one."""
+    """Return a poll with this section, which replaces the one of the same shape if there is one."""
     poll = _poll()
     section = [shape, length, [], columns, False, None, [], []]
     there = [place for place, each in enumerate(poll[15]) if each[_SHAPE] == shape]
@@ -199,16 +201,16 @@ KINDS: Mapping[str, Callable[[random.Random], list[bytes]]] = {
     "zstd": zstd, "size": zstd_size, "frames": frames, "counts": counts, "nesting": nesting, "texts": texts,
     "words": words, "runs": runs, "values": values,
 }  # fmt: skip
-"""What makes the frames of a bomb."""
+"""The functions that make the frames of a bomb, by kind."""
 
 FORMATS = (*KINDS, "old", "chains")
-"""All kinds; `old` is of format 2, whose blocks are one frame of zstd, `chains` are thousands of blocks of nothing."""
+"""All kinds; `old` is of format 2, whose blocks are one frame of zstd, `chains` are thousands of useless blocks."""
 
 EVERY = "every kind"
 
 
 def _old(rng: random.Random) -> bytes:
-    """A block of an older format: gigabytes, or counts of frames, texts, parts and bytes that are not there."""
+    """A block of an older format: gigabytes, or counts of frames, texts, parts and bytes that it does not have."""
     if rng.random() < 0.5:
         return _checked(rng.choice((zstd, zstd_size))(rng)[0])
     numbers = [*[rng.choice((1, 1, 2, 3)) for _ in range(rng.randrange(6))], _huge(rng), rng.choice((0, 1, _huge(rng)))]
@@ -224,7 +226,7 @@ def _varint(number: int) -> bytes:
 
 
 def _chains(path: Path, rng: random.Random) -> None:
-    """Write thousands of blocks behind those of a recording, each a chain of its own: empty, changed, or no polls."""
+    """Append thousands of blocks to a recording, each a chain of its own: empty, damaged, or without polls."""
     contents = (b"", rng.randbytes(60), rng.randbytes(700), "text", pack_block([_packed(encode([1, 2]))]))
     content, many = rng.choice(contents), rng.choice((1_000, 5_000))
     with closing(sqlite3.connect(path)) as file, file:
@@ -251,8 +253,8 @@ def bombs(task: Task) -> str:
             most = max(most, _judged(paths, outcomes))
             paths = []
     most = max(most, _judged(paths, outcomes))
-    told = ", ".join(f"{many} {what}" for what, many in outcomes.most_common())
-    return f"{outcomes.total()} bombs of {task.part}: {told}; {most} MB at most"
+    found = ", ".join(f"{many} {what}" for what, many in outcomes.most_common())
+    return f"{outcomes.total()} bombs of {task.part}: {found}; {most} MB at most"
 
 
 def _judged(paths: list[Path], outcomes: Counter[str]) -> int:
@@ -261,14 +263,14 @@ def _judged(paths: list[Path], outcomes: Counter[str]) -> int:
     found, took = read_apart(paths)
     outcomes += found
     if took > MOST_MEGABYTES:
-        raise Broken(f"{paths[0].name} or one behind it: {took} MB, more than {MOST_MEGABYTES}")
+        raise Broken(f"{paths[0].name} or a later one: {took} MB, more than {MOST_MEGABYTES}")
     for path in paths:
         path.unlink()
     return took
 
 
 def make_bomb(path: Path, whole: bytes, kind: str, rng: random.Random) -> None:
-    """Write a whole recording with a bomb behind it, twice: one is kept while the other is read."""
+    """Write a whole recording with the same bomb appended twice: the reader keeps one while it reads the other."""
     path.write_bytes(whole)
     if kind == "chains":
         _chains(path, rng)
@@ -281,28 +283,28 @@ def make_bomb(path: Path, whole: bytes, kind: str, rng: random.Random) -> None:
 
 
 def read_apart(paths: Sequence[Path]) -> tuple[Counter[str], int]:
-    """Read bombs in a process of their own; return what became of them, and its megabytes at most. Raises Broken."""
+    """Read bombs in a process of their own; return the outcomes, and its peak memory in MB. Raises Broken."""
     command = [sys.executable, "-m", "tests.torture.bombs", *map(str, paths)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())
     if done.returncode:
-        raise Broken(f"{paths[0].name} or one behind it: {done.stderr[-1500:]}")
+        raise Broken(f"{paths[0].name} or a later one: {done.stderr[-1500:]}")
     found = json.loads(done.stdout)
     took = found.pop(_PEAK)
     return Counter(found), took
 
 
 def outcome(path: Path) -> str:
-    """Read all polls of a recording with bombs, and say what became of them. Raises Broken."""
+    """Read all polls of a recording with bombs, and return the outcome. Raises Broken."""
     with Recording(str(path)) as recording:
         (playback,) = recording.playbacks
         lost = sum(_is_lost(playback, place) for place in range(len(playback)))
         playback.damaged()
-        told = recording.damage_of(playback)
-    if (lost and len(told) != 1) or any("\n" in each for each in told):
-        raise Broken(f"{path.name}: {lost} polls are lost, and it is told so: {told}")
+        reported = recording.damage_of(playback)
+    if (lost and len(reported) != 1) or any("\n" in each for each in reported):
+        raise Broken(f"{path.name}: {lost} polls are lost, and the report is: {reported}")
     if lost > 2 and lost != len(playback) - 3:
-        raise Broken(f"{path.name}: polls beside it are lost, too: {told}")
-    return "told, the rest read" if lost else "read"
+        raise Broken(f"{path.name}: polls beside the bombs are lost, too: {reported}")
+    return "reported, the rest read" if lost else "read"
 
 
 def _is_lost(playback: Playback, place: int) -> bool:
@@ -314,7 +316,7 @@ def _is_lost(playback: Playback, place: int) -> bool:
 
 
 def main() -> int:
-    """Read the bombs of some files, and say what became of them and what it took."""
+    """Read the bombs in some files, and print the outcomes and the peak memory."""
     outcomes = Counter(outcome(Path(each)) for each in sys.argv[1:])
     print(json.dumps({**outcomes, _PEAK: most_memory()}))
     return 0

@@ -1,4 +1,4 @@
-"""Cuts lines at a chosen byte, in the ways in which lines are cut."""
+"""Cutter: a proxy that cuts connections at a chosen byte, in each way in which connections end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.torture.relay import Line, Relay
 
 
 class How(Enum):
-    """What the client sees when the line is cut."""
+    """What the client sees when the connection is cut."""
 
     FIN = "FIN"
     RST = "RST"
@@ -29,7 +29,7 @@ class Cut(NamedTuple):
 
 
 class Cutter(Relay):
-    """Passes everything on until it is armed; then the next bytes on any line count. `cuts` counts cut lines."""
+    """Forwards everything until it is armed; then counts the bytes on all lines. `cuts` counts cut lines."""
 
     def __init__(self, port: int) -> None:
         super().__init__(port)
@@ -39,13 +39,13 @@ class Cutter(Relay):
         self._deaf: set[Line] = set()
 
     def arm(self, cut: Cut) -> int:
-        """Have a line cut, and return how many were cut before."""
+        """Let a line be cut, and return how many were cut before."""
         with self._lock:
             self._cut = cut
             return self.cuts
 
     def forward(self, line: Line, data: bytes, *, asking: bool) -> None:
-        """Pass on what comes before the cut."""
+        """Forward the bytes before the cut."""
         if line in self._deaf and not asking:
             return
         cut = self._within(len(data), asking)
@@ -72,7 +72,7 @@ class Cutter(Relay):
             return cut
 
     def _sever(self, line: Line, how: How) -> None:
-        if how is How.HALF:  # the client may go on to write: nobody answers
+        if how is How.HALF:  # the client may still write, but gets no answer
             self._deaf.add(line)
             with suppress(OSError):
                 line.client.shutdown(socket.SHUT_WR)

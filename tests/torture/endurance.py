@@ -1,8 +1,8 @@
 """Endurance: a month of polls, each five simulated seconds after the one before, and monitors with random keys.
 
-Memory, threads, files and tasks must not grow, and every number must be finite and not negative. What is polled is a
-course of a simulated database over and over, each time with new statements and sessions, later: a month has a million
-of those, and what is kept of one must go. It is polled through the threads of `presman record`, `metrics` and `fleet`.
+Memory, threads, files and tasks must not grow, and every number must be finite and not negative. The polls are a course
+of a simulated database, repeated at later times and with new statements and sessions: a month has a million of those,
+and presman must forget them. The threads of `presman record`, `metrics` and `fleet` poll them.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ A_MONTH = int(30 * 86_400 / STEP)
 """518,400 polls."""
 
 COURSE = 240
-"""Polls of the course that is played over and over: twenty minutes."""
+"""Polls of the course that is repeated: twenty minutes."""
 
 LOOKS = 12
-"""How often memory, threads, files and tasks are looked at. The first third of the looks is a warm-up."""
+"""How often memory, threads, files and tasks are checked. The first third of the checks is a warm-up."""
 
 MOST_GROWN = 16.0, 0.1
-"""Megabytes, and the part of what there was, by which memory may be more in the last third than in the middle one."""
+"""By how many megabytes, or what part, the memory of the last third may be above that of the middle third."""
 
 PATIENCE = 60.0
-"""Seconds after which a thread that polls has ended."""
+"""Seconds after which a polling thread counts as ended."""
 
 AT_ONCE = 50
 """Polls that may wait to be written."""
@@ -67,11 +67,11 @@ TRIM_EVERY = 720
 RETAIN = timedelta(days=1)
 
 MONITOR_KEYS = 12_000
-"""Of forty minutes with one each 0.2 s: keys pause it, and a storm is to be polled more than 1,000 times."""
+"""Forty minutes with a key each 0.2 s: keys pause the monitor, and it should poll a storm more than 1,000 times."""
 
 
 class Look(NamedTuple):
-    """What there is after so many polls; memory in megabytes, `tasks` those of asyncio."""
+    """What a process uses after so many polls: memory in megabytes, threads, files, asyncio's tasks."""
 
     polls: int
     memory: float
@@ -86,24 +86,24 @@ class Look(NamedTuple):
 
 NO_ROOM = Look(0, 0.0, 0, 2, 0)
 OF_DAYS = NO_ROOM._replace(files=8)
-"""Each day is a file with two of SQLite's beside it: at the end two days more may be open than in the middle."""
+"""Each day is a file, with two of SQLite's beside it: two more days may be open at the end than in the middle."""
 
 OF_KEYS = Look(0, 0.0, 2, 8, 100)
-"""A recording and a CSV file may be written, and tabs and pages be there that were not opened before."""
+"""Keys may begin a recording and a CSV file, and open tabs and pages that were not open before."""
 
 
 REMEMBERED = 300
-"""Polls that a monitor keeps for scrolling back and for charts, 3,600 otherwise: it is full before memory is judged."""
+"""Polls that the monitor keeps for scrolling back and for charts (usually 3,600): all kept before memory is judged."""
 
 WARM = 1_000
-"""Polls of a monitor before its memory is judged: until then keys open what was never open."""
+"""Polls before a monitor's memory is judged: until then keys open tabs and pages for the first time."""
 
 
 def flat(looks: Sequence[Look], room: Look = NO_ROOM, warm: int = 0) -> str:
-    """Return what there was at most in the middle and at the end, in a line. Raises Broken where something grows.
+    """Return the maxima of the middle third and of the last third in a line. Raises Broken if something grows.
 
-    What comes and goes, such as a recording that a key begins and ends, may be there at one look and not at another:
-    `room` has threads, files and tasks for that. Of less than `warm` polls memory is not judged, and that is told.
+    `room` is by how many threads, files and tasks the last third may be higher, for what comes and goes, such as a
+    recording that a key begins and ends. With fewer than `warm` polls memory is not judged, and the line says so.
     """
     third = max(1, len(looks) // 3)
     before, after = (
@@ -120,7 +120,7 @@ def flat(looks: Sequence[Look], room: Look = NO_ROOM, warm: int = 0) -> str:
 
 
 def sane(value: Any, where: str = "") -> None:
-    """Raise Broken for a number that is not finite or below 0, wherever it stands in a value."""
+    """Raise Broken for a number that is not finite or is below 0, anywhere in a value."""
     if isinstance(value, int | float):
         if not math.isfinite(value) or value < 0:
             raise Broken(f"{where} is {value}")
@@ -130,7 +130,7 @@ def sane(value: Any, where: str = "") -> None:
 
 
 def _parts(value: Any) -> Iterable[tuple[Any, Any]]:
-    """Return what a value is made of, with the names where there are some."""
+    """Return the parts of a value, with their names if they have any."""
     if isinstance(value, Struct):
         return ((each.name, getattr(value, each.name)) for each in fields(value))
     if hasattr(value, "_asdict"):
@@ -144,7 +144,7 @@ def _parts(value: Any) -> Iterable[tuple[Any, Any]]:
 
 
 class Month:
-    """A source whose polls are a course over and over, each round later and with new names. `give` lets one through."""
+    """A source that repeats a course of polls, each round later and with new names. `give` allows one poll."""
 
     kind = "simulator"
     name = "month"
@@ -160,17 +160,17 @@ class Month:
         self._changed: dict[int, Section] = {}
 
     def give(self) -> None:
-        """Let the sampler have another poll, and wait until it asks for it. Raises Broken."""
+        """Allow the sampler another poll, and wait until it asks for it. Raises Broken."""
         self._given.release()
         if not self._taken.acquire(timeout=PATIENCE):
-            raise Broken(f"no poll is asked for within {PATIENCE:g} s")
+            raise Broken(f"the sampler asks for no poll within {PATIENCE:g} s")
 
     def open(self) -> Release:
         """Return the release."""
         return self._course[0].release
 
     def advance(self) -> None:
-        """Go to the next poll once it is given."""
+        """Wait until the next poll is allowed, and go to it."""
         self._given.acquire()
         self._number += 1
         if self._number % len(self._course) == 0:
@@ -178,14 +178,14 @@ class Month:
         self._taken.release()
 
     def snapshot(self) -> Snapshot:
-        """Return the present poll."""
+        """Return the current poll."""
         rounds, place = divmod(max(0, self._number), len(self._course))
         poll, later = self._course[place], rounds * self._span
         sections = {record: self._later(record, section, rounds, later) for record, section in poll.sections.items()}
         return replace(poll, number=self._number + 1, at=poll.at + later, sections=MappingProxyType(sections))
 
     def _later(self, record: Any, section: Section, rounds: int, later: timedelta) -> Section:
-        """Return a section as it would be that much later, the same one wherever it was the same."""
+        """Return a section as it would be `later`; a section that several polls share stays shared."""
         known = self._changed.get(id(section))
         if known is None:
             change = _changes(record, rounds, later)
@@ -199,15 +199,15 @@ class Month:
         return ""
 
     def before(self) -> Snapshot | None:
-        """Return nothing: it is not asked."""
+        """Return None: it is not called."""
         return None
 
     def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
-        """Not asked for: whole polls are taken."""
+        """Raise: only whole polls are read."""
         raise NotImplementedError
 
     def cancel(self) -> None:
-        """Let go of who waits for a poll."""
+        """Release the thread that waits for a poll."""
         self._given.release()
 
     def close(self) -> None:
@@ -222,7 +222,7 @@ def _call(change: Change, value: Any) -> Any:
 
 
 def _changes(record: Any, rounds: int, later: timedelta) -> list[Change]:
-    """Return for each field of a record what becomes of it in a round: instants are later, names are new ones."""
+    """Return how each field of a record changes in a round: instants become later, names new."""
     mark = "".join("0123456789abcdfghjkmnpqrstuvwxyz"[rounds >> shift & 31] for shift in (15, 10, 5, 0))
 
     def change(name: str, kind: type[Any]) -> Change:
@@ -238,12 +238,12 @@ def _changes(record: Any, rounds: int, later: timedelta) -> list[Change]:
 
 
 def _course(task: Task, polls: int) -> list[Snapshot]:
-    """Return polls of the scenario that the part names: a month of `queueing` takes a fifth of one of `mixed`."""
+    """Return polls of the scenario that the part names: a month of `queueing` takes a fifth of the time of `mixed`."""
     return [snapshot for snapshot, _ in polled(task.part.split()[-1], polls, step=STEP)]
 
 
 def _polls(rounds: Rounds, month: Month, say: Callable[[str], None], now_and_then: Callable[[int], None]) -> list[Look]:
-    """Give a month's polls one after the other, and look at what there is every now and then."""
+    """Allow a month's polls one after the other, and return what the process used in between."""
     looks: list[Look] = []
     due = 1 / LOOKS + rounds.spent
     for number in rounds:
@@ -264,12 +264,12 @@ def _look(polls: int) -> Look:
 
 
 def record(task: Task, course: int = COURSE) -> str:
-    """Record a month into a folder, of which a day is kept besides the present one."""
-    month, told = Month(_course(task, course)), []
+    """Record a month into a folder, in which the last day is kept besides the current one."""
+    month, reported = Month(_course(task, course)), []
     location = RecordingLocation(f"{task.folder}{os.sep}")
     target = LiveTarget("month", lambda: month, 1e-4, kind="simulator")
     recorder = DatabaseRecorder(
-        target, location, lambda event: told.append(event.line) if event.level != "debug" else None
+        target, location, lambda event: reported.append(event.line) if event.level != "debug" else None
     )
     recorder.start()
 
@@ -286,8 +286,8 @@ def record(task: Task, course: int = COURSE) -> str:
         month.cancel()
         is_written = recorder.finish(60.0)
         location.close()
-    if told or not is_written or recorder.given_up:
-        raise Broken(f"{recorder.given_up} polls given up, {recorder.waiting} left, told: {told[:5]}")
+    if reported or not is_written or recorder.given_up:
+        raise Broken(f"{recorder.given_up} polls given up, {recorder.waiting} left, reported: {reported[:5]}")
     with Recording(str(task.folder)) as recording:
         playback = recording.playbacks[-1]
         for place in range(max(0, len(playback) - course), len(playback)):
@@ -300,9 +300,9 @@ def record(task: Task, course: int = COURSE) -> str:
 def metrics(task: Task, course: int = COURSE) -> str:
     """Watch two databases for a month, scraped at each third poll."""
     months = [Month(_course(task, course)) for _ in range(2)]
-    told: list[str] = []
+    reported: list[str] = []
     targets = [LiveTarget(f"db{number}", lambda month=month: month, 1e-4) for number, month in enumerate(months)]
-    exporter = Exporter(targets, lambda event: told.append(event.line) if event.level != "debug" else None)
+    exporter = Exporter(targets, lambda event: reported.append(event.line) if event.level != "debug" else None)
     exposition = Exposition(exporter.databases)
     exporter.start(lambda _: None)
 
@@ -323,8 +323,8 @@ def metrics(task: Task, course: int = COURSE) -> str:
         for month in months:
             month.cancel()
         exporter.stop()
-    if told:
-        raise Broken(f"told: {told[:5]}")
+    if reported:
+        raise Broken(f"reported: {reported[:5]}")
     return f"{_days(task.rounds.done)} of 2 databases scraped, {flat(looks)}"
 
 
@@ -353,7 +353,7 @@ def fleet(task: Task, course: int = COURSE) -> str:
             month.cancel()
         watched.stop()
     if reasons:
-        raise Broken(f"told: {reasons}")
+        raise Broken(f"reported: {reasons}")
     return f"{_days(task.rounds.done)} of 2 databases watched, {flat(looks)}"
 
 
@@ -401,7 +401,7 @@ signal.signal(signal.SIGUSR2, look)
 from presman.cli import main
 sys.exit(main())
 """.replace("POLLS", str(REMEMBERED))
-"""presman, but it polls each 0.2 s, keeps few polls, notes what is wrong, and on a signal how many tasks it has."""
+"""presman, but it polls each 0.2 s, keeps few polls, writes down errors and, on a signal, how many tasks it has."""
 
 PRESSED = {
     "question_mark": b"?", "f1": b"\x1bOP", "f5": b"\x1b[15~", "enter": b"\r", "space": b" ", "left": b"\x1b[D",
@@ -409,7 +409,7 @@ PRESSED = {
     "slash": b"/", "colon": b":", "up": b"\x1b[A", "down": b"\x1b[B", "pagedown": b"\x1b[6~", "tab": b"\t",
     "escape": b"\x1b",
 }  # fmt: skip
-"""What a terminal sends for keys that are not letters."""
+"""The bytes that a terminal sends for keys that are not letters."""
 
 SLOWER = {"plus", "equals_sign", "minus"}
 """Keys that change how often it polls."""
@@ -418,7 +418,7 @@ PAUSE = 0.2
 
 
 def monitor(task: Task) -> str:
-    """Press random keys on a monitor that polls five times a second. Raises Broken where it grows or ends."""
+    """Press random keys on a monitor that polls five times a second. Raises Broken if it grows or ends."""
     scenario = task.part.split()[-1]
     words = [sys.executable, "-c", LAUNCH, str(task.folder), f"demo:{scenario}", "--refresh", "0.2"]
     screen = Screen(words, **environment(PRESMAN_CONFIG=os.devnull, XDG_STATE_HOME=str(task.folder)))
@@ -441,14 +441,14 @@ def monitor(task: Task) -> str:
         raise Broken(f"{scenario}, seed {task.seed}, {pressed} keys: it ended: {error}") from error
     finally:
         screen.close()
-    told = task.folder / "broken"
-    if told.exists():
-        raise Broken(f"{scenario}, seed {task.seed}: {told.read_text()[:2000]}")
+    errors = task.folder / "broken"
+    if errors.exists():
+        raise Broken(f"{scenario}, seed {task.seed}: {errors.read_text()[:2000]}")
     return f"{scenario}: {counted(looks[-1].polls, 'poll')}, {pressed} random keys, {flat(looks, OF_KEYS, WARM)}"
 
 
 def _look_at(pid: int, folder: Path) -> Look:
-    """Return what a monitor and its processes have."""
+    """Return what a monitor and its child processes use."""
     answer = folder / "looks"
     answer.unlink(missing_ok=True)
     os.kill(pid, signal.SIGUSR2)
@@ -476,7 +476,7 @@ WHAT = tuple(_WHAT)
 
 
 def run(task: Task) -> str:
-    """Go on for a month, or as long as there is time."""
+    """Run one part for a month of polls, or as long as its time lasts."""
     give_back_memory()
     if task.part.startswith("monitor") and task.rounds.times > MONITOR_KEYS:
         task = task._replace(rounds=Rounds(MONITOR_KEYS, task.rounds.seconds))

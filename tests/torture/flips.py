@@ -1,4 +1,4 @@
-"""Flips: recordings with flipped bits and cut ends: damage is reported, the rest is read, no traceback."""
+"""Flips: recordings with flipped bits and cut ends. presman must report the damage and read the rest."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ POLLS, CHAIN = 96, 16
 
 
 def flip(rounds: Iterable[int], seed: int, folder: Path, say: Callable[[str], None]) -> str:
-    """Damage a recording in each round, and read all that it holds. Raises Broken where damage is not told."""
+    """Damage a recording in each round, and read all of it. Raises Broken if lost polls are not reported."""
     path = folder / "whole.presman"
     usual, writer.CHAIN = writer.CHAIN, CHAIN
     try:
@@ -36,12 +36,12 @@ def flip(rounds: Iterable[int], seed: int, folder: Path, say: Callable[[str], No
         outcomes[_outcome(damaged)] += 1
         if number % 100 == 0:
             say(f"{number} damaged, {dict(outcomes)}")
-    told = ", ".join(f"{count} {what}" for what, count in outcomes.most_common())
-    return f"{outcomes.total()} damaged recordings of {POLLS} polls: {told}"
+    found = ", ".join(f"{count} {what}" for what, count in outcomes.most_common())
+    return f"{outcomes.total()} damaged recordings of {POLLS} polls: {found}"
 
 
 def damaged_copies(content: bytes, rounds: Iterable[int], seed: int, folder: Path) -> Iterator[Path]:
-    """Yield copies with some bits changed or, each fifth, the end cut off, in places that a seed tells."""
+    """Yield copies with some bits changed or, every fifth, the end cut off, at places that the seed determines."""
     rng = random.Random(seed)
     for number in rounds:
         changed = bytearray(content)
@@ -59,21 +59,21 @@ def damaged_copies(content: bytes, rounds: Iterable[int], seed: int, folder: Pat
 
 def _outcome(path: Path) -> str:
     try:
-        polls, told = read_everything(path)
+        polls, reported = read_everything(path)
     except RecordingError as error:
         if "\n" in str(error):
-            raise Broken(f"told in several lines: {error}") from error
+            raise Broken(f"the error has several lines: {error}") from error
         return "refused in one line"
-    if polls < POLLS and not told:
-        raise Broken(f"{POLLS - polls} polls are lost and nobody was told")
-    if not told:
-        return "whole (what was changed is of no use any more)"
-    return "told, all polls read" if polls == POLLS else "told, some polls read" if polls else "told, no poll read"
+    if polls < POLLS and not reported:
+        raise Broken(f"{POLLS - polls} polls are lost and it was not reported")
+    if not reported:
+        return "whole (only unused bytes were changed)"
+    return f"reported, {'all polls' if polls == POLLS else 'some polls' if polls else 'no poll'} read"
 
 
 def read_everything(path: Path) -> tuple[int, list[str]]:
-    """Read everything there is; return how many polls could be read, and what was told. Raises RecordingError."""
-    polls, told = 0, []
+    """Read everything; return how many polls could be read, and the reported damage. Raises RecordingError."""
+    polls, reported = 0, []
     with Recording(str(path)) as recording:
         for playback in recording.playbacks:
             polls += read_polls(playback)
@@ -82,18 +82,18 @@ def read_everything(path: Path) -> tuple[int, list[str]]:
                 group_lines(playback, playback.first, playback.last, tuple(FIGURES))
                 poll_lines(playback, playback.first, playback.last)
             if len(playback):
-                told += _report(recording, playback)
-            told += playback.damage
-        told += recording.damage
+                reported += _report(recording, playback)
+            reported += playback.damage
+        reported += recording.damage
     try:
         compare(RecordingWindow(str(path), None, "first", "2m ago"), RecordingWindow(str(path), None, "2m ago", "last"))
     except (WindowError, EmptyWindowError) as error:
-        told.append(str(error))
-    return polls, told
+        reported.append(str(error))
+    return polls, reported
 
 
 def read_polls(playback: Playback) -> int:
-    """Read every poll; return how many can be read."""
+    """Read every poll; return how many could be read."""
     found = 0
     for place in range(min(len(playback), POLLS)):
         try:

@@ -1,4 +1,4 @@
-"""A server whose messages make no sense: presman must report each in one line, in bounded memory, and go on."""
+"""Fuzz: a server that sends malformed messages. presman must report each in one line, use bounded memory, and go on."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ for line in sys.stdin:
         poller.open()
         for _ in range(2):
             poller.poll()
-        told = "ok"
+        outcome = "ok"
     except SourceError as error:
-        told = str(error)
+        outcome = str(error)
     peak = Path("/proc/self/status")
     peak = peak.read_text().partition("VmHWM:")[2].split()[0] if peak.exists() else "0"
-    print(f"{time.monotonic() - begun:.2f} {peak} {told}", flush=True)
+    print(f"{time.monotonic() - begun:.2f} {peak} {outcome}", flush=True)
 poller.close()
 """
-"""One session for each line that it is sent; prints how long it took, the most memory there was, and how it ended."""
+"""Opens one session for each line of input; prints its seconds, the peak memory in kB, and the outcome."""
 
 
 @dataclass
 class Fuzzed:
-    """How sessions ended: `ended` counts the first words of what was said."""
+    """How sessions ended: `ended` counts the outcomes, without what follows a colon."""
 
     release: Release
     where: str
@@ -75,12 +75,12 @@ def fuzz(release: Release, rounds: Iterable[int], seed: int, *, heads: bool) -> 
                 between.begin(number)
                 line = _ask(client)
                 if not line:
-                    told = client.communicate()[1][-3000:]
-                    raise Broken(f"{release}, seed {seed}, heads {heads}, session {number}: {told}")
-                seconds, kibibytes, told = line.split(" ", 2)
+                    errors = client.communicate()[1][-3000:]
+                    raise Broken(f"{release}, seed {seed}, heads {heads}, session {number}: {errors}")
+                seconds, kibibytes, outcome = line.split(" ", 2)
                 found.slowest = max(found.slowest, float(seconds))
                 found.mebibytes = max(found.mebibytes, int(kibibytes) >> 10)
-                found.ended[told.split(":")[0].strip()] += 1
+                found.ended[outcome.split(":")[0].strip()] += 1
             client.communicate()
     simulator.close()
     return found

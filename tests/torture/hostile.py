@@ -1,9 +1,8 @@
-"""Hostile: a database whose texts are control sequences, one column after the other, on every screen and in every file.
+"""Hostile: a database with control sequences in its texts, tried on every screen and in every file, column by column.
 
-The loopback server puts them before what it answers, for the real driver to read. Each byte that the monitor and the
-fleet write to their terminals is looked at: a control sequence must be one of those that presman writes itself, and
-nothing of what was answered may be in it. Files, and what commands print, must have no character that acts or that
-nobody sees.
+The loopback server puts them before the texts of its answers, which the real driver reads. Each byte that the monitor
+and the fleet write to their terminals is checked: a control sequence must be one that presman itself writes, without
+any text from the database. Files and the output of commands must have no control character and no invisible one.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ BETWEEN_KEYS = 0.02
 """Seconds."""
 
 SILENT = [key for key in KEYS if key != "f"]
-"""Keys after which presman rings no bell of its own: f follows a statement, which rings when that starts."""
+"""Keys after which presman does not ring the bell: f follows a statement, and rings when that starts."""
 
 PAYLOAD = (
     f"\x1b[{MARK}m\x1b]0;{MARK}\x07\x1b]52;c;{MARK}\x1b\\\x1bP{MARK}\x1b\\\x9b{MARK}m\x1b[{MARK};1H"
@@ -64,12 +63,12 @@ SEQUENCES = re.compile(
     rb"|\]52;c;[A-Za-z0-9+/=]*\x07"  # what the user copied with a key
     rb"|[78=>]|\([B0])"
 )
-"""All that presman, Textual and the terminal guard write; anything else was answered by a database."""
+"""All sequences that presman, Textual and the terminal guard write; any other comes from the database."""
 
 
 @cache
 def columns() -> tuple[str, ...]:
-    """Return the names of all columns that hold texts, as queries name them."""
+    """Return the names of all text columns, as in the queries."""
     return tuple(
         sorted(
             {
@@ -83,7 +82,7 @@ def columns() -> tuple[str, ...]:
 
 
 COLUMNS = len(columns()) + 1
-"""How many rounds there are to try each column, and all at once."""
+"""Rounds: each column, and all at once."""
 
 PLACES = ("screens", "files")
 
@@ -91,7 +90,7 @@ WRITTEN = {".html", ".csv", ".jsonl", ".json", ".log", ".svg", ".txt"}
 
 
 class Poison:
-    """Puts the payload before the texts of one column of all that a server answers; `column` is to be set."""
+    """Puts the payload before the texts of one column in all answers of a server; set `column` to choose it."""
 
     def __init__(self, server: OracleServer) -> None:
         self.column = ""
@@ -133,7 +132,7 @@ def poisoned_server(seed: int) -> Iterator[tuple[OracleServer, Poison]]:
 
 
 def run(task: Task) -> str:
-    """Poison one column after the other, in an order that the seed tells; the first round is of all at once."""
+    """Poison first all columns at once, then one after the other in an order that the seed determines."""
     order = [EVERY, *random.Random(task.seed).sample(columns(), len(columns()))]
     with poisoned_server(task.seed) as (server, poison):
         looked = _screens if task.part == "screens" else _files
@@ -147,18 +146,18 @@ def run(task: Task) -> str:
                     raise Broken(f"{task.part}, seed {task.seed}, column {poison.column}: {error}") from error
                 if number % 10 == 9:
                     task.say(f"{number + 1} columns")
-            return f"{task.rounds.done} of {len(order)} columns on {task.part}: {look.told()}"  # type: ignore[attr-defined]
+            return f"{task.rounds.done} of {len(order)} columns on {task.part}: {look.report()}"  # type: ignore[attr-defined]
 
 
 # ---- screens
 
 
 class LiveEvent(Screen):
-    """A presman on a terminal, every byte of which is kept until it is judged."""
+    """A presman on a terminal. Every byte that it writes is kept until it is judged."""
 
     def __init__(self, words: list[str], folder: Path) -> None:
         self.heard = bytearray()
-        words = ["sh", "-c", 'cd "$0" && exec "$@"', str(folder), *words]  # keys write files where it was started
+        words = ["sh", "-c", 'cd "$0" && exec "$@"', str(folder), *words]  # keys write files into the working directory
         super().__init__(words, **environment(PRESMAN_CONFIG=str(folder / "config.ini"), XDG_STATE_HOME=str(folder)))
 
     def _read(self, seconds: float) -> bool:
@@ -169,7 +168,7 @@ class LiveEvent(Screen):
         return found
 
     def judge(self) -> int:
-        """Judge what came since the last time, but for the last sequence, of which more may come. Raises Broken.
+        """Judge the bytes since the last call, up to the last escape sequence, which may be incomplete. Raises Broken.
 
         Returns how often the mark was shown as text.
         """
@@ -179,7 +178,7 @@ class LiveEvent(Screen):
 
 
 def innocent(heard: bytes) -> int:
-    """Return how often the mark stands in what was written to a terminal. Raises Broken where something acts."""
+    """Return how often the mark is in the text of a terminal's output. Raises Broken for a foreign control sequence."""
     for found in ESCAPES.finditer(heard):
         sequence = found[0]
         if MARK.encode() in sequence or not SEQUENCES.fullmatch(sequence):
@@ -204,10 +203,10 @@ class _Screens:
             LiveEvent([*start, "fleet", "one", "other", "--interval", "0.5"], task.folder),
         ]
         for screen, shown in zip(self.screens, (b"PX servers", b"LIVE"), strict=True):
-            screen.wait_for(shown)  # a busy machine may not keep up with ten polls a second: then none is ever live
+            screen.wait_for(shown)  # not LIVE for the monitor: on a busy machine ten polls a second may always be late
 
     def __call__(self, column: str, rng: random.Random) -> None:
-        """Press each tab's key and some more on the monitor, and some on the fleet."""
+        """Press each tab's key and random keys on the monitor, and random keys on the fleet."""
         monitor, fleet = self.screens
         monitor.listen(0.4)
         for tab in "1234567":
@@ -221,13 +220,13 @@ class _Screens:
         fleet.listen(0.05)
         end = time.monotonic() + 20.0
         self.shown += sum(screen.judge() for screen in self.screens)
-        while not self.shown and time.monotonic() < end:  # on a busy machine the first poll may not be there yet
+        while not self.shown and time.monotonic() < end:  # on a busy machine the first poll may be late
             monitor.listen(0.2)
             self.shown += sum(screen.judge() for screen in self.screens)
 
-    def told(self) -> str:
+    def report(self) -> str:
         if not self.shown:
-            raise Broken("nothing of what was answered was ever shown: nothing is proven")
+            raise Broken("the mark was never shown: nothing is proven")
         files = _written(self._folder)
         for text in files:
             harmless(text, "a file that a key wrote")
@@ -259,7 +258,7 @@ class _Files:
         self.files, self.marked = 0, 0
 
     def __call__(self, column: str, rng: random.Random) -> None:
-        """Write every kind of file, and look at each."""
+        """Write every kind of file, and check each."""
         folder = self._folder
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
@@ -302,20 +301,20 @@ class _Files:
             end = time.monotonic() + 20.0
             while database.state().polls < 2:
                 if time.monotonic() > end:
-                    return ""  # its views make no sense any more: it is told so on the others
+                    return ""  # its views make no sense any more; the other commands report that
                 time.sleep(0.01)
             return Exposition([database]).write("")[0].decode()
         finally:
             database.sampler.stop()
 
-    def told(self) -> str:
+    def report(self) -> str:
         if not self.marked:
-            raise Broken("nothing of what was answered was in any file: nothing is proven")
+            raise Broken("the mark was in no file: nothing is proven")
         return f"{self.files:,} files, pages and outputs, the mark in {self.marked:,}, nothing that acts"
 
 
 def _written(folder: Path) -> list[str]:
-    """Return the files that presman wrote into a folder, recordings as all texts in their tables."""
+    """Return the content of the files that presman wrote into a folder; of recordings all texts in their tables."""
     found = [path.read_text("utf-8") for path in folder.iterdir() if path.suffix in WRITTEN]
     for path in folder.glob("*.presman"):
         with closing(sqlite3.connect(path)) as file:

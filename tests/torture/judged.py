@@ -1,4 +1,4 @@
-"""presman run in this process, and what no input may cause: a hang, exhausted memory, a traceback."""
+"""Judged commands: presman runs in this process, and must not hang, exhaust memory or print a traceback."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.cli.run import environment as plain_environment
 from tests.torture.rounds import Broken, memory_anew, most_memory
 
 CODES = frozenset({0, 2, 3, 4, 5, 6, 7})
-"""All but 1, an error in presman itself, and those of signals."""
+"""All exit codes but 1, an error in presman itself, and those of signals."""
 
 OF_A_PLUGIN = frozenset({0, 1, 2, 3})
 
@@ -28,10 +28,10 @@ LONGEST = 60.0
 """Seconds after which a command hangs."""
 
 MOST = 600
-"""Megabytes that one command may take, over what the process had before it."""
+"""Megabytes that one command may take, on top of the process's memory before it."""
 
 LAYOUT = {"\n"}
-"""Control characters that files and lines may have; a CSV or a page has no others either."""
+"""Control characters that output and files may have."""
 
 _INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 
@@ -46,7 +46,7 @@ class Ended(NamedTuple):
 
 
 def run(arguments: Sequence[str], **environment: str) -> Ended:
-    """Run presman in this process. A command that hangs ends the process with where it hangs."""
+    """Run presman in this process. If a command hangs, the process ends and prints where."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="\n") for _ in range(2))
     begun = time.monotonic()
     faulthandler.dump_traceback_later(LONGEST, exit=True)
@@ -80,14 +80,14 @@ def _as_started(environment: dict[str, str]) -> Iterator[None]:
 
 
 def judged(arguments: Sequence[str], **environment: str) -> Ended:
-    """Run presman, and hold what it says against what it promises. Raises Broken."""
+    """Run presman, and check its exit code, its output and its memory. Raises Broken."""
     before = memory_anew()
     ended = run(arguments, **environment)
     taken = most_memory() - before
     what = " ".join(arguments)[:300]
     if ended.code not in (OF_A_PLUGIN if arguments[0] == "check" else CODES):
         raise Broken(f"{what}: code {ended.code}, {ended.err[-1500:]}")
-    well_told(ended.err, what)
+    only_own_lines(ended.err, what)
     harmless(ended.out, f"{what}: standard output")
     harmless(ended.err, f"{what}: standard error")
     if taken > MOST:
@@ -95,8 +95,8 @@ def judged(arguments: Sequence[str], **environment: str) -> Ended:
     return ended
 
 
-def well_told(said: str, where: str) -> None:
-    """Raise Broken where standard error has more than lines of presman's own."""
+def only_own_lines(said: str, where: str) -> None:
+    """Raise Broken if standard error has other lines than presman's own."""
     if any(word in said for word in ("Traceback", "internal error", "Exception ignored")):
         raise Broken(f"{where}: {said[-1500:]}")
     if "usage:" not in said and any(not line.startswith("presman: ") for line in said.splitlines()):
@@ -104,7 +104,7 @@ def well_told(said: str, where: str) -> None:
 
 
 def harmless(text: str, where: str) -> None:
-    """Raise Broken where a text has a character that acts, or that nobody sees."""
+    """Raise Broken if a text has a control character or an invisible one."""
     for character in set(text) - LAYOUT:
         if unicodedata.category(character) in {"Cc", "Cs"} or _INVISIBLE.match(character):
             place = text.index(character)

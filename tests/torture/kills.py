@@ -1,6 +1,6 @@
 """Kills: a recorder killed at any moment. Every poll reported as written is there, and the next recorder continues.
 
-`python -m tests.torture.kills FILE` records a few polls again and again, and prints how many are written after each.
+`python -m tests.torture.kills FILE` records a few polls repeatedly, and prints after each how many the file has.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from presman.recording.reader import Recording
 from tests.torture.rounds import Broken
 
 LONGEST = 0.35
-"""Seconds that a recorder lives at most after its first poll."""
+"""Seconds after its first poll within which a recorder is killed."""
 
 
 def kill(rounds: Iterable[int], seed: int, folder: Path, say: Callable[[str], None]) -> str:
-    """Kill a recorder in each round, each going on where the one before was killed. Raises Broken."""
+    """Kill a recorder in each round; each continues the recording of the one before. Raises Broken."""
     rng = random.Random(seed)
     path = folder / "killed.presman"
     there = number = 0
@@ -40,7 +40,7 @@ def kill(rounds: Iterable[int], seed: int, folder: Path, say: Callable[[str], No
 
 
 def _one(path: Path, seconds: float) -> int:
-    """Let a recorder live for so long after its first poll, and kill it; return the number it reported last."""
+    """Kill a recorder `seconds` after its first poll; return the last number that it reported."""
     command = [sys.executable, "-m", "tests.torture.kills", str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -59,7 +59,7 @@ def main(path: str) -> None:
     from presman.recording.writer import RecordingWriter
     from tests.recording.recorded import polled
 
-    recording_writer.CHAIN = 8  # so that kills meet the packing of chains, too
+    recording_writer.CHAIN = 8  # so that some kills interrupt the packing of chains
     moments = list(polled("quiet", 3))
     writer = RecordingWriter(Store(path, writing=True), "demo:quiet", "simulator")
     while True:

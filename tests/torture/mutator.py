@@ -1,4 +1,4 @@
-"""Changes bytes of what a server says: in the heads of packets, or behind them."""
+"""Mutator: a proxy that changes bytes of a server's answers, in the headers of packets or behind them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from tests.torture.relay import Line, Relay
 
 HEADER = 10
 VALUES = (0, 1, 127, 128, 253, 254, 255)
-"""Bytes that mean something as a length, or as the lack of one."""
+"""Bytes with a meaning as a length, or as a missing length."""
 
 KINDS = (1, 4, 6, 7, 8, 9, 11, 14, 15, 16, 21, 23, 27, 29, 33)
 """Types of packets and of messages."""
 
 FURTHEST, APART = 40_000, 15_000
-"""Bytes until something is changed for the first time, and again."""
+"""Bytes before the first change, and between changes."""
 
 
 class Mutator(Relay):
-    """Changes what passes to the clients. All comes from the seed: `begin` begins anew."""
+    """Changes what is sent to the clients. The seed and the number given to `begin` determine the changes."""
 
     def __init__(self, port: int, seed: int, *, heads: bool) -> None:
         super().__init__(port)
@@ -32,7 +32,7 @@ class Mutator(Relay):
         self._next = self._rng.randrange(1, self._rng.choice((500, 3_000, FURTHEST)))
 
     def forward(self, line: Line, data: bytes, *, asking: bool) -> None:
-        """Pass on what came, changed if it is time."""
+        """Forward the bytes, changed if a change is due."""
         if not asking:
             self._next -= len(data)
             if self._next < 0:

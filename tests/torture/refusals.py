@@ -1,6 +1,6 @@
-"""Refusals: machines without threads, files, memory, disk or a home. Each command ends with a line and a code.
+"""Refusals: machines without threads, files, memory, disk or a home. Each command must end with a line and a code.
 
-What is refused, how much of it there still is, and which command meets it, comes from the seed.
+The seed determines what is refused, how much of it is left, and to which command.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import NamedTuple
 
 from tests.cli.run import QUEUEING, environment
 from tests.recording.recorded import polled, record
-from tests.torture.judged import CODES, well_told
+from tests.torture.judged import CODES, only_own_lines
 from tests.torture.rounds import Broken, Task
 
 LONGEST = 40.0
-"""Seconds after which a command hangs. One that would go on for ever is told to end after ENOUGH."""
+"""Seconds after which a command counts as hanging. An endless command gets SIGTERM after ENOUGH seconds."""
 
 ENOUGH = 3.0
 
@@ -43,7 +43,7 @@ threading.Thread.start = start
 from presman.cli import main
 sys.exit(main())
 """
-"""presman under a limit. That of threads, which root does not have, is made."""
+"""presman under a limit. The limit of threads is emulated, because root has none."""
 
 COMMANDS = (
     ("--version",), ("config",), ("grants",), ("lint", "demo:quiet"), ("once", "demo:quiet", "--interval", "0.1"),
@@ -58,7 +58,7 @@ ENDLESS = {"metrics"}
 
 
 class Refusal(NamedTuple):
-    """What a command meets: a limit and how much it is, its environment, where its outputs go, how many threads."""
+    """What a command is refused: a resource limit and its value, the environment, files for its outputs, threads."""
 
     what: str
     limit: int | None = None
@@ -85,7 +85,7 @@ def _choose(rng: random.Random) -> Refusal:
 
 
 def run(task: Task) -> str:
-    """Refuse something to a command in each round. Raises Broken with all that it did not stand."""
+    """Refuse something to a command in each round. Raises Broken with all failures."""
     record(task.folder / "old.presman", list(polled("quiet", 4)))
     codes: Counter[int] = Counter()
     fallen: dict[str, str] = {}
@@ -100,8 +100,8 @@ def run(task: Task) -> str:
             task.say(f"{number + 1} done, {len(fallen)} fell")
     if fallen:
         raise Broken(f"seed {task.seed}, {len(fallen)} kinds fell: " + "; ".join(list(fallen.values())[:8]))
-    told = ", ".join(f"{count} with {code}" for code, count in sorted(codes.items()))
-    return f"{codes.total()} commands on machines that refuse: {told}"
+    found = ", ".join(f"{count} with {code}" for code, count in sorted(codes.items()))
+    return f"{codes.total()} commands on machines that refuse: {found}"
 
 
 def _one(refusal: Refusal, command: tuple[str, ...], folder: Path) -> int:
@@ -110,7 +110,7 @@ def _one(refusal: Refusal, command: tuple[str, ...], folder: Path) -> int:
     limits = json.dumps([refusal.limit, refusal.most, refusal.threads])
     words = [sys.executable, "-c", LAUNCH, limits, *command]
     given = environment(XDG_STATE_HOME=str(folder), PRESMAN_CONFIG=os.devnull) | refusal.environment
-    given["PYTHONDONTWRITEBYTECODE"] = "1"  # Python itself would leave half of what it compiles
+    given["PYTHONDONTWRITEBYTECODE"] = "1"  # Python itself would leave half-written .pyc files
     with Path(refusal.out).open("wb") as out, Path(refusal.err or folder / "said").open("wb") as err:
         process = subprocess.Popen(words, cwd=folder, env=given, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
         try:
@@ -123,5 +123,5 @@ def _one(refusal: Refusal, command: tuple[str, ...], folder: Path) -> int:
     allowed = {143} if command[0] in ENDLESS else {1} if command[0] == "check" else set()
     if code not in CODES | allowed:
         raise Broken(f"{where}: code {code}: {said[-400:]}")
-    well_told(said, where)
+    only_own_lines(said, where)
     return code

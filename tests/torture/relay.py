@@ -1,4 +1,4 @@
-"""A proxy on loopback that passes on bytes both ways; others decide what it does to them."""
+"""Relay: a proxy on loopback that forwards bytes both ways; subclasses change or cut them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Line:
 
 
 class Relay:
-    """Passes everything on, in a thread of its own. `lines` counts the clients there ever were."""
+    """Forwards everything, in a thread of its own. `lines` counts all clients since the start."""
 
     def __init__(self, port: int) -> None:
         self._to = port
@@ -50,7 +50,7 @@ class Relay:
         self._thread.join()
 
     def forward(self, line: Line, data: bytes, *, asking: bool) -> None:
-        """Pass on what came from the client (`asking`) or from the server."""
+        """Forward bytes from the client (`asking`) or from the server."""
         with suppress(OSError):
             (line.server if asking else line.client).sendall(data)
 

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 
-class Broken(AssertionError):  # noqa: N818 - what presman is then
-    """presman did not stand something; the text says what and how."""
+class Broken(AssertionError):  # noqa: N818 - presman is what broke
+    """presman failed; the text says in what and how."""
 
 
 class Rounds:
-    """Numbers from 0 on: `times` of them, or as many as `seconds` from now allow, one at least. `done` counts them.
+    """Numbers from 0 on: at most `times`, for at most `seconds` from now, at least one. `done` counts them.
 
-    What has to be prepared counts, too: others wait for their share of the time.
+    Preparation counts as part of the seconds, because other parts wait for their share of the time.
     """
 
     def __init__(self, times: int, seconds: float = math.inf) -> None:
@@ -29,7 +29,7 @@ class Rounds:
 
     @property
     def spent(self) -> float:
-        """The part of the time that is over; 1 and more if none is left."""
+        """The part of the time that has passed; 1 or more if none is left."""
         return (time.monotonic() - self._begun) / self.seconds
 
     def __iter__(self) -> Iterator[int]:
@@ -39,7 +39,7 @@ class Rounds:
 
 
 class Task(NamedTuple):
-    """A part of a way, such as a release: how often, by which seed, in which folder, and where to say how far it is."""
+    """A part of a way, such as a release: its rounds, its seed, its folder, and a function that prints progress."""
 
     part: str
     rounds: Rounds
@@ -49,17 +49,17 @@ class Task(NamedTuple):
 
 
 def most_memory() -> int:
-    """Return the megabytes that this process took at most, 0 where that is not told.
+    """Return the peak memory of this process in megabytes, 0 if the system does not show it.
 
-    What getrusage says has those of who started it, too.
+    The maximum of getrusage would include the parent's memory.
     """
-    told = Path("/proc/self/status")
-    found = re.search(r"VmHWM:\s+(\d+) kB", told.read_text(encoding="ascii")) if told.exists() else None
+    status = Path("/proc/self/status")
+    found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text(encoding="ascii")) if status.exists() else None
     return int(found[1]) >> 10 if found else 0
 
 
 def memory_anew() -> int:
-    """Return the megabytes that this process has; from here on `most_memory` counts anew."""
+    """Return the current memory of this process in megabytes, and reset the peak that `most_memory` returns."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     return most_memory()

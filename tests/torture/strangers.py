@@ -1,7 +1,7 @@
-"""Strangers: configurations, spools, traces, OTHER_XML, scenarios and arguments that make no sense, from a seed.
+"""Strangers: malformed configurations, spools, traces, OTHER_XML, scenarios and arguments, made from a seed.
 
-Each is answered in lines of presman's own, in bounded time and memory. Whole files are begun with, so that most of what
-is changed is read to its end.
+presman must answer each in lines of its own, in bounded time and memory. They are made from valid files with a few
+changes, so that presman reads most of them to the end.
 """
 
 from __future__ import annotations
@@ -71,14 +71,14 @@ WAIT #0: nam='db file sequential read' ela= 301 file#=4 block#=12 blocks=1 obj#=
 
 
 def changed(content: bytes, rng: random.Random) -> bytes:
-    """Return a file with a few things changed, as strangers, editors and broken disks change them."""
+    """Return a file with a few changes, such as strangers, editors and broken disks make."""
     for _ in range(rng.choice((1, 1, 2, 4, 12))):
         content = rng.choice(_CHANGES)(content, rng)
     return content
 
 
 def _number(content: bytes, rng: random.Random) -> bytes:
-    """Put another number in the place of one."""
+    """Replace a number by another."""
     places = [place for place, byte in enumerate(content) if 48 <= byte <= 57]
     if not places:
         return content
@@ -100,7 +100,7 @@ def _bits(content: bytes, rng: random.Random) -> bytes:
 
 
 def _lines(content: bytes, rng: random.Random) -> bytes:
-    """Take a line away, have one twice, or have two of them swap."""
+    """Remove a line, duplicate one, or swap two."""
     lines = content.splitlines(keepends=True) or [b""]
     one, other = (rng.randrange(len(lines)) for _ in range(2))
     what = rng.randrange(3)
@@ -162,7 +162,7 @@ def _scenario(number: int, rng: random.Random, folder: Path) -> int:
 
 
 def _arguments(_number: int, rng: random.Random, folder: Path) -> int:
-    """Only `config`, `alerts` and `grants` are run to their end: others would begin to watch something."""
+    """Run only `config`, `alerts` and `grants` to their end: other commands would begin to watch a database."""
     name = rng.choice(sorted(ALL))
     options = [word for action in parser_of(name)._actions for word in action.option_strings]
     values = [word.decode("utf-8", "surrogateescape") for word in (*NUMBERS, *WORDS) if b"\0" not in word]
@@ -175,23 +175,23 @@ def _arguments(_number: int, rng: random.Random, folder: Path) -> int:
 def _other_xml(_number: int, rng: random.Random, _folder: Path) -> int:
     row = (1, "0000000000000", 0, _document(rng))
     (record,) = to_records(PlanXml, [row[: len(PlanXml._fields)]])
-    told = story(record.other_xml)
+    found = story(record.other_xml)
     for text in (
-        told.reason,
-        told.queuing_reason,
-        told.operation_reason,
-        told.unread,
-        *told.facts,
-        *told.facts.values(),
+        found.reason,
+        found.queuing_reason,
+        found.operation_reason,
+        found.unread,
+        *found.facts,
+        *found.facts.values(),
     ):
         harmless(text, "OTHER_XML")
         if "root:" in text or len(text) > 200_000:
             raise Broken(f"OTHER_XML was read beyond itself: {text[:200]!r}")
-    return int(told.degree is None)
+    return int(found.degree is None)
 
 
 def _document(rng: random.Random) -> str:
-    """Return a document: that of a published database with something changed, or one that is made to do harm."""
+    """Return an OTHER_XML document: a published one with some changes, or a malicious one."""
     whole = (DATA / "other_xml_12102" / "v$sql_plan.csv").read_text().split('"', 1)[1].rstrip('\n"').replace('""', '"')
     laughs = "".join(f'<!ENTITY l{each} "{f"&l{each - 1};" * 10}">' for each in range(1, rng.randrange(2, 12)))
     inner = f"<other_xml><info type='dop_reason'>&{rng.choice(('l1', 'l9', 'x'))};</info></other_xml>"
@@ -221,7 +221,7 @@ KINDS = tuple(_KINDS)
 
 
 def run_kind(task: Task) -> str:
-    """Send what a stranger would send, of one kind, in each round. Raises Broken."""
+    """Give presman a malformed input of one kind in each round. Raises Broken."""
     codes: Counter[int] = Counter()
     for number in task.rounds:
         rng = random.Random(f"{task.seed} {task.part} {number}")
@@ -231,5 +231,5 @@ def run_kind(task: Task) -> str:
             raise Broken(f"{task.part}, seed {task.seed}, number {number}: {error}") from error
         if number % 200 == 199:
             task.say(f"{number + 1} done")
-    told = ", ".join(f"{count} with {code}" for code, count in sorted(codes.items()))
-    return f"{codes.total()} of kind {task.part} answered: {told}"
+    found = ", ".join(f"{count} with {code}" for code, count in sorted(codes.items()))
+    return f"{codes.total()} of kind {task.part} answered: {found}"

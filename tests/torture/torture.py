@@ -1,4 +1,4 @@
-"""Cuts the connection of a running presman again and again: does it survive, reconnect and quit cleanly?"""
+"""Torture by cuts: cuts the connection of a running presman repeatedly; it must survive, reconnect and quit cleanly."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ presman.polling.sampler.FIRST_PAUSE, presman.polling.sampler.LONGEST_PAUSE = 0.0
 from presman.cli import main
 sys.exit(main())
 """
-"""presman, but it reconnects and polls at once: a thousand cuts would take an hour."""
+"""presman, but without pauses before it reconnects and polls: a thousand cuts would take an hour with them."""
 
 REFRESH = "0.05"
 SPAN = 150_000
-"""Bytes to the client within which a line is cut: a login and a poll or two of the scenario."""
+"""A line is cut within so many bytes to the client: a login and one or two polls of the scenario."""
 
 ASKED = 12_000
 """The same from the client."""
 
 PATIENCE = 20.0
-"""Seconds for presman to be cut, and to come back."""
+"""Seconds that presman has to reach the cut, and to come back."""
 
 MOST_GROWN = 10, 64
-"""Open files, and megabytes: two hours of polls to scroll back in are kept, connections are not."""
+"""Open files, and megabytes: presman keeps two hours of polls to scroll back in, but no connections."""
 
 TERMINAL_IS_BACK = (b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1003l", b"\x1b[?2004l")
 
@@ -60,10 +60,10 @@ class Client(Protocol):
     process: psutil.Process
 
     def look(self) -> None:
-        """Take what it writes. Raises Broken if it has ended."""
+        """Read its output. Raises Broken if it has ended."""
 
     def leave(self) -> None:
-        """End it. Raises Broken if that is not in good order."""
+        """End it. Raises Broken if it does not end cleanly."""
 
 
 class Monitor:
@@ -96,7 +96,7 @@ class Monitor:
         self._screen.close()
 
     def _is_back(self) -> bool:
-        """Whether it says that polls succeed: a machine that is busy with something else is late for 20 a second."""
+        """Whether it shows that polls succeed: on a busy machine 20 polls a second are late."""
         shown = ESCAPES.sub(b"", self._screen.last)
         return b"LIVE" in shown or b"LATE" in shown
 
@@ -136,7 +136,7 @@ CLIENTS: dict[str, Callable[[str, Path], Client]] = {"tui": Monitor, "export": E
 
 @dataclass
 class Report:
-    """What was done to one client of one release, and how it stood that."""
+    """What was done to one client of one release, and how it reacted."""
 
     release: Release
     client: str
@@ -157,7 +157,7 @@ class Report:
 def torture(
     release: Release, client: str, rounds: Iterable[int], seed: int, folder: Path, say: Callable[[str], None]
 ) -> Report:
-    """Cut in each round. Raises Broken."""
+    """Cut the connection in each round. Raises Broken."""
     rng = random.Random(f"{seed} {release} {client}")
     report = Report(release, client)
     begun = time.monotonic()
@@ -196,9 +196,9 @@ def _choose(rng: random.Random, number: int) -> Cut:
 
 
 def _endure(cut: Cut, watched: Client, server: OracleServer, between: Cutter) -> None:
-    """Cut once, and wait until presman has logged in again and asked for something."""
+    """Cut once, and wait until presman has logged in again and sent a query."""
     cuts, logins = between.arm(cut), server.counters.logins
-    _until(lambda: between.cuts > cuts, watched.look, "it does not get so far")
+    _until(lambda: between.cuts > cuts, watched.look, "it never reaches the cut")
     _until(lambda: server.counters.logins > logins, watched.look, "it does not come back")
     asked = server.counters.round_trips
     _until(lambda: server.counters.round_trips > asked, watched.look, "it asks for nothing")

@@ -16,9 +16,9 @@ from tests.torture.torture import torture
 
 
 class Way(NamedTuple):
-    """One way: what it does, in which parts (each in a process of its own), how often, and the function that does it.
+    """One way: what it does, its parts (each in a process of its own), how often, and its function.
 
-    The function returns what it did in one line, and raises Broken with what presman did not stand.
+    The function returns a one-line report, and raises Broken if presman fails.
     """
 
     name: str
@@ -58,4 +58,4 @@ WAYS = (
     Way("refusals", "machines that refuse threads, files, memory, disks, homes", ("",), 300, refusals.run),
     Way("endurance", "polls of a month, monitors with random keys", endurance.WHAT, endurance.A_MONTH, endurance.run),
 )  # fmt: skip
-"""In the order in which they are run."""
+"""In the order in which they run."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from presman.analysis.caches import once
 from presman.analysis.goals import GoalReading
 from presman.analysis.readings.container_readings import LimitedContainer, MissedMinimum
 from presman.analysis.readings.forecast_readings import EndingEffect, QueueForecast
@@ -195,9 +195,9 @@ class InstanceTotals(Struct, frozen=True):
 Severity: TypeAlias = Literal["bad", "warn", "good", "note"]
 """How bad it is: `bad` is critical now, `warn` needs attention, `note` is information, `good` is an all-clear."""
 
-SEVERITY_WORDS: Mapping[str, str] = MappingProxyType(
-    {"bad": "critical", "warn": "warning", "note": "note", "good": "ok", "off": "off"}
-)
+SEVERITY_WORDS: Mapping[str, str] = {
+    "bad": "critical", "warn": "warning", "note": "note", "good": "ok", "off": "off",
+}  # fmt: skip
 """The name of each in files, texts and config.ini; a rule may also be `off`."""
 
 
@@ -444,6 +444,7 @@ class Reading(Struct, frozen=True, dict=True):
         is_old = any(head.not_known is not None and head.not_known.age is not None for head in self.heads)
         return replace(found, proven=False) if found is not None and is_old else found
 
+    @once
     def cluster_groups(self) -> tuple[GroupReading, ...]:
         """Return the groups summed over the instances."""
         return tuple(group for group in self.groups if group.inst_id == CLUSTER)
@@ -499,11 +500,8 @@ class Reading(Struct, frozen=True, dict=True):
         """What is not known of the basis of the all-clear: the reason, and what, in words."""
         whether = {"queue": "which statements are queued"} if self.queued_by_group() else {}
         whether |= {"queue": "whether there is a queue on other instances"} if self.part and self.lists_queue() else {}
-        return tuple(
-            (each.lacking, whether.get(each.what, f"whether there is a {each.what}"))
-            for each in self.basis
-            if each.lacking
-        )
+        lacking = (each for each in self.basis if each.lacking)
+        return tuple((each.lacking, whether.get(each.what, f"whether there is a {each.what}")) for each in lacking)
 
     def instance_groups(self, inst_id: int) -> tuple[GroupReading, ...]:
         """Return the groups of one instance (the cluster's if `inst_id` is 0 or there is just one instance)."""

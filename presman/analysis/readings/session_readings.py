@@ -3,12 +3,15 @@
 from collections.abc import Mapping
 from datetime import datetime
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
 from presman.analysis.readings.statement_readings import DopStory
 from presman.rows.session_state import ON_CPU, SessionKind, session_kind, session_name
+
+Amount: TypeAlias = float | str | datetime
+"""A column of a session from a view of its own."""
 
 
 class SessionReading(NamedTuple):
@@ -25,8 +28,9 @@ class SessionReading(NamedTuple):
     active plan put the session at first (OTHER_GROUPS if it has no directive for the mapped one), `group` is the
     current one. `coordinator` is that of a parallel server (instance, SID, SERIAL#), None for others. `last_action` is
     what Resource Manager last did to it, as the view words it ("" before 12.1). `type` is USER or BACKGROUND. `amounts`
-    are the columns of queries whose header says `amounts: session`, each added up over the rows of the session; a
-    column is missing if no row has it.
+    are the columns of queries whose header says `of: session`: a number is added up over the rows of the session, a
+    text or an instant is that of the first row with one; a column is missing if no row has it. What ends in `_per_s` is
+    a rate since the last poll.
     """
 
     inst_id: int
@@ -70,7 +74,7 @@ class SessionReading(NamedTuple):
     exec_id: int | None = None
     coordinator: tuple[int, int, int] | None = None
     type: str = ""
-    amounts: Mapping[str, float] = MappingProxyType({})
+    amounts: Mapping[str, Amount] = MappingProxyType({})
 
     @property
     def who(self) -> str:

@@ -4,6 +4,7 @@ Screens and text output both use it.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from presman.base.colours import CLASS_STYLES, GroupColours
@@ -44,18 +45,12 @@ def gap_at(width: int) -> int:
 
 def cells_needed(columns: Sequence[Figure[Any]], rows: Sequence[Any]) -> dict[str, int]:
     """Return the cells that the texts of `rows` take, by column."""
-    return {
-        column.key: max(cells(column.show(row)) for row in rows)
-        for column in columns
-        if rows and (is_text(column) or (column.most > column.width and column.bar is None))
-    }
+    texts = (each for each in columns if is_text(each) or (each.most > each.width and each.bar is None))
+    return {column.key: max(cells(column.show(row)) for row in rows) for column in texts} if rows else {}
 
 
 def fit_columns(
-    columns: Sequence[Figure[Any]],
-    width: int,
-    hidden: Collection[str] = (),
-    needed: Mapping[str, int] | None = None,
+    columns: Sequence[Figure[Any]], width: int, hidden: Collection[str] = (), needed: Mapping[str, int] | None = None
 ) -> Fitted:
     """Choose the columns for a width: those of first rank, then others while there is room.
 
@@ -69,7 +64,8 @@ def fit_columns(
     chosen = _chosen(offered, width, gap, wanted)
     shown = [column for column in offered if column.key in chosen]
     spare = max(0, width - sum(column.width + gap for column in shown) + gap)
-    growing = _growing(shown)
+    may_grow = [column for column in shown if column.flexible] or [column for column in shown if is_text(column)][-1:]
+    growing = next(iter(may_grow), None)
     widths = {column.key: column.width for column in shown}
     for column, more in _steps(shown, growing, wanted, all_may_grow=needed is None):
         given = min(spare, max(0, column.width + more - widths[column.key]))
@@ -178,18 +174,15 @@ def _comfort(column: Figure[Any], wanted: Mapping[str, int]) -> int:
     return column.width * _COMFORT
 
 
-def _growing(shown: Sequence[Figure[Any]]) -> Figure[Any] | None:
-    flexible = [column for column in shown if column.flexible]
-    texts = [column for column in shown if is_text(column)]
-    return next(iter(flexible or texts[-1:]), None)
-
-
 def _coloured(column: Figure[Any], row: Any, colours: GroupColours | None) -> str:
     """Return the style of the group or wait class that a cell names."""
     name = column.value(row) or ""
     if column.key == "wait_class":
         return CLASS_STYLES.get(name, "")
     return colours.style(name, getattr(row, "con_id", None)) if colours is not None else ""
+
+
+_spark = lru_cache(maxsize=128)(spark)  # a trend changes once a minute
 
 
 def cell_runs(
@@ -202,7 +195,7 @@ def cell_runs(
 ) -> tuple[Run, ...]:
     """Return the cell of a row and column in exactly `width` character cells; `scale` is that of the column."""
     if column.trend:
-        return ((spark(trend(row, column.key) if trend else (), width, scale.full if scale else 0.0), "used"),)
+        return ((_spark(tuple(trend(row, column.key)) if trend else (), width, scale.full if scale else 0.0), "used"),)
     style: str = column.state(row) if column.state else ""
     if not style and column.key in _COLOURED:
         style = _coloured(column, row, colours)
@@ -251,7 +244,7 @@ def scales_of(
         if figure.bar is not None:
             found[figure.key] = shared_scale(map(figure.bar, rows), (least or {}).get(figure.key, 0.0))
         elif figure.trend and trend is not None:
-            values = (value for row in rows for value in trend(row, figure.key) if value is not None)
+            values = [value for row in rows for value in trend(row, figure.key) if value is not None]
             found[figure.key] = Scale(max(values, default=0.0))
     return found
 
@@ -285,7 +278,7 @@ def row_line(
         runs.append(blank)
     if width is None:
         return merge(runs[:-1])
-    room = width - sum(size + gap for _, size in fitted) + gap
+    room = width - sum([size + gap for _, size in fitted]) + gap
     return merge([*runs[:-1], (" " * room, "")]) if room >= 0 else pad(merge(runs[:-1]), width)
 
 

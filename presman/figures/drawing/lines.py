@@ -118,7 +118,7 @@ def _pieces(word: str, width: int) -> list[str]:
 
 def plain(line: Iterable[Run]) -> str:
     """Return the text of a line."""
-    return "".join(text for text, _ in line)
+    return "".join([text for text, _ in line])
 
 
 def changes(old: Line, new: Line, width: int) -> list[tuple[int, int]]:
@@ -128,17 +128,18 @@ def changes(old: Line, new: Line, width: int) -> list[tuple[int, int]]:
     old_text, new_text = plain(old), plain(new)
     if len(old_text) != len(new_text) or cells(old_text) != len(old_text) or cells(new_text) != len(new_text):
         return [(0, width)]
-    differing = {*_differing(old_text, new_text)}
+    differing = [*_differing(old_text, new_text)]
     if [(len(text), style) for text, style in old] != [(len(text), style) for text, style in new]:
         names: dict[str, str] = {}
-        differing.update(_differing(_styles(old, names), _styles(new, names)))
+        differing = sorted({*differing, *_differing(_styles(old, names), _styles(new, names))})
     spans: list[tuple[int, int]] = []
-    for index in sorted(differing):
-        if spans and index - sum(spans[-1]) <= _GAP:
-            spans[-1] = (spans[-1][0], index + 1 - spans[-1][0])
-        else:
-            spans.append((index, 1))
-    return spans
+    first = last = differing[0] if differing else width
+    for index in differing:
+        if index - last > _GAP + 1:
+            spans.append((first, last + 1 - first))
+            first = index
+        last = index
+    return [*spans, (first, last + 1 - first)] if differing else []
 
 
 def _styles(line: Line, names: dict[str, str]) -> str:

@@ -1,6 +1,6 @@
 """Charts over time: stacked areas with axes, a capacity line, and values in the legend."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache, partial
@@ -28,12 +28,12 @@ _WITH_AXES = 5
 
 
 def chart_lines(
-    data: ChartData, levels: Sequence[GroupLevel], width: int, height: int, signs: bool = False
+    data: ChartData, levels: Sequence[GroupLevel], width: int, height: int, signs: bool = False, blanks: bool = False
 ) -> tuple[Line, ...]:
     """Draw a chart in `width` x `height` cells: its title with the legend, then the plot.
 
-    With `signs` the areas are drawn in letters, for terminals without colours or blocks. In one line there is only the
-    title before the areas.
+    With `signs` the areas are drawn in letters, for terminals without colours or blocks. With `blanks` full blocks on
+    their own colour are blanks. In one line there is only the title before the areas.
     """
     legend = _legend(data, levels, width, _LEGEND if height >= _TALL else 1, signs)
     if not any(value is not None for area in data.areas for value in area.values):
@@ -42,9 +42,9 @@ def chart_lines(
         return (*legend, pad((("  none", "dim"),), width))
     if height == 1 and width > 2 * cells(data.title):
         title = (f"{data.title}  ", "title")
-        return (merge([title, *_without_axes(data, width - length([title]), 1, signs)[0]]),)
+        return (merge([title, *_without_axes(data, width - length([title]), 1, signs, blanks)[0]]),)
     plot = _plot if height >= _WITH_AXES else _without_axes
-    return (*legend, *plot(data, width, height - len(legend), signs))
+    return (*legend, *plot(data, width, height - len(legend), signs, blanks))
 
 
 def _signs(data: ChartData) -> str:
@@ -96,26 +96,33 @@ def _in_lines(items: Sequence[Sequence[Run]], width: int, most: int) -> list[lis
 
 
 @lru_cache(maxsize=8)
-def _plot(data: ChartData, width: int, height: int, signs: bool) -> tuple[Line, ...]:
+def _plot(data: ChartData, width: int, height: int, signs: bool, blanks: bool) -> tuple[Line, ...]:
     """Draw areas, axes and lines."""
     rows = height - 2
     top, labels, margin = _scale(data, rows)
     columns = _columns(data, width - margin - 1, rows, top, _signs(data) if signs else "")
     lines = []
-    for row in reversed(range(rows)):
+    for row, across in enumerate(zip(*columns, strict=True)):
         label = labels.get(row, "")
         axis = (f"{label:>{margin}}{'┤' if label else '│'}", "dim")
-        lines.append(pad(merge([axis, *(column[row][:2] for column in columns)]), width))
-    return (*lines, *_time_axis(data, width, margin))
+        lines.append(_line([axis], across, width, blanks))
+    return (*reversed(lines), *_time_axis(data, width, margin))
 
 
-def _without_axes(data: ChartData, width: int, rows: int, signs: bool) -> list[Line]:
+def _line(axis: list[Run], across: Iterable[Cell], width: int, blanks: bool) -> Line:
+    """Return a line of areas, from left to right."""
+    line = pad([*axis, *[(text, style) for text, style, _ in across]], width)
+    return _ground_only(line) if blanks else line
+
+
+def _without_axes(data: ChartData, width: int, rows: int, signs: bool, blanks: bool) -> list[Line]:
     """Draw the areas alone: a line across so few rows would hide them."""
     if not rows:
         return []
     top = _scale(data, rows)[0]
     columns = _columns(replace(data, capacity=None, capacities=()), width, rows, top, _signs(data) if signs else "")
-    return [pad(merge(column[row][:2] for column in columns), width) for row in reversed(range(rows))]
+    lines = [_line([], across, width, blanks) for across in zip(*columns, strict=True)]
+    return lines[::-1]
 
 
 def _scale(data: ChartData, rows: int) -> tuple[float, dict[int, str], int]:
@@ -193,7 +200,6 @@ def _time_axis(data: ChartData, width: int, margin: int) -> list[Line]:
     return [pad(((line, "dim"),), width) for line in lines]
 
 
-@lru_cache(maxsize=256)
 def _ground_only(line: Line) -> Line:
     """Replace full blocks on their own colour by blanks: the same picture in a third of the bytes."""
     return tuple((" " * len(text) if text.startswith("█") and " on " in style else text, style) for text, style in line)
@@ -221,8 +227,7 @@ class Chart(LineView):
         if width < 20:
             self.show_lines(())
         else:
-            lines = chart_lines(data, levels, width, height, self.letters_only)
-            self.show_lines(tuple(map(_ground_only, lines)))
+            self.show_lines(chart_lines(data, levels, width, height, self.letters_only, blanks=True))
 
     def on_click(self, event: Click) -> None:
         """Post the instant that was clicked."""

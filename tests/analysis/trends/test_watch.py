@@ -173,7 +173,7 @@ def test_spans_agree_with_the_simulator() -> None:
     source, clock = started("storm", 3)
     watch = Watch()
     truth: dict[tuple[int, int], dict[float, Any]] = {}
-    for reading in play(source, clock, 120 if THOROUGH else 50, 2.0, DetailLevel.NARROW):
+    for reading in play(source, clock, 120 if THOROUGH else 25, 2.0, DetailLevel.NARROW):
         watch.add(reading)
         for session, one in source.simulation.workload.executions.items():
             truth.setdefault((session.sid, session.serial), {})[one.queued_at] = one.started

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +29,7 @@ from presman.reports.whatif_replay import (
     replay,
 )
 from presman.reports.whatif_text import BY_PLAN, ON_ONE_LEVEL, beyond_maximum, report, waits
-from presman.rows.queries import DetailLevel
 from tests.analysis.make import NOON
-from tests.analysis.test_simulated import play, started
 from tests.cli.run import Run
 from tests.recording.recorded import polled, record
 from tests.thorough import THOROUGH, some
@@ -166,11 +163,9 @@ def test_the_report_says_the_error_and_the_assumptions() -> None:
     assert "what if" not in text
 
 
-@cache
-def course(scenario: str) -> tuple[Reading, ...]:
+def course(scenario: str) -> list[Reading]:
     """Return the readings of some minutes of a scenario."""
-    source, clock = started(scenario, 6)
-    return tuple(play(source, clock, 120 if THOROUGH else 50, 4.0, DetailLevel.NARROW))
+    return [reading for _, reading in polled(scenario, 96 if THOROUGH else 25)]
 
 
 @pytest.mark.parametrize("scenario", some(["storm"], ["rac"]))
@@ -301,10 +296,10 @@ def test_what_was_is_replayed_under_the_plan_of_that_time_whatever_is_asked(
 ) -> None:
     """The plan has BATCH and ETL on level 2: to name that changes nothing, and another changes no baseline."""
     place = str(tmp_path / "storm.presman")
-    record(tmp_path / "storm.presman", list(polled("storm", 60)))
+    record(tmp_path / "storm.presman", list(polled("storm", 25)))
 
     def told(*words: str) -> str:
-        assert main(["whatif", place, "--target", "384", *words]) == 0
+        assert main(["whatif", place, "--target", "160", *words]) == 0
         return capsys.readouterr().out
 
     bare, same, other = (
@@ -343,7 +338,7 @@ def test_a_file_of_arrivals_names_no_level_so_that_of_the_option_is_the_one_it_h
 
 
 def test_levels_that_a_plan_does_not_have_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    record(tmp_path / "pdb.presman", list(polled("pdb", 40)))
+    record(tmp_path / "pdb.presman", list(polled("pdb", 8)))
     assert main(["whatif", str(tmp_path / "pdb.presman")]) == 0
     assert "REPORTING (SALES)" in capsys.readouterr().out
     assert main(["whatif", str(tmp_path / "pdb.presman"), "--level", "REPORTING=2"]) == 2

@@ -14,7 +14,7 @@ import pytest
 
 from presman.base.release import SUPPORTED, Release
 from presman.config.target import scenarios
-from presman.rows import queries
+from presman.rows import queries, query_files
 from presman.rows.group_rows import ConsumerGroup, RsrcPlan, RsrcPlanHistory
 from presman.rows.instance_rows import Instance, Osstat, Parameter
 from presman.rows.queries import Scope, columns_of
@@ -22,6 +22,7 @@ from presman.rows.session_rows import Session, SessionInfo
 from presman.sources import Request, SourceError
 from presman.sources.simulator.machine import OWN_SID
 from presman.sources.simulator.views import VIEWS
+from presman.sources.simulator.views.view import plausible, processes
 from presman.sources.simulator_source import SimulatorSource
 from tests.scenarios import with_short_past
 from tests.sources.simulator.conftest import START, Played, binds_of
@@ -47,6 +48,7 @@ OF_CONTAINERS = [Release(12, 1), Release(18), SUPPORTED[-1]]
         for release in (
             SUPPORTED if THOROUGH or scenario == "mixed" else OF_CONTAINERS if scenario == "pdb" else [Release(19)]
         )
+        if THOROUGH or scenario in {"mixed", "pdb", "rac", "adb", "noplan"}
     ],
     ids=str,
 )
@@ -135,6 +137,28 @@ def test_every_view_has_as_many_values_as_columns(play: Play) -> None:
         for view in VIEWS.values():
             for row in view.rows(simulation):
                 assert len(row) == len(view.columns), view.name
+
+
+def test_a_view_that_is_not_simulated_has_plausible_values(
+    play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    simulation = play("rac").to(30).source.simulation
+    header = "-- What?\n-- every: minute\n-- needs: GV_$SESS_TIME_MODEL\n-- pack: none\n"
+    where = "WHERE value > 0 AND stat_name IN ('DB time', 'DB CPU')"
+    (tmp_path / "asked.sql").write_text(f"{header}SELECT inst_id, value FROM gv$sess_time_model {where}")
+    monkeypatch.setattr(query_files, "queries_folder", lambda: tmp_path)
+    of_sessions, of_instances = map(plausible.__wrapped__, ("V$SESS_TIME_MODEL", "V$SYSMETRIC"))
+    assert of_sessions.columns == ("INST_ID", "SID", "STAT_ID", "STAT_NAME", "VALUE", "CON_ID")
+    rows = list(of_sessions.rows(simulation))
+    assert [row[:2] for row in rows] == [(each.inst_id, each.sid) for each in processes(simulation)]
+    assert {row[3] for row in rows} == {"DB time", "DB CPU"}
+    assert {row[5] for row in rows} == {0}
+    assert all(0 < row[4] < 100_000 * 10**6 for row in rows), "microseconds of work"
+    inst_id, begin, *_, unit, _con_id = zip(*of_instances.rows(simulation), strict=True)
+    assert inst_id == (1, 1, 1, 2, 2, 2)
+    assert begin[0] == "2026-03-12 09:00:00"
+    assert unit[:3] == ("METRIC 2", "METRIC 3", "METRIC 1")
+    assert plausible.__wrapped__("DBA_RSRC_IO_CALIBRATE") is plausible.__wrapped__("V$NOBODY_LISTS_IT") is None
 
 
 def test_plan_change_restarts_the_group_counters(play: Play, tmp_path: Path) -> None:

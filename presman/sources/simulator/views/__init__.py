@@ -14,12 +14,12 @@ from presman.sources.simulator.views import (
     statistic_views,
     system_views,
 )
-from presman.sources.simulator.views.view import Row, View
+from presman.sources.simulator.views.view import Row, View, plausible
 
 _MODULES = (system_views, group_views, session_views, cursor_views, dictionary_views, statistic_views)
 
 VIEWS: Mapping[str, View] = {view.name: view for module in _MODULES for view in module.VIEWS}
-"""Every view that the simulator fills, by its V$ or DBA_ name."""
+"""Every view that is simulated, by its V$ or DBA_ name; other V$ views have plausible values."""
 
 
 class Publisher:
@@ -34,7 +34,7 @@ class Publisher:
     def refresh(self, text: str) -> None:
         """Update every view that the SQL `text` reads to the current simulated time."""
         for name in views_named(text):
-            view = VIEWS.get(name.removeprefix("G"))
+            view = VIEWS.get(name.removeprefix("G")) or plausible(name.removeprefix("G"))
             if view is None:
                 continue
             if self._made_at.get(name) != self._simulation.now:

@@ -1,12 +1,15 @@
 """View of the simulator: a name, columns, and a function from the simulation to rows."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any, NamedTuple
+from zlib import crc32
 
 from msgspec import Struct
 
+from presman.rows.query_files import SqlColumn, catalog, read_file, variants
 from presman.sources.simulator.executions import Execution, Server, SimulatedSession
 from presman.sources.simulator.machine import Machine
 from presman.sources.simulator.simulation import Simulation
@@ -76,6 +79,58 @@ def of_instances(name: str, text: str, rows: Callable[[Simulation, Machine], Ite
         return ((each.inst_id, *row) for each in simulation.machines for row in rows(simulation, each))
 
     return View(name, f"INST_ID {text}", all_rows)
+
+
+@cache
+def plausible(name: str) -> View | None:
+    """Return a view that nobody simulates, with values as its columns in the catalog suggest; None if that lacks it.
+
+    With a SID it has a row for each process that works, else three rows for each instance.
+    """
+    columns = catalog().get(name, {}).values()
+    if not columns or not name.startswith("V$"):
+        return None
+    of_sessions = any(each.name in _SIDS for each in columns)
+    words = _compared_with(name)
+
+    def rows(simulation: Simulation) -> Iterator[Row]:
+        found = (
+            [(each.inst_id, each.sid, each.session.con_id, each.lasted) for each in processes(simulation)]
+            if of_sessions
+            else [(each.inst_id, number, 0, simulation.now) for each in simulation.machines for number in (1, 2, 3)]
+        )
+        for inst_id, number, con_id, seconds in found:
+            own: dict[str, Any] = {"CON_ID": con_id, **dict.fromkeys(_SIDS, number)}
+            own |= {column: texts[number % len(texts)] for column, texts in words.items()}
+            values = (own.get(each.name, _value(each, number, seconds, simulation)) for each in columns)
+            yield inst_id, *values
+
+    return View(name, " ".join(("INST_ID", *(each.name for each in columns))), rows)
+
+
+_SIDS = ("SID", "SESSION_ID")
+
+_COMPARED = re.compile(r"(\w+)\s*(?:=|IN\s*\()\s*('[^']*'(?:,\s*'[^']*')*)", re.IGNORECASE)
+
+
+def _compared_with(view: str) -> dict[str, list[str]]:
+    """Return the texts with which queries compare columns of a view: without these they would find nothing."""
+    files = [file for file in map(read_file, variants()) if file.view.removeprefix("G") == view]
+    compared = [found for file in files for found in _COMPARED.findall(file.sql)]
+    return {column.upper(): re.findall("'([^']*)'", texts) for column, texts in compared}
+
+
+_SCALES = {"bytes": 2**20, "KB": 2**10, "microseconds": 10**6, "ms": 1000, "centiseconds": 100}
+"""How much of a unit a second of work comes to."""
+
+
+def _value(column: SqlColumn, number: int, seconds: float, simulation: Simulation) -> Any:
+    if column.datatype.startswith("NUMBER"):
+        amount = 1 + int(seconds * _SCALES.get(column.unit, 1)) * (1 + (crc32(column.name.encode()) + number) % 7)
+        return amount % 100 if column.unit == "percent" else amount
+    if column.datatype.startswith(("DATE", "TIMESTAMP")):
+        return when(simulation, simulation.now - seconds)
+    return f"{column.name.partition('_')[0]} {1 + number % 3}"
 
 
 def in_ms(seconds: float) -> int:
