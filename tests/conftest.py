@@ -146,6 +146,8 @@ def inside(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], 
         monkeypatch.delenv(name, raising=False)
     for name in ("XDG_CONFIG_HOME", "LANG"):
         monkeypatch.setenv(name, environment()[name])
+    for name in ("parser.INTERVAL", "fleet_command.PRINT_INTERVAL"):
+        monkeypatch.setattr(f"presman.cli.{name}", 0.2)  # a second would be spent waiting
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         brought = {name: os.environ[name] for name in (PASSWORD, METRICS_PASSWORD) if name in os.environ}

@@ -24,15 +24,7 @@ from presman.analysis.parallel.usual import hours
 from presman.analysis.plans.plan_changes import newest_switch
 from presman.analysis.readings.container_readings import IoVerdict, LimitedContainer
 from presman.analysis.readings.group_readings import GroupReading
-from presman.analysis.readings.reading import (
-    CLUSTER,
-    Header,
-    InstanceReading,
-    LateView,
-    Reading,
-    ServerPool,
-    UnansweredQuery,
-)
+from presman.analysis.readings.reading import CLUSTER, InstanceReading, LateView, Reading, ServerPool, UnansweredQuery
 from presman.analysis.readings.statement_readings import HourReading, QueuedStatement, QueueHead, RunningStatement
 from presman.analysis.session_list import activity
 from presman.analysis.totals import instance_totals
@@ -66,7 +58,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
         unmanaged_servers=server_pools.unmanaged(facts, cluster),
         monitor_servers=server_pools.of_monitors(facts, holdings.monitors.values()),
         detail=detail.detail(facts),
-        notes=notes(facts, header),
+        notes=notes(facts, mixed_plans=header.mixed_plans),
         **_of_the_poll(facts),
         **_of_groups(facts, _Parallel(pools, cluster, each, statements, queued)),
         **_of_waits(facts),
@@ -86,6 +78,8 @@ class _Parallel(NamedTuple):
 def _of_the_poll(facts: Facts) -> dict[str, Any]:
     """Return the fields about the poll itself: its time, its cost, and what it could not read."""
     current = facts.snapshot
+    is_of_now = current.section(Session).at is not None
+    is_blind = view_availability.unavailable(current, Session, ("status",))
     return {
         "target": current.target,
         "kind": current.kind,
@@ -100,7 +94,7 @@ def _of_the_poll(facts: Facts) -> dict[str, Any]:
         "late": late(current),
         "stale": stale(current),
         "unlisted": facts.sessions.unlisted,
-        "activity": activity(facts.sessions.users) if _sees_activity(current) else None,
+        "activity": activity(facts.sessions.users) if is_of_now and not is_blind else None,
         "texts": current.rows(SqlText),
         "reads_texts": reads_texts(current),
     }
@@ -165,13 +159,6 @@ def _placed(facts: Facts, statement: _Statement) -> _Statement:
     return replace(statement, container=facts.system.container_name(statement.con_id))
 
 
-def _sees_activity(snapshot: Snapshot) -> bool:
-    """Return whether the sessions are those of this poll, and whether their activity is known."""
-    return snapshot.section(Session).at is not None and not view_availability.unavailable(
-        snapshot, Session, ("status",)
-    )
-
-
 @lru_cache(maxsize=64)
 def whole_minute(number: int) -> datetime:
     """Return the start of a minute since 1970, always as the same object, so that cached results hold for it."""
@@ -209,12 +196,9 @@ def troubles(snapshot: Snapshot) -> tuple[UnansweredQuery, ...]:
 
 def late(snapshot: Snapshot) -> tuple[LateView, ...]:
     """Return the views that did not answer in time, by name."""
-    found = {
-        problem.view: _age(snapshot, snapshot.section(record))
-        for record, problem in snapshot.problems().items()
-        if problem.late
-    }
-    return tuple(LateView(view, age) for view, age in sorted(found.items()))
+    late_ones = {problem.view: record for record, problem in snapshot.problems().items() if problem.late}
+    ages = ((view, _age(snapshot, snapshot.section(record))) for view, record in sorted(late_ones.items()))
+    return tuple(LateView(view, age) for view, age in ages)
 
 
 def stale(snapshot: Snapshot) -> float | None:
@@ -236,15 +220,13 @@ def _plan_activated(deltas: Deltas) -> bool:
 
     Instances that come or go do not count. Neither does a container that is closed: its plan ends with it.
     """
-    before, now = (
-        {row.inst_id for row in snapshot.rows(Instance)} if snapshot is not None else set()
-        for snapshot in (deltas.previous, deltas.current)
-    )
+    before = set() if deltas.previous is None else {row.inst_id for row in deltas.previous.rows(Instance)}
+    now = {row.inst_id for row in deltas.current.rows(Instance)}
     both = before & now if before and now else {inst_id for inst_id, _ in deltas.activated}
     return any(key[0] in both and (key in deltas.windows or not deltas.windows) for key in deltas.activated)
 
 
-def notes(facts: Facts, top: Header) -> tuple[str, ...]:
+def notes(facts: Facts, *, mixed_plans: bool) -> tuple[str, ...]:
     """Return what a reader of the figures must know about their origin."""
     found = []
     deltas = facts.deltas
@@ -255,7 +237,7 @@ def notes(facts: Facts, top: Header) -> tuple[str, ...]:
         found.append("a plan was activated since the last poll: no rates of its groups yet")
     for inst_id, status in facts.system.not_open.items():
         found.append(f"instance {inst_id} is {status}, not OPEN: it is left out of CPUs, shares and servers")
-    if top.mixed_plans:
+    if mixed_plans:
         found.append("the instances run different plans")
     if facts.system.part:
         found.append(f"{facts.system.part}; queues and server limits are cluster-wide")
@@ -282,12 +264,12 @@ def with_reasons(
     """Return the groups with the causes of their queues, and what holds their I/O back if they do some."""
     first = {(head.con_id, head.group): head for head in heads}
     left, starts = _until_timeouts(queue)
-    held = {
-        (inst_id, each.con_id): each.held_by or "its PDB's limits"
-        for each in limited
-        if each.verdict is IoVerdict.THROTTLED
-        for inst_id in (CLUSTER, each.inst_id)
-    }
+    held: dict[tuple[int, int], str] = {}
+    for each in limited:
+        if each.verdict is IoVerdict.THROTTLED:
+            held |= dict.fromkeys(
+                [(CLUSTER, each.con_id), (each.inst_id, each.con_id)], each.held_by or "its PDB's limits"
+            )
     blocked = _blocked_servers(running)
     queues = first.keys() | left.keys() | starts.keys()
     if not (queues or held or blocked):

@@ -2,12 +2,12 @@
 
 from collections.abc import Hashable, Iterable, Sequence
 
+from msgspec.structs import asdict
+
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import QueuedStatement
 from presman.analysis.session_list import COORDINATOR, SERVER, together
 from presman.base.sums import grouped, sum_of_known
-
-_FIELDS = QueuedStatement.__struct_fields__
 
 
 class CollapsedStatements(QueuedStatement, frozen=True):
@@ -22,7 +22,9 @@ def collapse_queue(rows: Sequence[QueuedStatement]) -> tuple[QueuedStatement, ..
     They have the same SQL_ID, user, group, DOP, number of servers wanted and end of waiting.
     """
     alike = grouped(rows, kind_of).values()
-    return tuple(same[0] if len(same) == 1 else _collapse(same) for same in alike)
+    return tuple(
+        same[0] if len(same) == 1 else CollapsedStatements(**asdict(same[0]), same=tuple(same)) for same in alike
+    )
 
 
 def kind_of(row: QueuedStatement) -> Hashable:
@@ -31,11 +33,6 @@ def kind_of(row: QueuedStatement) -> Hashable:
         return row.inst_id, row.sid, row.serial
     wants = (row.wants.low, row.wants.high) if row.wants else None
     return row.con_id, row.group, row.user, row.sql_id, row.requested, row.dop.degree, wants, row.timeout_action
-
-
-def _collapse(same: Sequence[QueuedStatement]) -> CollapsedStatements:
-    first = same[0]
-    return CollapsedStatements(**{name: getattr(first, name) for name in _FIELDS}, same=tuple(same))
 
 
 class ServerBelow(SessionReading):

@@ -164,17 +164,13 @@ def rank(member: Member) -> int:
 
 def by_trouble(members: Iterable[Member]) -> list[Member]:
     """Return databases in order of trouble: lost, critical, refused, warning or late, blind, well; then by name."""
-    return sorted(members, key=_order)
 
+    def order(member: Member) -> tuple[int, int, int, str]:
+        found = member.key_figures
+        alerts, queued = (found.alerts, found.queued or 0) if found is not None else (0, 0)
+        return rank(member), -alerts, -queued, member.name
 
-def _order(member: Member) -> tuple[int, int, int, str]:
-    key_figures = member.key_figures
-    return (
-        rank(member),
-        -(key_figures.alerts if key_figures else 0),
-        -((key_figures and key_figures.queued) or 0),
-        member.name,
-    )
+    return sorted(members, key=order)
 
 
 def is_seen(member: Member) -> bool:
@@ -190,7 +186,5 @@ def counts(members: Sequence[Member]) -> Counter[ConnectionState]:
 
 def further(past: Past, key_figures: KeyFigures) -> Past:
     """Return the past with one more poll."""
-    return Past(
-        (*past.cpu_percent[1 - KEPT :], key_figures.cpu_percent),
-        (*past.queued[1 - KEPT :], key_figures.queued),
-    )
+    used = (*past.cpu_percent[1 - KEPT :], key_figures.cpu_percent)
+    return Past(used, (*past.queued[1 - KEPT :], key_figures.queued))

@@ -11,15 +11,12 @@ from presman.rows.instance_rows import SEED, Database, Instance, Osstat, Pdb, Sy
 def host_busy(facts: Facts) -> dict[int, float]:
     """Return the busy fraction (0..1) of each instance's host since the last poll."""
     before = {(row.inst_id, row.stat_name): row.value for row in facts.deltas.before(Osstat)}
+    grown = {key: now - before[key] for key, now in facts.system.osstat.items() if key in before and now >= before[key]}
     found: dict[int, float] = {}
     for inst_id in facts.system.inst_ids:
-        grown = []
-        for name in ("BUSY_TIME", "IDLE_TIME"):
-            now, old = facts.system.osstat.get((inst_id, name)), before.get((inst_id, name))
-            if now is not None and old is not None and now >= old:
-                grown.append(now - old)
-        if len(grown) == 2 and 0 < sum(grown) < math.inf:
-            found[inst_id] = grown[0] / sum(grown)
+        busy, idle = (grown.get((inst_id, name), math.nan) for name in ("BUSY_TIME", "IDLE_TIME"))
+        if 0 < busy + idle < math.inf:
+            found[inst_id] = busy / (busy + idle)
     return found
 
 

@@ -5,10 +5,10 @@ Their activity at the instant of a poll is a sample, without history, from V$SES
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from operator import itemgetter
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from presman.analysis.facts.cursor_facts import why_no_text
 from presman.analysis.facts.facts import Facts
@@ -20,12 +20,14 @@ from presman.base.sums import sum_of_known
 from presman.rows.query_files import SessionRow
 from presman.rows.session_rows import Session, SessionInfo
 from presman.rows.session_state import ON_CPU, blocker, doing, is_held, is_queued
-from presman.rows.snapshot import Snapshot
 
 COORDINATOR, SERVER, QUEUED, GV_QUERY = "QC", "server", "queued", "GV$"
 """The role of a session in parallel execution."""
 
 NO_RATES = SessionRates()
+
+
+_Key: TypeAlias = tuple[int, int]
 
 
 def sessions(facts: Facts, holdings: Holdings) -> tuple[SessionReading, ...]:
@@ -34,13 +36,10 @@ def sessions(facts: Facts, holdings: Holdings) -> tuple[SessionReading, ...]:
     infos = facts.sessions.infos
     statements = holdings.statements
     held = {coordinator: len(holding.rows) for coordinator, holding in statements.items()}
-    servers = {
-        (row.inst_id, row.sid): (row.serial, coordinator)
-        for coordinator, holding in statements.items()
-        for row in holding.rows
-    }
-    originals: dict[tuple[int, int], str] = {}
-    summed = amounts(facts.snapshot)
+    held_rows = ((row, coordinator) for coordinator, holding in statements.items() for row in holding.rows)
+    servers = {(row.inst_id, row.sid): (row.serial, coordinator) for row, coordinator in held_rows}
+    originals: dict[_Key, str] = {}
+    summed = amounts(facts, grown)
     found = []
     for row in facts.snapshot.rows(Session):
         key = row.inst_id, row.sid
@@ -61,14 +60,35 @@ def sessions(facts: Facts, holdings: Holdings) -> tuple[SessionReading, ...]:
     return tuple(found)
 
 
-def amounts(snapshot: Snapshot) -> Mapping[tuple[int, int], Mapping[str, Amount]]:
-    """Return the columns of queries of sessions by instance and SID, each put together from the rows that have it."""
-    rows: dict[tuple[int, int], list[Mapping[str, Amount | None]]] = {}
-    for record, section in snapshot.sections.items():
-        for row in section.rows if issubclass(record, SessionRow) else ():
-            fields = row._asdict()
-            rows.setdefault((fields.pop("inst_id"), fields.pop("sid")), []).append(fields)
-    return {key: together(parts) for key, parts in rows.items()}
+def amounts(facts: Facts, same: Container[_Key]) -> Mapping[_Key, Mapping[str, Amount]]:
+    """Return the columns of queries of sessions by instance and SID, each put together from the rows that have it.
+
+    A name that ends in `_per_s` is that of a counter in the view: its growth per second since the last poll, for
+    sessions that are the `same` as then.
+    """
+    found: dict[_Key, dict[str, Amount]] = {}
+    for record in (each for each in facts.snapshot.sections if issubclass(each, SessionRow)):
+        seconds = facts.deltas.interval(record)
+        before = _by_session(facts.deltas.before(record))
+        for key, now in _by_session(facts.snapshot.rows(record)).items():
+            old = before.get(key, {}) if key in same else {}
+            rates = {name: _rate(now[name], old.get(name), seconds) for name in now if name.endswith("_per_s")}
+            found.setdefault(key, {}).update(together([{**now, **rates}]))
+    return found
+
+
+def _rate(now: Amount, before: Amount | None, seconds: float | None) -> float | None:
+    if isinstance(now, float) and isinstance(before, float) and seconds and now >= before:
+        return (now - before) / seconds
+    return None
+
+
+def _by_session(rows: Iterable[Any]) -> dict[_Key, dict[str, Amount]]:
+    parts: dict[_Key, list[Mapping[str, Amount | None]]] = {}
+    for row in rows:
+        fields = row._asdict()
+        parts.setdefault((fields.pop("inst_id"), fields.pop("sid")), []).append(fields)
+    return {key: together(each) for key, each in parts.items()}
 
 
 def together(parts: Iterable[Mapping[str, Amount | None]]) -> dict[str, Amount]:
@@ -84,7 +104,7 @@ def together(parts: Iterable[Mapping[str, Amount | None]]) -> dict[str, Amount]:
     return found
 
 
-def _role(row: Session, held: int, servers: Mapping[tuple[int, int], tuple[int, Coordinator]]) -> str:
+def _role(row: Session, held: int, servers: Mapping[_Key, tuple[int, Coordinator]]) -> str:
     if held:
         return COORDINATOR
     server = servers.get((row.inst_id, row.sid))
@@ -149,12 +169,8 @@ def _session(
 IDLE = "Idle"
 _KNOWN = frozenset(CLASSES)
 
-_alike = itemgetter(
-    *(
-        Session._fields.index(name)
-        for name in ("con_id", "sql_id", "status", "state", "wait_class", "resource_consumer_group", "username")
-    )
-)
+_SHARED = ("con_id", "sql_id", "status", "state", "wait_class", "resource_consumer_group", "username")
+_alike = itemgetter(*map(Session._fields.index, _SHARED))
 """What sessions that are counted together have in common: thousands of sessions have few kinds."""
 
 
@@ -264,35 +280,26 @@ def cpu_waiters(reading: Reading) -> tuple[CpuWaiter, ...]:
     texts |= {each.sql_id: each.sql_text for each in reading.queue if each.sql_text}
     asked = {row.sql_id: row for row in sorted(reading.texts, key=lambda row: bool(row.sql_text))}
     texts |= {row.sql_id: row.sql_text for row in asked.values() if row.sql_text}
-    found = [
-        _waiter(
-            *key,
-            rows,
-            text,
-            "" if text else why_no_text(key[2], asked.get(key[2]), reading.kind, can_read=reading.reads_texts),
+    found = []
+    for (con_id, group, sql_id), rows in statements.items():
+        held, text = [row for row in rows if row.held], texts.get(sql_id, "")
+        why = "" if text else why_no_text(sql_id, asked.get(sql_id), reading.kind, can_read=reading.reads_texts)
+        waiter = CpuWaiter(
+            con_id=con_id,
+            group=group,
+            sql_id=sql_id,
+            held=len(held),
+            sessions=len(rows),
+            used=sum_of_known(row.used for row in rows),
+            waiting=sum_of_known(row.waiting for row in rows),
+            longest=max([row.waited for row in held if row.waited is not None], default=None),
+            users=tuple(sorted({row.user for row in rows if row.user})),
+            sql_text=text,
+            no_text=why,
         )
-        for key, rows in statements.items()
-        for text in [texts.get(key[2], "")]
-    ]
+        found.append(waiter)
     return tuple(sorted(found, key=lambda row: (-(row.waiting or 0.0), -row.held, row.group, row.sql_id)))
 
 
 def _statement_of(session: SessionReading) -> tuple[int, str, str]:
     return session.con_id, session.group, session.sql_id
-
-
-def _waiter(con_id: int, group: str, sql_id: str, rows: list[SessionReading], text: str, no_text: str) -> CpuWaiter:
-    held = [row for row in rows if row.held]
-    return CpuWaiter(
-        con_id=con_id,
-        group=group,
-        sql_id=sql_id,
-        held=len(held),
-        sessions=len(rows),
-        used=sum_of_known(row.used for row in rows),
-        waiting=sum_of_known(row.waiting for row in rows),
-        longest=max([row.waited for row in held if row.waited is not None], default=None),
-        users=tuple(sorted({row.user for row in rows if row.user})),
-        sql_text=text,
-        no_text=no_text,
-    )

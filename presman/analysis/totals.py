@@ -12,7 +12,7 @@ from presman.analysis.readings.reading import InstanceTotals, Reading
 from presman.analysis.readings.session_readings import OTHER
 from presman.analysis.readings.statement_readings import RunningStatement, is_downgrade, longest_wait
 from presman.analysis.readings.wait_readings import EventWaits
-from presman.base.sums import added
+from presman.base.sums import added, grouped
 from presman.rows.group_rows import CPU_COLUMNS, IO_COLUMNS, ConsumerGroup
 from presman.rows.instance_rows import RsrcPdb, SystemEvent
 from presman.rows.snapshot import Snapshot
@@ -37,6 +37,20 @@ SESSION_COLUMNS = (
     "active_session_limit_hit", "queued_time", "switches_in_cpu_time", "switches_out_cpu_time", "queue_time_outs",
 )  # fmt: skip
 """The columns of V$RSRC_CONSUMER_GROUP that SessionTotals has, in its order."""
+
+TOTALS_OF = {
+    "totals": dict(zip(QueueTotals._fields, QUEUE_COLUMNS, strict=True)),
+    "sessions": dict(zip(SessionTotals._fields, SESSION_COLUMNS, strict=True)),
+    "usage": dict(zip(UsageTotals._fields, USAGE_COLUMNS, strict=True)),
+}
+"""The column of V$RSRC_CONSUMER_GROUP for each counter of a group's totals."""
+
+TOTALS_OF = {
+    "totals": dict(zip(QueueTotals._fields, QUEUE_COLUMNS, strict=True)),
+    "sessions": dict(zip(SessionTotals._fields, SESSION_COLUMNS, strict=True)),
+    "usage": dict(zip(UsageTotals._fields, USAGE_COLUMNS, strict=True)),
+}
+"""The column of V$RSRC_CONSUMER_GROUP for each counter of a group's totals."""
 
 _of_queue, _of_sessions = _columns(ConsumerGroup, QUEUE_COLUMNS), _columns(ConsumerGroup, SESSION_COLUMNS)
 _of_group, _of_container = _columns(ConsumerGroup, USAGE_COLUMNS), _columns(RsrcPdb, _COLUMNS)
@@ -65,9 +79,7 @@ def usage_of_container(row: RsrcPdb | None) -> UsageTotals | None:
 def together_used(parts: Sequence[UsageTotals | None]) -> UsageTotals | None:
     """Return the sum over instances; None if one of them is not known."""
     known = [each for each in parts if each is not None]
-    if len(known) < len(parts) or len(known) < 2:
-        return known[0] if len(known) == len(parts) == 1 else None
-    return UsageTotals._make(sums_of(known))
+    return UsageTotals._make(sums_of(known)) if known and len(known) == len(parts) else None
 
 
 def sums_of(rows: Iterable[Sequence[Any]]) -> list[Any]:
@@ -85,23 +97,15 @@ def sums_of(rows: Iterable[Sequence[Any]]) -> list[Any]:
 
 def instance_totals(snapshot: Snapshot) -> tuple[InstanceTotals, ...]:
     """Return the counters of each instance since it started, in order, for the instances in any view."""
-    waits: dict[int, dict[str, EventWaits]] = {}
-    incomplete: set[tuple[int, str]] = set()
-    for row in snapshot.rows(SystemEvent):
-        classes = waits.setdefault(row.inst_id, {})
-        name = row.wait_class or OTHER
-        if row.total_waits is None or row.time_waited_micro is None:
-            incomplete.add((row.inst_id, name))
-            continue
-        known = classes.get(name)
-        before = (known.waits, known.microseconds) if known else (0, 0)
-        classes[name] = EventWaits(before[0] + row.total_waits, before[1] + row.time_waited_micro)
-    for inst_id, name in incomplete:
-        waits[inst_id].pop(name, None)
+    waits: dict[int, dict[str, EventWaits]] = {row.inst_id: {} for row in snapshot.rows(SystemEvent)}
+    by_class = grouped(snapshot.rows(SystemEvent), lambda row: (row.inst_id, row.wait_class or OTHER))
+    for (inst_id, name), rows in by_class.items():
+        number, time = sums_of((row.total_waits, row.time_waited_micro) for row in rows)
+        if number is not None and time is not None:
+            waits[inst_id][name] = EventWaits(number, time)
     redo = redo_sizes(snapshot)
-    return tuple(
-        InstanceTotals(inst_id, waits.get(inst_id, {}), redo.get(inst_id)) for inst_id in sorted(waits.keys() | redo)
-    )
+    inst_ids = sorted(waits.keys() | redo)
+    return tuple(InstanceTotals(inst_id, waits.get(inst_id, {}), redo.get(inst_id)) for inst_id in inst_ids)
 
 
 # ---- Totals of a reading.

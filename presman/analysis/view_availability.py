@@ -8,25 +8,21 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from presman.analysis.facts.deltas import Deltas
 from presman.analysis.facts.facts import Facts
-from presman.analysis.facts.system_facts import SystemFacts
-from presman.analysis.missing_rows import unlisted_queue, without_rows
-from presman.analysis.readings.group_readings import (
-    IMPOSSIBLE,
-    GroupReading,
-    QueueTotals,
-    SessionTotals,
-    UsageTotals,
-    Verdict,
-)
+from presman.analysis.facts.system_facts import SystemFacts, answers
+from presman.analysis.instances import ROOT, container_of
+from presman.analysis.readings.group_readings import IMPOSSIBLE, GroupReading, Verdict
 from presman.analysis.readings.reading import CLUSTER, Evidence, InstanceReading, UnavailableView
 from presman.analysis.readings.statement_readings import Downgrades, is_downgrade
-from presman.analysis.totals import QUEUE_COLUMNS, SESSION_COLUMNS, USAGE_COLUMNS
+from presman.analysis.totals import TOTALS_OF
+from presman.base.formats import listed as in_words
 from presman.base.formats import spelled
 from presman.rows.group_rows import CPU_COLUMNS, IO_COLUMNS, ConsumerGroup, RsrcPlan
-from presman.rows.instance_rows import Sysstat
-from presman.rows.queries import RecordType, field_types, main_records, view_read
+from presman.rows.instance_rows import Instance, Pdb, Sysstat
+from presman.rows.queries import RecordType, Scope, field_types, main_records, view_read
 from presman.rows.session_rows import PxSession, Session, SessionCount
+from presman.rows.session_state import is_queued
 from presman.rows.snapshot import Snapshot
 
 _NOT_THERE = " is not there"
@@ -93,19 +89,20 @@ def evidence(facts: Facts, groups: Sequence[GroupReading], operations: Sequence[
     snapshot, system = facts.snapshot, facts.system
     queue = unavailable(snapshot, Session, ("event",)) or without_rows(system, Session)
     queue = queue or unlisted_queue(facts.deltas) or system.part
-    downgrade = unavailable(snapshot, PxSession, ("degree", "req_degree")) or _no_downgrades(
-        snapshot, operations, system.inst_ids
-    )
+    starved = _no_starvation(snapshot, groups) or without_rows(system, ConsumerGroup)
+    downgrade = unavailable(snapshot, PxSession, ("degree", "req_degree"))
     return (
         Evidence("queue", (view_of(snapshot, Session),), queue),
         Evidence(
             "starved group",
             (view_of(snapshot, RsrcPlan), view_of(snapshot, ConsumerGroup)),
-            _no_starvation(snapshot, groups)
-            or without_rows(system, ConsumerGroup)
-            or _hidden(groups, facts.deltas.interval()),
+            starved or _hidden(groups, facts.deltas.interval()),
         ),
-        Evidence("downgrade", (view_of(snapshot, PxSession), view_of(snapshot, Sysstat)), downgrade),
+        Evidence(
+            "downgrade",
+            (view_of(snapshot, PxSession), view_of(snapshot, Sysstat)),
+            downgrade or _no_downgrades(snapshot, operations, system.inst_ids),
+        ),
     )
 
 
@@ -169,11 +166,10 @@ def unavailable_views(system: SystemFacts) -> tuple[UnavailableView, ...]:
     """
     snapshot = system.snapshot
     asked = (each for each in main_records(snapshot.release) if each in snapshot.sections and each is not SessionCount)
-    return tuple(
-        UnavailableView(view_of(snapshot, record), why)
-        for record in asked
-        if (why := unavailable(snapshot, record) or without_rows(system, record))
+    found = (
+        (view_of(snapshot, record), unavailable(snapshot, record) or without_rows(system, record)) for record in asked
     )
+    return tuple(UnavailableView(view, why) for view, why in found if why)
 
 
 _COLUMNS_OF = {
@@ -189,14 +185,6 @@ _COLUMNS_OF = {
 """Figures of a group that may be unknown, with the columns of V$RSRC_CONSUMER_GROUP that they need."""
 
 
-_TOTALS_OF = {
-    "totals": dict(zip(QueueTotals._fields, QUEUE_COLUMNS, strict=True)),
-    "sessions": dict(zip(SessionTotals._fields, SESSION_COLUMNS, strict=True)),
-    "usage": dict(zip(UsageTotals._fields, USAGE_COLUMNS, strict=True)),
-}
-"""The column of V$RSRC_CONSUMER_GROUP for each counter of a group's totals."""
-
-
 def known_only(rows: tuple[GroupReading, ...], snapshot: Snapshot) -> tuple[GroupReading, ...]:
     """Return the groups without figures whose columns are missing: they are not zero."""
     absent = snapshot.section(ConsumerGroup).absent
@@ -205,21 +193,19 @@ def known_only(rows: tuple[GroupReading, ...], snapshot: Snapshot) -> tuple[Grou
     gone: dict[str, Any] = {field: None for field, columns in _COLUMNS_OF.items() if not columns.isdisjoint(absent)}
     lost = {
         field: {name: None for name, column in columns.items() if column in absent}
-        for field, columns in (_TOTALS_OF.items() if absent else ())
+        for field, columns in (TOTALS_OF.items() if absent else ())
     }
     if not gone and not any(lost.values()):
         return rows
     if not gone.keys().isdisjoint({"used", "waiting"}):
         gone["doubt"] = unavailable(snapshot, ConsumerGroup, CPU_COLUMNS)
-    known = (
-        row._replace(**gone, **{field: _without(getattr(row, field), names) for field, names in lost.items()})
-        for row in rows
-    )
-    return tuple(map(_unjudged, known)) if "doubt" in gone else tuple(known)
-
-
-def _unjudged(row: GroupReading) -> GroupReading:
-    return row if row.verdict is Verdict.NOT_MANAGED else row._replace(verdict=Verdict.UNKNOWN)
+    known = []
+    for row in rows:
+        figures = {field: _without(getattr(row, field), names) for field, names in lost.items()} | gone
+        if "doubt" in gone and row.verdict is not Verdict.NOT_MANAGED:
+            figures["verdict"] = Verdict.UNKNOWN
+        known.append(row._replace(**figures))
+    return tuple(known)
 
 
 _MOST = 1.25
@@ -228,15 +214,14 @@ _MOST = 1.25
 
 def believed(rows: tuple[GroupReading, ...], instances: Sequence[InstanceReading]) -> tuple[GroupReading, ...]:
     """Return the groups, without a verdict for those whose CPU figures are impossible: more used than there is."""
-    several = len(instances) > 1
     used: dict[int, float] = defaultdict(float)
     for row in rows:
         used[row.inst_id] += row.used or 0.0
     doubts: dict[int, str] = {}
     for each in instances:
-        found = used[each.inst_id if several else CLUSTER]
-        if each.num_cpus and found > _MOST * each.num_cpus + 1:
-            doubts[each.inst_id if several else CLUSTER] = f"{found:.0f} of {each.num_cpus:.0f} {IMPOSSIBLE}"
+        place = each.inst_id if len(instances) > 1 else CLUSTER
+        if each.num_cpus and used[place] > _MOST * each.num_cpus + 1:
+            doubts[place] = f"{used[place]:.0f} of {each.num_cpus:.0f} {IMPOSSIBLE}"
     if not doubts:
         return rows
     doubts.setdefault(CLUSTER, "; ".join(doubts.values()))
@@ -248,3 +233,62 @@ def believed(rows: tuple[GroupReading, ...], instances: Sequence[InstanceReading
 
 def _without(totals: Any, names: Mapping[str, None]) -> Any:
     return totals._replace(**names) if totals is not None else None
+
+
+# ---- Rows that are missing from a view although it answered: those of an instance, or of queued statements.
+
+_ON_EACH_INSTANCE: dict[RecordType, tuple[RecordType, ...]] = {
+    Instance: (Instance,),
+    Session: (Session, SessionCount),
+    ConsumerGroup: (ConsumerGroup,),
+}
+"""Records of which an open instance of a cluster always has rows, and where they may be: idle sessions are counted.
+
+On each other instance, the server of the GV$ query itself is a session.
+"""
+
+
+def without_rows(system: SystemFacts, record: RecordType) -> str:
+    """Return of which open instances a view of the cluster has no rows although there must be some, "" if of none.
+
+    A pluggable database may have no sessions on an instance, and no groups where it is not open.
+    """
+    snapshot, kinds = system.snapshot, _ON_EACH_INSTANCE.get(record, ())
+    if snapshot.scope is not Scope.CLUSTER or not kinds or container_of(snapshot.rows(Pdb)) != ROOT:
+        return ""
+    if not all(_answered(snapshot, kind) for kind in kinds):
+        return ""
+    there = {row.inst_id for kind in kinds for row in snapshot.section(kind).rows}
+    missing = [inst_id for inst_id in system.inst_ids if inst_id not in there]
+    away = [str(inst_id) for inst_id in missing if record is not Instance or answers(snapshot, inst_id)]
+    view = view_of(snapshot, record)
+    return f"{view} has no rows of instance{'s' * (len(away) > 1)} {in_words(away)}" if away and there else ""
+
+
+def _queued(snapshot: Snapshot) -> tuple[int, int] | None:
+    """Return how many statements V$SESSION lists as queued, and how many V$RSRC_CONSUMER_GROUP counts.
+
+    None if one of the views did not answer.
+    """
+    if not _answered(snapshot, Session) or not _answered(snapshot, ConsumerGroup):
+        return None
+    if "current_pqs_queued" in snapshot.section(ConsumerGroup).absent or "event" in snapshot.section(Session).absent:
+        return None
+    waiting = sum(is_queued(row.event, row.state) for row in snapshot.rows(Session))
+    return waiting, sum(row.current_pqs_queued for row in snapshot.rows(ConsumerGroup))
+
+
+def unlisted_queue(deltas: Deltas) -> str:
+    """Return that V$SESSION has not all queued statements, "" unless two polls show it.
+
+    The views are read one after the other while statements come and go: only more than at either poll is missing.
+    """
+    now, before = (_queued(each) if each is not None else None for each in (deltas.current, deltas.previous))
+    if now is None or before is None or min(now[1], before[1]) <= max(now[0], before[0]):
+        return ""
+    view = view_of(deltas.current, Session)
+    return f"{view} lists {now[0]} of {now[1]} queued statements"
+
+
+def _answered(snapshot: Snapshot, record: RecordType) -> bool:
+    return record in snapshot.sections and snapshot.section(record).problem is None

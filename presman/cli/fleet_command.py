@@ -208,8 +208,7 @@ class FleetTargets:
     """The targets of a fleet: `watched` in the order of their names, and `resolved` for the monitor's screens."""
 
     def __init__(self, names: Sequence[str], config: Config, options: Namespace, *, named: bool) -> None:
-        self._config = config
-        self._options = options
+        self._config, self._options = config, options
         self.resolved: dict[str, Resolved] = {}
         self.watched: list[LiveTarget] = []
         left_out = []

@@ -159,10 +159,9 @@ def credentials_of(config: Config) -> Credentials | None:
     if defaults.metrics_user is None and password is None:
         return None
     if defaults.metrics_user is None or password is None:
-        given, lacks = (
-            ("a password", "metrics_user") if password else ("metrics_user", f"a password (or {METRICS_PASSWORD})")
-        )
-        raise Failure(f"{config.path or 'config.ini'}: there is {given} for metrics, but not {lacks}")
+        words = f"metrics_user for metrics, but not a password (or {METRICS_PASSWORD})"
+        words = "a password for metrics, but not metrics_user" if password else words
+        raise Failure(f"{config.path or 'config.ini'}: there is {words}")
     if ":" in defaults.metrics_user:
         raise Failure(f"{config.path}: metrics_user has a colon, which no browser and no Prometheus can send")
     return Credentials(defaults.metrics_user, password)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from presman.base.certificates import Certificates
 
 
+INTERVAL = 1.0
+"""Seconds between the two polls of a command that prints one reading."""
+
 _NO_VALUE = ": expected one argument"
 """The end of argparse's message about an option without a value, or with a value that begins with - like an option."""
 
@@ -39,8 +42,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *, hidden: Collection[str] = (), times: Collection[str] = _TIMES, **options: Any) -> None:
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **options)
-        self._hidden = hidden
-        self._times = times
+        self._hidden, self._times = hidden, times
         self._negative_number_matcher = _NEGATIVE
 
     def _hide_options(self) -> None:
@@ -248,7 +250,7 @@ def add_log_options(parser: Parser) -> None:
 
 def add_poll_times(parser: Parser, timeout: str) -> None:
     """Add the options of commands that poll twice: the interval, and the time limit, whose help is `timeout`."""
-    option(parser, "--interval S", "between the two polls (default 1)", type=some_seconds, default=1.0)
+    option(parser, "--interval S", "between the two polls (default 1)", type=some_seconds, default=INTERVAL)
     option(parser, "--timeout S", timeout, type=some_seconds, default=30.0)
 
 

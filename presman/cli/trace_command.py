@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import TextIO
 
@@ -140,14 +141,11 @@ def _charts(survey: Survey, kinds: tuple[str, ...]) -> Iterator[str]:
 
 
 def _write_image(survey: Survey, name: str, kinds: tuple[str, ...]) -> None:
-    panels = [
-        SvgChart(
-            total.event,
-            survey.trails[total.event].scatter() if kind == "scatter" else histogram(survey.total.tallies[total.event]),
-        )
-        for total in survey.totals()[:MOST_CHARTED]
-        for kind in dict.fromkeys(kinds)
-    ]
+    events = [total.event for total in survey.totals()[:MOST_CHARTED]]
+    panels = []
+    for event, kind in product(events, dict.fromkeys(kinds)):
+        tallied = None if kind == "scatter" else histogram(survey.total.tallies[event])
+        panels.append(SvgChart(event, survey.trails[event].scatter() if tallied is None else tallied))
     if not panels:
         raise Failure(f"{clean(name)} not written: there are no waits to draw", exit_codes.FINDINGS)
     text = svg(panels)

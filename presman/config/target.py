@@ -107,10 +107,8 @@ class Target:
             return self
         if self.recorded is None:
             raise TargetError(f"--at, --from and --to go with a recording; {self.name} is not one")
-        recorded = replace(
-            self.recorded, at=at or self.recorded.at, start=start or self.recorded.start, end=end or self.recorded.end
-        )
-        return recorded_target(recorded, self.settings, self.warnings)
+        given = {name: words for name, words in (("at", at), ("start", start), ("end", end)) if words}
+        return recorded_target(replace(self.recorded, **given), self.settings, self.warnings)
 
     def beginning_at(self) -> tuple[Target, str]:
         """Return a recording without its `at`, and that `at`, so that playback can start there and go on to the end."""
@@ -151,10 +149,9 @@ def recorded_target(recorded: RecordedWindow, settings: Settings, warnings: tupl
 def _recording(name: str, recorded: RecordedWindow) -> RecordingSource:
     from presman.recording.recording_source import RecordingSource
 
-    return RecordingSource(
-        recorded.location, name=name, database=recorded.database or None, at=recorded.at, start=recorded.start,
-        end=recorded.end,
-    )  # fmt: skip
+    database, at = recorded.database or None, recorded.at
+    start, end = recorded.start, recorded.end
+    return RecordingSource(recorded.location, name=name, database=database, at=at, start=start, end=end)
 
 
 def _without_password(location: str) -> str:
@@ -299,11 +296,8 @@ _POSTGRES = re.compile(r"postgres(ql)?(\+\w+)?://", re.IGNORECASE)
 
 def is_recording(text: str) -> bool:
     """Whether a target is a recording: `recording:…`, a file whose name ends in .presman, or a PostgreSQL URL."""
-    return (
-        text.lower().startswith("recording:")
-        or _POSTGRES.match(text) is not None
-        or text.partition("?")[0].endswith(".presman")
-    )
+    is_named = text.lower().startswith("recording:") or text.partition("?")[0].endswith(".presman")
+    return is_named or _POSTGRES.match(text) is not None
 
 
 def named_recording(text: str, config: Config) -> str:

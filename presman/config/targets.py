@@ -68,9 +68,8 @@ def _why_no_target(text: str, config: Config) -> str:
     if meant:
         return f"no target {text!r}, did you mean {meant!r}?"
     if NAME.fullmatch(text):
-        return (
-            f"no target {text!r}: neither a section of config.ini nor a file; `presman connect {text}` adds a section"
-        )
+        neither = "neither a section of config.ini nor a file"
+        return f"no target {text!r}: {neither}; `presman connect {text}` adds a section"
     return f"no target {text!r}: neither a section of config.ini nor user@host/service, demo:SCENARIO, spool:FOLDER"
 
 

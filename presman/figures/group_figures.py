@@ -8,27 +8,11 @@ from presman.analysis.plans.plan_view import PlanRow
 from presman.analysis.readings.container_readings import IoVerdict, PdbReading
 from presman.analysis.readings.group_readings import BELOW_MINIMUM, GroupReading, Verdict, verdict_words
 from presman.base.formats import ABSENT, count, duration, number, size
-from presman.figures.figure import (
-    BYTES,
-    COUNT,
-    CPUS,
-    FLAG,
-    MEGABYTES,
-    NUMBER,
-    PERCENT,
-    RATE,
-    SECONDS,
-    SHARE,
-    TEXT,
-    TOTAL,
-    WORD,
-    Bar,
-    Figure,
-    Figures,
-    State,
-    Table,
-    Unit,
-)
+from presman.figures.figure import BYTES, COUNT, CPUS, FLAG, MEGABYTES, NUMBER, PERCENT, RATE, SECONDS, SHARE, TEXT
+
+# Units in lines by themselves, as in session_figures.py.
+# isort: split
+from presman.figures.figure import TOTAL, WORD, Bar, Figure, Figures, State, Table, Unit
 
 Group = Figure[GroupReading]
 
@@ -95,8 +79,7 @@ def _pool_text(row: GroupReading) -> str:
     if row.pool is None:
         return ABSENT
     waits = f" +{row.pool.queued} {duration(row.pool.longest)}" if row.pool.queued else ""
-    active = ABSENT if row.active_sessions is None else row.active_sessions
-    return f"{active}/{ABSENT if row.pool.allowed is None else row.pool.allowed}{waits}"
+    return f"{count(row.active_sessions)}/{count(row.pool.allowed)}{waits}"
 
 
 def _pool_state(row: GroupReading) -> State:
@@ -337,19 +320,14 @@ _PDB = "V$RSRC_PDB"
 _METRIC = "V$RSRCPDBMETRIC"
 
 
-def _pdb_identity(row: PdbReading) -> Hashable:
-    """Return the identity of a container across polls."""
-    return row.inst_id, row.con_id
-
-
 def _pdb_state(row: PdbReading) -> tuple[str, State]:
     """Return a container's problem and its colour: the CPU verdict, unless it misses its minimum or is held by I/O."""
-    cpu = row.verdict.level
-    if row.missed_minimum is not None and cpu not in {"bad", "warn"}:
+    is_well = row.verdict.level not in {"bad", "warn"}
+    if is_well and row.missed_minimum is not None:
         return f"▲ {BELOW_MINIMUM}", "warn"
-    if row.io_verdict is IoVerdict.THROTTLED and cpu not in {"bad", "warn"}:
+    if is_well and row.io_verdict is IoVerdict.THROTTLED:
         return f"{row.io_verdict.glyph} I/O held by {row.held_by or 'its limits'}", row.io_verdict.level
-    return verdict_text(row), cpu
+    return verdict_text(row), row.verdict.level
 
 
 def _io_limits(row: PdbReading) -> str:
@@ -422,6 +400,6 @@ PDBS: Table[PdbReading] = Table(
             text=lambda row: row.io_verdict.text, width=13, narrow=False,
             most=18, state=lambda row: row.io_verdict.level),
     ),
-    _pdb_identity, "No pluggable databases are visible from here.",
+    lambda row: (row.inst_id, row.con_id), "No pluggable databases are visible from here.",
     json="assessment.pdbs",
 )

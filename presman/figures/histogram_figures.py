@@ -1,6 +1,7 @@
 """Figures of wait histograms: of all events, of one event with its buckets, and of I/O outliers."""
 
 from collections.abc import Callable, Hashable
+from functools import partial
 
 from msgspec import Struct
 
@@ -51,11 +52,9 @@ def range_text(lower: float, upper: float | None) -> str:
     if upper is None:
         return f"≥{microseconds(lower)}"
     low, high = microseconds(lower), microseconds(upper)
-    for unit in ("µs", "ms", "s"):
-        if high.endswith(unit):
-            if low.endswith(unit) and not low[: -len(unit)].endswith(("µ", "m")):
-                low = low.removesuffix(unit)
-            break
+    unit = high.lstrip("0123456789.,")
+    if unit.isalpha() and low.lstrip("0123456789.,") == unit:
+        low = low.removesuffix(unit)
     return f"{'0' if lower == 0 else low}–{high}"
 
 
@@ -101,12 +100,11 @@ def figures(
         line("average, measured", lambda span: _time(span.mean_us)),
         line("average, estimated", lambda span: f"{_time(span.estimated_mean_us)}{_error(span)}"),
     ]
-    for index, permille in enumerate(("p50", "p90", "p95", "p99", "p99.9")):
-        lines.append(line(f"{permille} in bucket", lambda span, at=index: _percentile(span, at)))  # type: ignore[misc]
+    names = ("p50", "p90", "p95", "p99", "p99.9")
+    lines += [line(f"{name} in bucket", partial(_percentile, index=index)) for index, name in enumerate(names)]
     lines.append(line("longest in bucket", lambda span: bound_text(span.longest)))
-    for index, limit in enumerate(THRESHOLDS_US):
-        name = f"% under / over {limit // 1000} ms"
-        lines.append(line(name, lambda span, at=index: _threshold(span, at)))  # type: ignore[misc]
+    limits = (f"% under / over {limit // 1000} ms" for limit in THRESHOLDS_US)
+    lines += [line(name, partial(_threshold, index=index)) for index, name in enumerate(limits)]
     return tuple(lines)
 
 

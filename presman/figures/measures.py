@@ -5,7 +5,6 @@ Their keys are stable: they are part of presman's compatibility promise.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
@@ -71,12 +70,9 @@ COMMON: tuple[Figure[Reading], ...] = (
 
 def groups(reading: Reading) -> Sequence[GroupReading]:
     """Return the groups of each instance with its number; with one instance, its rows are those of the cluster."""
+    only = reading.header.instances[0].inst_id if reading.header.instances else 1
     by_instance = tuple(group for group in reading.groups if group.inst_id)
-    if by_instance:
-        return by_instance
-    instances = reading.header.instances
-    only = instances[0].inst_id if instances else 1
-    return tuple(group._replace(inst_id=only) for group in reading.cluster_groups())
+    return by_instance or tuple(group._replace(inst_id=only) for group in reading.cluster_groups())
 
 
 class BucketRow(Struct, frozen=True):
@@ -164,29 +160,23 @@ def _of_groups(name: str, figures: tuple[Figure[GroupReading], ...], wide: str) 
 _QUEUED_KEY, _ACTIVE_KEY = "px_statements_queued", "active_sessions"
 _queued, _active = (_across_groups(GROUPS.pick(key)) for key in (_QUEUED_KEY, _ACTIVE_KEY))
 
-MEASURES: Mapping[str, Measure[Any]] = MappingProxyType(
-    {
-        measure.name: measure
-        for measure in (
-            _of_groups("cpu", IN_CPU, "used_cpus"),
-            _of_groups("session_io", io_figures.IN_SESSION_IO, "io_mb_per_s"),
-            _of_groups("parallel", IN_PARALLEL, "px_servers_active"),
-            Measure("queue", lambda reading: reading.queue, statement_figures.IN_QUEUE, (_QUEUED_KEY,), _queued),
-            Measure(
-                "sessions",
-                lambda reading: reading.sessions,
-                session_figures.SESSIONS.columns,
-                (_ACTIVE_KEY,),
-                _active,
-                is_kept=False,
-                detail_level=DetailLevel.IDLE_SESSIONS,
-            ),
-            Measure(
-                "latency", _bucket_rows, _LATENCY, ("mean_ms",), _latency_means, detail_level=DetailLevel.HISTOGRAMS
-            ),
-            Measure("arrivals", lambda _: (), _ARRIVALS, (_QUEUED_KEY,), _queued),
-            _of_groups("emphasis", IN_EMPHASIS, "guaranteed_share"),
-        )
-    }
+_ALL: tuple[Measure[Any], ...] = (
+    _of_groups("cpu", IN_CPU, "used_cpus"),
+    _of_groups("session_io", io_figures.IN_SESSION_IO, "io_mb_per_s"),
+    _of_groups("parallel", IN_PARALLEL, "px_servers_active"),
+    Measure("queue", lambda reading: reading.queue, statement_figures.IN_QUEUE, (_QUEUED_KEY,), _queued),
+    Measure(
+        "sessions",
+        lambda reading: reading.sessions,
+        session_figures.SESSIONS.columns,
+        (_ACTIVE_KEY,),
+        _active,
+        is_kept=False,
+        detail_level=DetailLevel.IDLE_SESSIONS,
+    ),
+    Measure("latency", _bucket_rows, _LATENCY, ("mean_ms",), _latency_means, detail_level=DetailLevel.HISTOGRAMS),
+    Measure("arrivals", lambda _: (), _ARRIVALS, (_QUEUED_KEY,), _queued),
+    _of_groups("emphasis", IN_EMPHASIS, "guaranteed_share"),
 )
+MEASURES: Mapping[str, Measure[Any]] = {measure.name: measure for measure in _ALL}
 """The measures by name."""

@@ -199,20 +199,12 @@ def _sample(metric: Metric[T], row: T, labels: Labels) -> MetricSample | None:
     value = metric.value(row)
     if value is None:
         return None
-    if metric.labels:
-        labels = {**labels, **metric.labels}
-    if metric.facts is not None:
-        labels = {**labels, **metric.facts(row)}
+    if metric.labels or metric.facts is not None:
+        labels = {**labels, **metric.labels, **(metric.facts(row) if metric.facts is not None else {})}
     if isinstance(value, Distribution):
         return MetricSample(labels, value)
-    number = _number(value)
-    return None if number is None else MetricSample(labels, number)
-
-
-def _number(value: Any) -> float | None:
-    """Return a value as a float, None if it is not a number that a float can hold."""
     try:
-        found = float(value)
-    except OverflowError:
+        number = float(value)
+    except OverflowError:  # an integer of a database that no float can hold
         return None
-    return found if isfinite(found) else None
+    return MetricSample(labels, number) if isfinite(number) else None

@@ -37,6 +37,7 @@ from presman.analysis.readings.reading import (
 from presman.analysis.readings.session_readings import CLASSES
 from presman.analysis.readings.statement_readings import Downgrades, QueueHead
 from presman.analysis.readings.wait_readings import Histogram
+from presman.base.sums import grouped
 from presman.figures.figure import BYTES, COUNT, CPUS, SECONDS, TOTAL, Figure, Unit
 from presman.figures.group_figures import GROUPS, PDBS
 from presman.figures.history_figures import GOALS
@@ -55,7 +56,8 @@ _MILLISECONDS = tuple(1_000 << power - 10 for power in _POWERS if power >= 10)
 
 def distribution(histogram: Histogram) -> Distribution:
     """Return a histogram since the instance started; its sum is measured (V$SYSTEM_EVENT), or None if it is not."""
-    bounds = _MILLISECONDS if _is_coarse(histogram) else _MICROSECONDS
+    is_coarse = all(bucket.upper_us % 1_000 == 0 for bucket in histogram.buckets)
+    bounds = _MILLISECONDS if is_coarse else _MICROSECONDS
     counts = tuple(
         sum(bucket.count for bucket in histogram.buckets if bucket.upper_us <= bound < OPEN_FROM) for bound in bounds
     )
@@ -64,21 +66,12 @@ def distribution(histogram: Histogram) -> Distribution:
     return Distribution(tuple(bound / 1_000_000 for bound in bounds), counts, total, measured)
 
 
-def _is_coarse(histogram: Histogram) -> bool:
-    """Return whether the bounds are milliseconds: then each is a multiple of a thousand."""
-    return all(bucket.upper_us % 1_000 == 0 for bucket in histogram.buckets)
-
-
 def longest_waited(histograms: Iterable[Histogram]) -> list[Histogram]:
     """Return the histograms of non-idle events, at most MOST_EVENTS per instance, in the order given."""
     found = [each for each in histograms if each.startup is not None]
     by_time = sorted(found, key=lambda each: -(each.startup.microseconds if each.startup else 0))
-    taken: dict[int, int] = {}
-    kept = set()
-    for each in by_time:
-        taken[each.inst_id] = taken.get(each.inst_id, 0) + 1
-        if taken[each.inst_id] <= MOST_EVENTS:
-            kept.add(id(each))
+    by_instance = grouped(by_time, lambda each: each.inst_id).values()
+    kept = {id(each) for longest in by_instance for each in longest[:MOST_EVENTS]}
     return [each for each in found if id(each) in kept]
 
 
@@ -117,11 +110,6 @@ class ObservedReading(Struct, frozen=True, dict=True):
 def rows_of(view: str, rows: Callable[[ObservedReading], Iterable[T]]) -> Callable[[ObservedReading], Iterable[T]]:
     """Return a function that returns the rows of a view while they are recent enough."""
     return lambda observation: () if view in observation.silent else rows(observation)
-
-
-def of_reading(rows: Callable[[Reading], Iterable[T]]) -> Callable[[ObservedReading], Iterable[T]]:
-    """Return a function that returns rows of an observation's reading."""
-    return lambda observation: rows(observation.reading)
 
 
 def group_rows(observation: ObservedReading) -> Sequence[GroupReading]:
@@ -245,14 +233,14 @@ _PDB_LABELS: Mapping[str, Callable[[PdbReading], str]] = {
 # fmt: off
 READING_SUBJECTS: tuple[Subject[Any], ...] = (
     Subject[Header](
-        "The database", {}, of_reading(lambda reading: (reading.header,)),
+        "The database", {}, lambda seen: (seen.reading.header,),
         (
             info("database", "Identity of the database (V$DATABASE, V$INSTANCE), and the container connected to.",
                  {name: attrgetter(name) for name in ("database", "version", "role", "container")}),
         ),
     ),
     Subject[InstanceReading](
-        "An instance", {"inst_id": _instance}, of_reading(lambda reading: reading.header.instances),
+        "An instance", {"inst_id": _instance}, lambda seen: seen.reading.header.instances,
         (
             info("instance", "Name, host and plan of the instance (V$INSTANCE, V$RSRC_PLAN), and what the plan "
                  "manages.", {"instance_name": attrgetter("name")} | {
@@ -281,7 +269,7 @@ READING_SUBJECTS: tuple[Subject[Any], ...] = (
         ),
     ),
     Subject[GroupReading](
-        "A consumer group on all instances", _OF_GROUP, of_reading(lambda reading: reading.cluster_groups()),
+        "A consumer group on all instances", _OF_GROUP, lambda seen: seen.reading.cluster_groups(),
         (of_figure("group_", GROUPS["px_servers_limit"]),),
     ),
     Subject[GroupReading](
@@ -310,7 +298,7 @@ READING_SUBJECTS: tuple[Subject[Any], ...] = (
     ),
     Subject[QueueHead](
         "The first of a group's parallel queue",
-        _OF_HEAD, rows_of("V$SESSION", of_reading(lambda reading: reading.heads)),
+        _OF_HEAD, rows_of("V$SESSION", lambda seen: seen.reading.heads),
         (
             info("queue_head", "Why the first statement of the group's queue waits.", {
                 "cause": attrgetter("cause"), "reason": attrgetter("statement.reason"),
@@ -352,11 +340,11 @@ READING_SUBJECTS: tuple[Subject[Any], ...] = (
     ),
     Subject[GoalReading](
         "A goal of service of config.ini", {"consumer_group": attrgetter("group"), "goal": lambda row: str(row.goal)},
-        of_reading(lambda reading: reading.goals),
+        lambda seen: seen.reading.goals,
         tuple(of_figure("goal_", GOALS.column(key)) for key in ("good_total", "bad_total", "wanted_percent")),
     ),
     Subject[ActiveSessions](
-        "Active sessions", {"wait_class": attrgetter("wait_class")}, of_reading(active_sessions),
+        "Active sessions", {"wait_class": attrgetter("wait_class")}, lambda seen: active_sessions(seen.reading),
         (
             of_figure("", Figure(
                 "active_sessions", "active", COUNT, "User sessions in a call and not in an idle wait, by what they "
@@ -365,7 +353,7 @@ READING_SUBJECTS: tuple[Subject[Any], ...] = (
     ),
     Subject[ClassWaits](
         "Waits by class on an instance", {"inst_id": _instance, "wait_class": attrgetter("wait_class")},
-        rows_of("V$SYSTEM_EVENT", of_reading(class_waits)),
+        rows_of("V$SYSTEM_EVENT", lambda seen: class_waits(seen.reading)),
         of_figures("", (
             Figure("waits_total", "waits*", TOTAL, "Waits of the class that ended since the instance started, idle "
                    "ones left out (V$SYSTEM_EVENT.TOTAL_WAITS).", "waits"),
@@ -388,12 +376,12 @@ READING_SUBJECTS: tuple[Subject[Any], ...] = (
     ),
     Subject[Downgrades](
         "Parallel operations on an instance", {"inst_id": _instance, "statistic": attrgetter("name")},
-        rows_of("V$SYSSTAT", of_reading(lambda reading: reading.downgrades)),
+        rows_of("V$SYSSTAT", lambda seen: seen.reading.downgrades),
         (of_figure("parallel_", DOWNGRADES.column("operations_total")),),
     ),
     Subject[InstanceTotals](
         "Redo of an instance", {"inst_id": _instance},
-        rows_of("V$SYSSTAT", of_reading(lambda reading: reading.since_startup)),
+        rows_of("V$SYSSTAT", lambda seen: seen.reading.since_startup),
         (
             of_figure("", Figure("redo_bytes_total", "redo*", TOTAL, "Bytes of redo made since the instance started "
                                  "(V$SYSSTAT, 'redo size').", "redo_bytes")),
@@ -404,7 +392,7 @@ READING_SUBJECTS: tuple[Subject[Any], ...] = (
             "rule": attrgetter("key"), "severity": lambda row: SEVERITY_WORDS[row.state],
             "subject": attrgetter("subject"),
         },
-        of_reading(lambda reading: [alert for alert in wrong(reading) if alert.state != "good"]),
+        lambda seen: [alert for alert in wrong(seen.reading) if alert.state != "good"],
         (
             Metric(
                 f"{NAMESPACE}alert", MetricKind.GAUGE, "", "An alert: 1 while it lasts. The "
@@ -413,7 +401,7 @@ READING_SUBJECTS: tuple[Subject[Any], ...] = (
         ),
     ),
     Subject[LateView](
-        "A view that is late", {"view": attrgetter("view")}, of_reading(lambda reading: reading.late),
+        "A view that is late", {"view": attrgetter("view")}, lambda seen: seen.reading.late,
         (
             of_figure("", Figure(
                 "view_age_s", "age", SECONDS, "Age of the rows of a view that did not answer in time; absent while "
@@ -422,7 +410,7 @@ READING_SUBJECTS: tuple[Subject[Any], ...] = (
     ),
     Subject[UnansweredQuery](
         "A query without an answer",
-        {"query": attrgetter("query"), "view": attrgetter("view")}, of_reading(lambda reading: reading.troubles),
+        {"query": attrgetter("query"), "view": attrgetter("view")}, lambda seen: seen.reading.troubles,
         (
             Metric(
                 f"{NAMESPACE}query_unanswered", MetricKind.GAUGE, "", "A query that got no answer: 1 while this lasts. "

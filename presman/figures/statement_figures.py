@@ -52,18 +52,12 @@ def running_state(row: RunningStatement) -> str:
 
 
 def _running_color(row: RunningStatement) -> State:
-    if row.idle is not None:
-        return "bad"
-    return "warn" if row.downgraded > 0 or row.blocker or row.orphaned else ""
+    is_hampered = row.downgraded > 0 or row.blocker or row.orphaned
+    return "bad" if row.idle is not None else "warn" if is_hampered else ""
 
 
 def _degree_why(row: ParallelStatement) -> str:
     return row.dop.why or ABSENT
-
-
-def _degree(row: RunningStatement) -> str:
-    mark = " ▼" if row.downgraded > 0 else ""
-    return f"{count(row.degree)}/{count(row.requested)}{mark}"
 
 
 def at_timeout(row: QueuedStatement) -> str:
@@ -221,16 +215,13 @@ def stands_for(row: QueuedStatement) -> int:
     return len(_all_of(row))
 
 
-def _queued_sql_id(row: QueuedStatement) -> str:
-    return f"{row.sql_id or ABSENT} x{len(row.same)}" if isinstance(row, CollapsedStatements) else row.sql_id or ABSENT
+def _of_several(row: QueuedStatement, words: str, more: int = 0) -> str:
+    """Return `words` with the number of statements that a row represents, and `more`; "" for a single one."""
+    return words.format(len(row.same) + more) if isinstance(row, CollapsedStatements) else ""
 
 
 def _wanted(row: QueuedStatement) -> str:
     return str(row.wants.times(stands_for(row))) if row.wants else ABSENT
-
-
-def _queued_session(row: QueuedStatement) -> str:
-    return f"{_coordinator(row)} +{len(row.same) - 1}" if isinstance(row, CollapsedStatements) else _coordinator(row)
 
 
 def _coordinator(row: ParallelStatement) -> str:
@@ -263,8 +254,8 @@ QUEUED: Figures[QueuedStatement] = Figures(
     Queued("user", "User", TEXT, "V$SESSION.USERNAME.", "user", width=12, narrow=False),
     Queued("sql_id", "SQL_ID", NAME, "V$SESSION.SQL_ID. `x9`: nine identical statements of one user and group, in the "
            "place of the first; times are from the least to the most of them, ? where some have none; u unfolds them.",
-           "sql_id", text=_queued_sql_id, width=13,
-           most=18, vital=True),
+           "sql_id", text=lambda row: f"{row.sql_id or ABSENT}{_of_several(row, ' x{}')}", width=13, most=18,
+           vital=True),
     Queued("child_number", "Child", NUMBER, "V$SESSION.SQL_CHILD_NUMBER.", "child"),
     Queued("waited_s", "Waited", SECONDS, "How long it has been queued: the age of the wait `resmgr:pq queued` in "
            "V$SESSION, or V$RSRC_SESSION_INFO.CURRENT_PQ_QUEUED_TIME where that is longer. At the poll.", "waited",
@@ -322,7 +313,8 @@ QUEUED: Figures[QueuedStatement] = Figures(
     Queued("client", "Module", TEXT, "V$SESSION.MODULE, or PROGRAM where it is empty.", _program,
            text=_shared(_program), width=18, narrow=False),
     Queued("session", "QC inst:sid,serial", TEXT, "Instance, SID and SERIAL# of the query coordinator (V$SESSION). "
-           "`+8`: of the first of nine.", _coordinator, text=_queued_session, order=_session_order, width=18,
+           "`+8`: of the first of nine.", _coordinator,
+           text=lambda row: f"{_coordinator(row)}{_of_several(row, ' +{}', -1)}", order=_session_order, width=18,
            narrow=False),
     Queued("sql_text", "SQL", NAME, "V$SQL.SQL_FULLTEXT; on one line.", "sql_text", text=_text, width=12,
            flexible=True),
@@ -341,7 +333,8 @@ HOLDERS: Figures[RunningStatement] = Figures(
             "longest bar is the largest holder.", "servers", text=lambda row: str(row.servers), width=9,
             bar=lambda row: Bar(0.0, row.servers), vital=True),
     Running("degree", "DOP got/req", COUNT, "Degree it got and degree it asked for (V$PX_SESSION.DEGREE, REQ_DEGREE). "
-            "▼: it got less: downgraded.", "degree", text=_degree,
+            "▼: it got less: downgraded.", "degree",
+            text=lambda row: f"{count(row.degree)}/{count(row.requested)}{' ▼' * (row.downgraded > 0)}",
             state=lambda row: "warn" if row.downgraded > 0 else ""),
     Running("elapsed_s", "Elapsed", SECONDS, "Since the execution began (V$SESSION.SQL_EXEC_START). Screens leave "
             "out what an older answer says.", "elapsed",

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Hashable, Sequence
 from math import ceil
-from statistics import median
 from typing import NamedTuple
 
 from presman.analysis.readings.forecast_readings import ForecastRecord
+from presman.base.sums import median
 from presman.forecast.statement_history import FEW
 
 COVERAGE = 0.8
@@ -108,7 +108,8 @@ class Calibration:
             self._aim = min(_MOST_AIM, max(_LEAST_AIM, self._aim))
         elif before in self._outcomes:
             self._outcomes[self._outcomes.index(before)] = found
-        self.factor = self._learned_factor()
+        scores = sorted(each.score for each in self._outcomes)
+        self.factor = _UNTRIED if len(scores) < FEW else _conformal_factor(self._aim, scores)
         return found
 
     def record(self) -> ForecastRecord:
@@ -117,12 +118,8 @@ class Calibration:
         held = sum(each.held for each in self._outcomes)
         return ForecastRecord(len(errors), held, tenths(median(errors)) if errors else None)
 
-    def _learned_factor(self) -> float:
-        scores = sorted(each.score for each in self._outcomes)
-        return _UNTRIED if len(scores) < FEW else _conformal_factor(self._aim, scores)
 
-
-class StandingForecast(NamedTuple):
+class KeptForecast(NamedTuple):
     """A forecast of the courses that stood `at` a time; all values are in seconds."""
 
     at: float
@@ -138,7 +135,7 @@ class QueueCalibration:
     """
 
     def __init__(self) -> None:
-        self._open: dict[Hashable, list[StandingForecast]] = {}
+        self._open: dict[Hashable, list[KeptForecast]] = {}
         self._known: deque[tuple[float, float]] = deque(maxlen=60 * _OF_ONE_LOOK)
         self.factor: float | None = None
 
@@ -152,7 +149,7 @@ class QueueCalibration:
         """Forget the standing forecasts of all waiting statements: they will not be judged."""
         self._open.clear()
 
-    def look(self, now: float, shown: Sequence[tuple[Hashable, StandingForecast]]) -> None:
+    def look(self, now: float, shown: Sequence[tuple[Hashable, KeptForecast]]) -> None:
         """Take the standing forecasts of all waiting statements, and compute the factor from the outcomes so far."""
         since = now - _HOUR
         scores = sorted([*(found for at, found in self._known if at >= since), *self._late(now, since)])

@@ -21,14 +21,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import SAME_WAIT, Executing, QueuedStatement, StartForecast, is_known
 from presman.analysis.trends.statement_runs import StatementRun
 from presman.base.formats import clock, counted, spelled
-from presman.forecast.calibration import (
-    Calibration,
-    ForecastOutcome,
-    Interval,
-    QueueCalibration,
-    StandingForecast,
-    tenths,
-)
+from presman.forecast.calibration import Calibration, ForecastOutcome, Interval, KeptForecast, QueueCalibration, tenths
 from presman.forecast.course import HORIZON, Draw, Played, draw, play
 from presman.forecast.effects import Effects
 from presman.forecast.queue_now import Modelled, QueueRules, modelled, queue_rules
@@ -194,7 +187,7 @@ class Forecaster:
         self._bypassed = Bypassed()
         self._calibration = Calibration()
         self._queue_calibration = QueueCalibration()
-        self._standing: dict[_Wait, StandingForecast] = {}
+        self._standing: dict[_Wait, KeptForecast] = {}
         self._looked: datetime | None = None
         self._effects = Effects()
         self._courses: deque[_Course] = deque(maxlen=COURSES)
@@ -387,7 +380,7 @@ class Forecaster:
             return not_within(at_least)
         latest = HORIZON if row.timeout_left is None else row.timeout_left
         raw = raw._replace(high=min(raw.high, latest))
-        self._standing[wait] = StandingForecast(at.timestamp(), raw, self._least)
+        self._standing[wait] = KeptForecast(at.timestamp(), raw, self._least)
         is_first = wait not in self._first
         shown = self._calibration.widened(raw, self._least) if is_first else raw.widened(self._factor, self._least)
         before = after.median or 0.0, after.low or 0.0, after.high or 0.0

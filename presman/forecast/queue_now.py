@@ -137,13 +137,10 @@ def _limits(rules: QueueRules, queue: Iterable[QueuedStatement]) -> Limits:
     for each in queue:
         if each.timeout_left is not None and each.waited is not None:
             timeouts[each.con_id, each.group] = (each.waited + each.timeout_left, each.timeout_action)
-    table = {
-        Group(*key): QueueRule(
-            tuple(ServerPoolLimit(f"{limit.con_id} {limit.group}", limit.allowed) for limit in limits),
-            *timeouts.get(key, (None, "CANCEL")),
-        )
-        for key, limits in rules.limits.items()
-    }
+    table = {}
+    for key, limits in rules.limits.items():
+        pools = tuple(ServerPoolLimit(f"{limit.con_id} {limit.group}", limit.allowed) for limit in limits)
+        table[Group(*key)] = QueueRule(pools, *timeouts.get(key, (None, "CANCEL")))
     queueing = Queueing.FIFO if rules.one_queue else Queueing.FULL
     root = None if rules.plan is None else plan_branch(rules.plan)
     return Limits(rules.target or _UNLIMITED, _UNLIMITED, queueing, table, root)
@@ -194,8 +191,11 @@ def queue_rules(facts: Facts, reading: Reading) -> QueueRules:
     shares = facts.division.shares[facts.system.inst_ids[0]]
     waiting = {((each.con_id, each.group), each.inst_id) for each in reading.queue}
     unknown = ((key, next(queues.not_known(key, inst_id), None)) for key, inst_id in waiting)
-    elsewhere = [placement(facts, each) for each in reading.queue]
+    placed = ((each, placement(facts, each)) for each in reading.queue)
+    confined = ((each.inst_id, each.sid) for each, where in placed if where.confined_by or not where.known)
     doubted = {(each.con_id, each.group) for each in reading.queue if each.no_timeout}
+    timeouts = ((key, queue_timeout(facts, row)) for key, row in shares.directives.items() if key not in doubted)
+    critical = ((key, row.parallel_stmt_critical) for key, row in shares.directives.items())
     return QueueRules(
         target=budgets[ROOT].target,
         in_use=budgets[ROOT].in_use,
@@ -203,21 +203,9 @@ def queue_rules(facts: Facts, reading: Reading) -> QueueRules:
         plan=shares.root if shares.shares else None,
         limits={key: tuple(queues.limits(key, facts.system.inst_ids[0])) for key in groups},
         unknown_limits={key: str(limit) for key, limit in unknown if limit is not None and not limit.is_recent},
-        confined=frozenset(
-            (each.inst_id, each.sid)
-            for each, placed in zip(reading.queue, elsewhere, strict=True)
-            if placed.confined_by or not placed.known
-        ),
-        bypassing=frozenset(
-            key
-            for key, row in shares.directives.items()
-            if row.parallel_stmt_critical.upper().replace("_", " ") == "BYPASS QUEUE"
-        ),
-        timeouts={
-            key: own
-            for key, row in shares.directives.items()
-            if key not in doubted and (own := queue_timeout(facts, row))
-        },
+        confined=frozenset(confined),
+        bypassing=frozenset(key for key, how in critical if how.upper().replace("_", " ") == "BYPASS QUEUE"),
+        timeouts={key: timeout for key, timeout in timeouts if timeout},
     )
 
 

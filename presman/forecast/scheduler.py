@@ -412,9 +412,6 @@ def _first_level(node: PlanNode, heads: Collection[Group]) -> dict[Group, float]
         served = [(child, found) for child, found in below if child.weights[level] > 0]
         if served:
             total = sum(child.weights[level] for child, _ in served)
-            return {
-                group: child.weights[level] / total * chance
-                for child, found in served
-                for group, chance in found.items()
-            }
+            parts = ((child.weights[level] / total, found) for child, found in served)
+            return {group: part * chance for part, found in parts for group, chance in found.items()}
     return {group: chance / len(below) for _, found in below for group, chance in found.items()}

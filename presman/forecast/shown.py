@@ -61,12 +61,11 @@ def as_shown(reading: Reading, snapshot: Snapshot) -> Reading:
     found = next(iter(snapshot.rows(ShownRecord)), None)
     if found is None:
         return reading
-    starts = {
-        (row.inst_id, row.sid, row.serial, row.sql_id): StartForecast(
-            _seconds(row.median), _seconds(row.low), _seconds(row.high), bool(row.timeout), row.why_none
-        )
-        for row in snapshot.rows(ShownStart)
-    }
+    starts = {}
+    for row in snapshot.rows(ShownStart):
+        median, low, high = map(_seconds, (row.median, row.low, row.high))
+        found_start = StartForecast(median, low, high, bool(row.timeout), row.why_none)
+        starts[row.inst_id, row.sid, row.serial, row.sql_id] = found_start
     record = ForecastRecord(found.judged, found.held, _seconds(found.median_error))
     behind = reading.forecast or QueueForecast()
     effects = tuple(_shown_effects(snapshot)) if record.tells_effects() else ()

@@ -81,12 +81,7 @@ class AlertNotifier:
 
 
 def notifier_of(
-    target: str,
-    settings: AlertSettings,
-    command: tuple[str, ...],
-    goals: Sequence[Goal] = (),
-    *,
-    first_is_news: bool,
+    target: str, settings: AlertSettings, command: tuple[str, ...], goals: Sequence[Goal] = (), *, first_is_news: bool
 ) -> AlertNotifier | None:
     """Return the notifier for a target; None if config.ini has neither alerts nor goals.
 

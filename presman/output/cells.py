@@ -109,10 +109,7 @@ _OFTEN_EMPTY = frozenset({"session_pool"})
 
 
 def table(
-    figures: Sequence[Figure[T]],
-    rows: Sequence[T],
-    width: int | None = None,
-    least: Mapping[str, float] | None = None,
+    figures: Sequence[Figure[T]], rows: Sequence[T], width: int | None = None, least: Mapping[str, float] | None = None
 ) -> list[str]:
     """Return heads and rows as aligned lines of at most `width` cells (None: unlimited).
 

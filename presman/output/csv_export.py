@@ -267,12 +267,7 @@ class WideCsv:
 
 
 def open_sink(
-    target: Path | TextIO,
-    header: str,
-    *,
-    durable: bool,
-    note: Note,
-    continues: Callable[[str], bool] | None = None,
+    target: Path | TextIO, header: str, *, durable: bool, note: Note, continues: Callable[[str], bool] | None = None
 ) -> Sink:
     """Return `target` ready for lines below `header`. Raises OutputError.
 

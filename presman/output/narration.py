@@ -60,31 +60,27 @@ class Narration:
 
     def take(self, reading: Reading, snapshot: Snapshot) -> list[str]:
         """Return the lines for a reading, each with its time of day; the reading was made from `snapshot`."""
-        lines = [*self._first(reading), *self._sentences(reading, snapshot)]
-        return [f"{clock(reading.at)}  {self._written(line)}" for line in lines]
+        return [f"{clock(reading.at)}  {self._written(line)}" for line in self._sentences(reading, snapshot)]
 
     def _written(self, line: str) -> str:
         return ascii_only(line.replace(" → ", " to ").replace("…", "...")) if self._plain else line
 
-    def _first(self, reading: Reading) -> Iterator[str]:
-        if self._summed is None:
-            header = reading.header
-            yield f"watching {header.database or reading.target} {named(header.version)}, plan {header.plan or 'none'}"
-
     def _sentences(self, reading: Reading, snapshot: Snapshot) -> Iterator[str]:
+        header, summed = reading.header, self._summed
+        if summed is None:
+            yield f"watching {header.database or reading.target} {named(header.version)}, plan {header.plan or 'none'}"
         events = self._events.add(reading, snapshot)
         narrated = sorted((each for each in events if each.kind in _NARRATED_KINDS), key=attrgetter("at"))
         yield from (_dated(each.at, each.text, reading.at) for each in narrated)
         yield from self._changed_troubles(reading)
         yield from self._step_now(reading)
         ended = not self._events.has_alerts and any(each.kind in _ALERT_KINDS for each in events)
-        if self._is_time(reading) or ended:
+        if summed is None or ended or (reading.at - summed).total_seconds() >= self._summary:
             self._summed = reading.at
-            yield f"now: {summary(totals(reading), _alerts_now(reading), reading.header.target, _mean_over(reading))}"
+            long = reading.interval or 0.0  # short means are those of now
+            over = f" on average over {spelled(long)}" if long > LONG else ""
+            yield f"now: {summary(totals(reading), _alerts_now(reading), header.target, over)}"
             yield from (() if reading.is_silent() else availability_notes(reading))
-
-    def _is_time(self, reading: Reading) -> bool:
-        return self._summed is None or (reading.at - self._summed).total_seconds() >= self._summary
 
     def _changed_troubles(self, reading: Reading) -> Iterator[str]:
         """Report the views that stopped answering and those that answer again, with the same reason in one line."""
@@ -158,12 +154,6 @@ def _alerts_now(reading: Reading) -> str:
 def _dated(since: datetime, text: str, at: datetime) -> str:
     """Return an event in words, with its time if that has passed: the end of what comes and goes is noticed later."""
     return text if since == at else f"at {clock(since)}: {text}"
-
-
-def _mean_over(reading: Reading) -> str:
-    """Return the time over which rates are means, in words; "" if it is so short that they are those of now."""
-    long = reading.interval
-    return f" on average over {spelled(long)}" if long is not None and long > LONG else ""
 
 
 def summary(now: Totals, alerts: str, target: str, over: str = "") -> str:

@@ -138,8 +138,9 @@ class CheckedTarget(NamedTuple):
                 state = file.load()
                 judge = Judge(settings, state.marks)
                 judged = judge.judge(reading)
-                reported, changes = self._changed(judged, state.reported)
-                file.save(CheckState(marks=dict(judge.marks or {}), reported=reported))
+                turns = AlertChanges(state.reported)
+                changes = turns.of(wrong(judged), judged) if self.command else []
+                file.save(CheckState(marks=dict(judge.marks or {}), reported=turns.reported))
                 problems += [f"note: {file.problem}"] if file.problem else []
         except OSError as error:
             judge = Judge(settings, None)
@@ -149,16 +150,6 @@ class CheckedTarget(NamedTuple):
             self.note(problems[-1])
         problems += self._notify(changes, judged, seconds)
         return judged, judge.unknown, problems
-
-    def _changed(
-        self, reading: Reading, reported: dict[str, ReportedAlert]
-    ) -> tuple[dict[str, ReportedAlert], list[AlertChange]]:
-        """Return the alerts reported so far, and the changes since the last run."""
-        if not self.command:
-            return reported, []
-        changes = AlertChanges(reported)
-        found = changes.of(wrong(reading), reading)
-        return changes.reported, found
 
     def _notify(self, changes: Sequence[AlertChange], reading: Reading, seconds: float) -> list[str]:
         """Run the command for each change within a time limit; changes left over are kept for the next run.
@@ -232,9 +223,8 @@ def result(
     if state is PluginState.OK and unavailable and setting_for(settings, "not_known", "").severity != "off":
         state = PluginState.UNKNOWN
     text = _summary(state, found, unavailable, reading, verbose=verbose)
-    return PluginResult(
-        state, f"{_line(state, text)} | {perfdata(reading, settings)}", _more(found, unavailable, reading)
-    )
+    line = f"{_line(state, text)} | {perfdata(reading, settings)}"
+    return PluginResult(state, line, _more(found, unavailable, reading))
 
 
 def _state(found: tuple[Alert, ...]) -> PluginState:
@@ -277,8 +267,14 @@ def _others(found: Sequence[Alert]) -> list[str]:
 
 
 def _shorter_and_shorter(alert: Alert) -> list[str]:
-    """Return the sentence of an alert with ever fewer of its last clauses, and finally its short text."""
-    clauses = _in_full(alert).split("; ")
+    """Return the sentence of an alert with ever fewer of its last clauses, and finally its short text.
+
+    That of a queue is preceded by how many wait and how long.
+    """
+    text = alert.text
+    if alert.key == "queue_waits" and not text.startswith(alert.short):
+        text = f"{alert.bare().short}: {text.removeprefix(f'{alert.subject}: ')}"
+    clauses = text.split("; ")
     return ["; ".join(clauses[:count]) for count in range(len(clauses), 0, -1)] + [alert.short]
 
 
@@ -286,13 +282,6 @@ def _whole_words(text: str) -> str:
     """Return a text cut between two words to the length of a line."""
     cut = one_line(text, LONGEST)
     return cut if len(text) <= LONGEST else f"{cut.rpartition(' ')[0] or cut.removesuffix('…')} …"
-
-
-def _in_full(alert: Alert) -> str:
-    """Return the sentence of an alert; for a queue, preceded by how many wait and how long."""
-    if alert.key != "queue_waits" or alert.text.startswith(alert.short):
-        return alert.text
-    return f"{alert.bare().short}: {alert.text.removeprefix(f'{alert.subject}: ')}"
 
 
 def _more(found: tuple[Alert, ...], unavailable: tuple[str, ...], reading: Reading) -> tuple[str, ...]:
@@ -339,11 +328,9 @@ def perfdata(reading: Reading, settings: AlertSettings) -> str:
         _figure("poll", reading.poll_seconds, "s", _limits(settings, "own_cost")),
     ]  # fmt: skip
     answers = [alert for answer in asked(reading, settings) for alert in answer.alerts if alert.amount is not None]
-    return " ".join([*found, *(_asked(alert, settings) for alert in answers if alert.key not in _ALWAYS)])
-
-
-_ALWAYS = frozenset({"own_cost"})
-"""Rules whose amount is always among the figures."""
+    return " ".join(
+        [*found, *(_asked(alert, settings) for alert in answers if alert.key != "own_cost")]
+    )  # it is `poll`
 
 
 def _asked(alert: Alert, settings: AlertSettings) -> str:

@@ -1,5 +1,6 @@
 """A Reading as text without a screen: for pipes, logs, mails and simple terminals."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,6 @@ from presman.analysis.plans.lint import LintCoverage
 from presman.analysis.plans.lint_rules import Finding, Severity
 from presman.analysis.plans.plan_view import plan_name
 from presman.analysis.readings.reading import CLUSTER, Header, Reading
-from presman.analysis.readings.wait_readings import OutlierReading
 from presman.analysis.trends import Watch
 from presman.analysis.trends.database_events import before_first
 from presman.base.formats import ABSENT, as_of, count, counted, duration, number
@@ -57,22 +57,13 @@ def full(reading: Reading, width: int | None = None, snapshots: Pair | None = No
             lines += ["", *_wrapped(f"-- {part.table.title}{how_many}{old}", width)]
             made = _table(part.table, rows, width, unavailable, part.least(moment))
             has_forecast = part.table is QUEUE and any(QUEUE.column("starts_in_s").head in line for line in made[:1])
-            lines += [*made, *(_wrapped(_forecast_line(reading), width) if has_forecast else ())]
+            record = (forecast_record(reading, since=True) or why_no_forecast(reading)) if has_forecast else ""
+            lines += [*made, *(_wrapped(record, width) if has_forecast else ())]
     for found in reading.outliers:
-        lines += ["", *_outliers(found, width)]
+        lines += ["", *_wrapped(f"-- {found.view} ({len(found.rows)})", width)]
+        lines += [piece for why in found.doubts for piece in _wrapped(f"! latencies not plausible: {why}", width)]
+        lines += _table(OUTLIERS, found.rows, width)
     return _join(lines)
-
-
-def _forecast_line(reading: Reading) -> str:
-    """Return how accurate the forecasts of the queue have been, or why there are none."""
-    return forecast_record(reading, since=True) or why_no_forecast(reading)
-
-
-def _outliers(found: OutlierReading, width: int | None) -> list[str]:
-    """Return the rows of a view of I/O outliers, and the reasons to doubt its latencies."""
-    lines = _wrapped(f"-- {found.view} ({len(found.rows)})", width)
-    lines += [piece for why in found.doubts for piece in _wrapped(f"! latencies not plausible: {why}", width)]
-    return [*lines, *_table(OUTLIERS, found.rows, width)]
 
 
 def findings(reading: Reading, found: Sequence[Finding], coverage: LintCoverage, width: int | None = None) -> str:
@@ -82,11 +73,8 @@ def findings(reading: Reading, found: Sequence[Finding], coverage: LintCoverage,
         where = " ".join(part for part in (each.plan, each.subject) if part)
         lines += ["", *_wrapped(f"{each.severity.value}: {where}: {each.text}", width)]
         lines += _wrapped(f"  {each.rule}  ({each.source})", width)
-    counts = ", ".join(
-        f"{counted(many, severity.value)}"
-        for severity in Severity
-        if (many := sum(each.severity is severity for each in found))
-    )
+    many = Counter(each.severity for each in found)
+    counts = ", ".join(counted(many[severity], severity.value) for severity in Severity if many[severity])
     notes = [f"note: {note}" for note in reading.notes]
     last = f"{counts}.{coverage.limits}" if counts and coverage.limits else counts or coverage.clear
     return _join([*lines, "", *(piece for line in (*notes, last) for piece in _wrapped(line, width))])

@@ -196,11 +196,9 @@ def boxed(table: V1Table) -> str:
     rule = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
 
     def line(row: Sequence[str]) -> str:
-        padded = (
-            text.ljust(width) if index == table.name else text.rjust(width)
-            for index, (text, width) in enumerate(zip(row, widths, strict=True))
-        )
-        return "| " + " | ".join(padded) + " |"
+        padded = [text.rjust(width) for text, width in zip(row, widths, strict=True)]
+        padded[table.name] = row[table.name].ljust(widths[table.name])
+        return f"| {' | '.join(padded)} |"
 
     return "\n".join([rule, line(table.columns), rule, *map(line, texts), rule]) + "\n"
 

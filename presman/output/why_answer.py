@@ -229,10 +229,9 @@ def _not_found(reading: Reading, asked: AskedStatement) -> Iterator[str]:
         yield f"cannot tell whether {asked} is queued or runs in parallel: {unseen}"
         return
     running = sum(not each.orphaned for each in reading.running)
-    counts = (
-        f"{counted(len(reading.queue), 'statement')} queued, {running} in parallel{' in view' * bool(reading.part)}"
-    )
-    yield f"{asked} is neither queued nor running in parallel ({counts})"
+    queued = f"{counted(len(reading.queue), 'statement')} queued"
+    where = " in view" * bool(reading.part)
+    yield f"{asked} is neither queued nor running in parallel ({queued}, {running} in parallel{where})"
 
 
 def _session(row: SessionReading) -> str:
@@ -261,13 +260,14 @@ def _running(row: RunningStatement, unseen: str, history: ReasonHistory) -> Iter
 
 
 def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, history: ReasonHistory) -> Iterator[str]:
-    since = (
-        "is queued, for how long is not known" if row.waited is None else f"has been queued for {spelled(row.waited)}"
-    )
+    since = "is queued, for how long is not known"
+    if row.waited is not None:
+        since = f"has been queued for {spelled(row.waited)}"
     yield f"{_describe(row)} {since}: {row.reason.value} ({word(row.reason)})"
     alike = [each for each in reading.queue if asked.is_about(each)]
-    if len(alike) > 1:
-        who = f"{len(alike)} are queued with {asked}" if asked.sql_id else f"{_sessions(alike)} are queued"
+    if len(alike) > 1:  # the sessions of one SID on several instances, or of one SQL_ID
+        sessions = listed(sorted(f"{each.inst_id}:{each.sid}" for each in alike))
+        who = f"{len(alike)} are queued with {asked}" if asked.sql_id else f"{sessions} are queued"
         yield f"  {who}: {_which(row, alike)}"
     head = next((head for head in reading.heads if (head.con_id, head.group) == (row.con_id, row.group)), None)
     first = "" if head is None else first_of_queue(row, head)
@@ -290,11 +290,6 @@ def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, histo
     for each, why in [one for one in useless if one[1]][:_MOST_WAYS]:
         yield f"    ending {_holder(each)} does not help: {why}"
     yield from _past(row, history, None if row.waited is None else reading.at - timedelta(seconds=row.waited))
-
-
-def _sessions(rows: Sequence[QueuedStatement]) -> str:
-    """Return the sessions of one SID on several instances."""
-    return listed(sorted(f"{each.inst_id}:{each.sid}" for each in rows))
 
 
 def _which(row: QueuedStatement, alike: Sequence[QueuedStatement]) -> str:

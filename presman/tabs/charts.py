@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import accumulate
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -116,16 +117,14 @@ def chart_data(moment: Moment, measure: str, title: str, capacity: float | None)
     ticks = _ticks(start, width, count, now=not (choices.behind or choices.recorded))
     changes = plan_changes(moment, start, width, count)
     title = f"{title}, {choices.window} min"
-    there = () if capacity is None else _carried(moment.series.buckets(CPUS, start, width, count))
+    seen = () if capacity is None else moment.series.buckets(CPUS, start, width, count)
+    there = tuple(accumulate(seen, _carried))
     return ChartData(title, areas, ticks, count, capacity, there, cursor, changes, start, width)
 
 
-def _carried(seen: Sequence[float | None]) -> tuple[float | None, ...]:
-    """Return the value of each stretch; one without a value keeps the one before it, None before the first."""
-    found: list[float | None] = []
-    for each in seen:
-        found.append(each if each is not None or not found else found[-1])
-    return tuple(found)
+def _carried(before: float | None, now: float | None) -> float | None:
+    """Return the value of a stretch: one without a value keeps the one before it."""
+    return before if now is None else now
 
 
 def without_gaps(

@@ -25,10 +25,8 @@ TAB = Tab(
         # In steps, so that the charts below are not redrawn each time a group begins to wait.
         Lines("verdicts", lambda moment: verdict_lines(moment.reading, moment.groups()), step=3),
         Box(
-            (
-                OverTime("cpu-used", "used", "CPUs used", used_levels, capacity),
-                OverTime("cpu-waiting", "waiting", "CPUs waited for (throttled)", waiting_levels, optional=True),
-            ),
+            OverTime("cpu-used", "used", "CPUs used", used_levels, capacity),
+            OverTime("cpu-waiting", "waiting", "CPUs waited for (throttled)", waiting_levels, optional=True),
         ),
     ),
     notes=(

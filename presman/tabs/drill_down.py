@@ -38,7 +38,7 @@ from presman.rows.session_state import POOL_WAIT
 from presman.tabs import title, top
 from presman.tabs.alerts import queue_unavailable
 from presman.tabs.choices import DrillScope, breadcrumb
-from presman.tabs.parts import Lines, Moment, Rows, Tab, alike_in_groups, alike_on_one_instance, servers_scale
+from presman.tabs.parts import Lines, Moment, Rows, Tab, alike_in_groups, on_one_instance, servers_scale
 from presman.tabs.sessions import folded_and_not_listed, without_blockers
 from presman.tabs.table_notes import CPU_LEGEND, statements_folded, unavailable
 
@@ -103,13 +103,8 @@ def counted_sessions(scope: DrillScope, counts: Sequence[SessionCount]) -> int |
     """
     if scope.event or scope.sql_id:
         return None
-    return sum(
-        row.sessions
-        for row in counts
-        if scope.inst_id in {None, row.inst_id}
-        and scope.con_id in {None, row.con_id}
-        and scope.group in {"", row.resource_consumer_group}
-    )
+    here = (row for row in counts if scope.inst_id in {None, row.inst_id} and scope.con_id in {None, row.con_id})
+    return sum(row.sessions for row in here if scope.group in {"", row.resource_consumer_group})
 
 
 def _is_one_of(row: ParallelStatement, sessions: Collection[tuple[int, int, int]] | None) -> bool:
@@ -146,16 +141,9 @@ def within(outer: Sequence[DrillScope], scope: DrillScope) -> DrillScope:
     """Return a scope restricted by the scope from which it was opened."""
     if not outer:
         return scope
-    last = outer[-1]
-    return replace(
-        scope,
-        inst_id=scope.inst_id or last.inst_id,
-        con_id=last.con_id if scope.con_id is None else scope.con_id,
-        group=scope.group or last.group,
-        event=scope.event or last.event,
-        sql_id=scope.sql_id or last.sql_id,
-        alike=scope.alike or last.alike,
-    )
+    names = ("inst_id", "con_id", "group", "event", "sql_id", "alike")
+    own = {name: value for name in names if (value := getattr(scope, name)) not in {None, "", ()}}
+    return replace(outer[-1], **({"title": scope.title} | own))
 
 
 _NOTHING = ScopeContents((), (), (), ())
@@ -166,11 +154,6 @@ def contents(moment: Moment) -> ScopeContents:
     """Return the contents of the scope on screen."""
     scope = moment.choices.scope
     return contents_of(scope, moment.reading) if scope else _NOTHING
-
-
-def groups(moment: Moment) -> tuple[GroupReading, ...]:
-    """Return the groups of an instance or a container."""
-    return contents(moment).groups
 
 
 def groups_unavailable(moment: Moment) -> str:
@@ -184,11 +167,6 @@ def queue(moment: Moment) -> tuple[QueuedStatement, ...]:
     """Return its queued statements. In the scope of a statement they are its executions, never folded."""
     rows = contents(moment).queue
     return rows if moment.choices.unfolded or _is_statement(moment) else collapse_queue(rows)
-
-
-def running(moment: Moment) -> tuple[RunningStatement, ...]:
-    """Return its running parallel statements."""
-    return contents(moment).running
 
 
 @once
@@ -210,8 +188,9 @@ def busiest(moment: Moment) -> tuple[TopStatement, ...]:
 
 def session_note(moment: Moment) -> str:
     """Return the note after the title of the sessions: how many are folded, and how many are not listed."""
-    total, listed = _counted(moment), len(contents(moment).sessions)
-    return folded_and_not_listed(moment, sessions(moment), None if total is None else total - listed)
+    total = _counted(moment)
+    unlisted = None if total is None else total - len(contents(moment).sessions)
+    return folded_and_not_listed(moment, sessions(moment), unlisted)
 
 
 @once
@@ -290,7 +269,7 @@ TAB = Tab(
         Lines("drill-down-about", about),
         Rows(
             OVERVIEW,
-            groups,
+            lambda moment: contents(moment).groups,
             alike_in_groups,
             note=lambda _: CPU_LEGEND,
             least=servers_scale,
@@ -300,7 +279,7 @@ TAB = Tab(
         Rows(
             QUEUE,
             queue,
-            alike_on_one_instance,
+            on_one_instance,
             lambda moment: statements_folded(queue(moment)),
             measure="queue",
             optional=True,
@@ -308,8 +287,8 @@ TAB = Tab(
         ),
         Rows(
             RUNNING,
-            running,
-            alike_on_one_instance,
+            lambda moment: contents(moment).running,
+            on_one_instance,
             measure="parallel",
             optional=True,
             unavailable=unavailable("V$PX_SESSION"),

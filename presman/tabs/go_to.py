@@ -78,7 +78,9 @@ def _named(wanted: str, known: Mapping[str, Destination], reading: Reading | Non
 def _of_reading(wanted: str, reading: Reading) -> Iterator[Destination]:
     """Yield the destinations among the sessions and statements of a reading."""
     if match := _SESSION.fullmatch(wanted):
-        found = [row for row in reading.sessions if _is_meant(row, match)]
+        inst_id, sid, serial = match.groups()
+        found = [row for row in reading.sessions if sid == str(row.sid) and serial in {None, str(row.serial)}]
+        found = [row for row in found if inst_id in {None, str(CLUSTER), str(row.inst_id)}]
         if len(found) > 1:
             candidates = " or ".join(f"{row.inst_id}:{row.sid}" for row in found)
             yield Destination(trouble=f"{wanted} may be {candidates}.")
@@ -94,11 +96,3 @@ def _sql_ids(beginning: str, reading: Reading) -> list[str]:
         return []
     rows = (row for rows in (reading.queue, reading.running, reading.sessions) for row in rows)
     return sorted({row.sql_id for row in rows if row.sql_id.startswith(beginning)})
-
-
-def _is_meant(row: SessionReading, match: re.Match[str]) -> bool:
-    return (
-        str(row.sid) == match["sid"]
-        and match["inst"] in {None, str(CLUSTER), str(row.inst_id)}
-        and match["serial"] in {None, str(row.serial)}
-    )

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from presman.analysis.groups.containers import pdbs
-from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.figures.drawing.lines import Line
 from presman.figures.io_figures import IO, IO_SESSIONS
@@ -14,11 +13,10 @@ from presman.tabs.sessions import without_idle
 from presman.tabs.table_notes import io_lines, unavailable
 
 
-def io_source(reading: Reading) -> str:
+def io_source(moment: Moment) -> str:
     """Return the source of the figures: on Exadata the cells see more than the database."""
-    if not reading.header.exadata:
-        return ""
-    return "the database's view: flash cache, cell offload and IORM are on the storage cells (CellCLI)"
+    source = "the database's view: flash cache, cell offload and IORM are on the storage cells (CellCLI)"
+    return source if moment.reading.header.exadata else ""
 
 
 def busy_sessions(moment: Moment) -> Sequence[SessionReading]:
@@ -34,25 +32,17 @@ def limit_lines(moment: Moment) -> list[Line]:
 
 TAB = Tab(
     parts=(
-        Rows(
-            IO,
-            Moment.groups,
-            alike_in_groups,
-            note=lambda moment: io_source(moment.reading),
-            trends={"io_trend": "io"},
-        ),
+        Rows(IO, Moment.groups, alike_in_groups, note=io_source, trends={"io_trend": "io"}),
         Lines("io-limits", limit_lines, optional=True),
         Box(
-            (
-                OverTime("io-chart", "io", "MB/s", io_levels),
-                Rows(
-                    IO_SESSIONS,
-                    busy_sessions,
-                    note=without_idle,
-                    filterable=False,
-                    in_text=10,
-                    unavailable=unavailable("V$SESSION"),
-                ),
+            OverTime("io-chart", "io", "MB/s", io_levels),
+            Rows(
+                IO_SESSIONS,
+                busy_sessions,
+                note=without_idle,
+                filterable=False,
+                in_text=10,
+                unavailable=unavailable("V$SESSION"),
             ),
         ),
     ),

@@ -1,22 +1,11 @@
 """Tab 1 Overview: who uses what, who is held back, and what is wrong."""
 
-from presman.analysis.readings.reading import Reading
 from presman.figures.drawing.lines import Line
 from presman.figures.group_figures import OVERVIEW
 from presman.figures.histogram_figures import redo_text
 from presman.figures.instance_figures import WAITS
 from presman.tabs.charts import capacity, used_levels
-from presman.tabs.parts import (
-    Box,
-    Lines,
-    Moment,
-    OverTime,
-    Rows,
-    Tab,
-    alike_in_groups,
-    alike_on_one_instance,
-    servers_scale,
-)
+from presman.tabs.parts import Box, Lines, Moment, OverTime, Rows, Tab, alike_in_groups, on_one_instance, servers_scale
 from presman.tabs.table_notes import CPU_LEGEND, unavailable
 
 
@@ -30,11 +19,10 @@ def short_alerts(moment: Moment) -> list[Line]:
     return [((f" {each.glyph} ", each.state), (each.short, each.state)) for each in moment.alerts]
 
 
-def redo_line(reading: Reading) -> Line:
+def redo_lines(moment: Moment) -> list[Line]:
     """Return how healthy redo writes are, over all instances."""
-    if not reading.redo:
-        return ((" Redo ", "dim"), ("no delta yet", "dim"))
-    return ((" Redo ", "dim"), (redo_text(reading.redo[0]), ""))
+    redo = moment.reading.redo
+    return [((" Redo ", "dim"), (redo_text(redo[0]), "") if redo else ("no delta yet", "dim"))]
 
 
 TAB = Tab(
@@ -49,25 +37,16 @@ TAB = Tab(
             news=True,
             unavailable=unavailable("V$RSRC_CONSUMER_GROUP"),
         ),
+        Box(Lines("findings", alert_lines, shorter=short_alerts), Lines("redo", redo_lines), across=False, key="told"),
         Box(
-            (
-                Lines("findings", alert_lines, shorter=short_alerts),
-                Lines("redo", lambda moment: [redo_line(moment.reading)]),
-            ),
-            across=False,
-            key="told",
-        ),
-        Box(
-            (
-                OverTime("overview-chart", "used", "CPUs used", used_levels, capacity),
-                Rows(
-                    WAITS,
-                    lambda moment: moment.reading.waits,
-                    alike_on_one_instance,
-                    filterable=False,
-                    in_text=10,
-                    unavailable=unavailable("V$SYSTEM_EVENT"),
-                ),
+            OverTime("overview-chart", "used", "CPUs used", used_levels, capacity),
+            Rows(
+                WAITS,
+                lambda moment: moment.reading.waits,
+                on_one_instance,
+                filterable=False,
+                in_text=10,
+                unavailable=unavailable("V$SYSTEM_EVENT"),
             ),
             key="overview-bottom",
         ),

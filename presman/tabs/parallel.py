@@ -28,7 +28,7 @@ from presman.figures.history_figures import GOALS, LEDGER, USUAL
 from presman.figures.instance_figures import DOWNGRADES, SERVERS
 from presman.figures.statement_figures import QUEUE, RUNNING, forecast_record, why_no_forecast
 from presman.tabs.alerts import queue_unavailable
-from presman.tabs.parts import Key, Moment, Rows, Tab, alike_in_groups, alike_on_one_instance, servers_scale
+from presman.tabs.parts import Key, Moment, Rows, Tab, alike_in_groups, on_one_instance, servers_scale
 from presman.tabs.table_notes import statements_folded, unavailable
 
 _MANAGED = {
@@ -237,7 +237,7 @@ TAB = Tab(
         Rows(
             QUEUE,
             queue_rows,
-            alike_on_one_instance,
+            on_one_instance,
             lambda moment: statements_folded(queue_rows(moment)),
             column_notes=forecasts_note,
             measure="queue",
@@ -247,7 +247,7 @@ TAB = Tab(
         Rows(
             RUNNING,
             lambda moment: moment.reading.running,
-            alike_on_one_instance,
+            on_one_instance,
             gone_note,
             news=True,
             unavailable=unavailable("V$PX_SESSION"),

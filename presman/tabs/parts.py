@@ -103,12 +103,11 @@ class OverTime(Struct, frozen=True, dict=True):
     optional: bool = False
 
 
-class Box(Struct, frozen=True, dict=True):
+class Box:
     """Parts side by side (`across`) or one below the other; `key` is its name in the style sheet."""
 
-    parts: tuple[Part, ...]
-    across: bool = True
-    key: str = ""
+    def __init__(self, *parts: Part, across: bool = True, key: str = "") -> None:
+        self.parts, self.across, self.key = parts, across, key
 
 
 Part: TypeAlias = Rows | Lines | OverTime | Box
@@ -238,17 +237,16 @@ def _colours(moment: Moment) -> GroupColours:
 
 def alike_in_groups(moment: Moment) -> set[str]:
     """Return the columns with the same text in every row: the instance or the container if there is only one."""
-    hidden = set()
-    if not moment.by_instance:
-        hidden.add("inst_id")
-    if len({group.con_id for group in moment.reading.groups}) < 2:
-        hidden.add("con_id")
-    if all(group.pool is None for group in moment.reading.groups):
-        hidden.add("session_pool")
-    return hidden
+    groups = moment.reading.groups
+    is_alike = {
+        "inst_id": not moment.by_instance,
+        "con_id": len({group.con_id for group in groups}) < 2,
+        "session_pool": all(group.pool is None for group in groups),
+    }
+    return {column for column, alike in is_alike.items() if alike}
 
 
-def alike_on_one_instance(moment: Moment) -> set[str]:
+def on_one_instance(moment: Moment) -> set[str]:
     """Return the columns to hide in tables of statements and waits if there is only one instance."""
     return {"inst_id", "servers_by_instance"} if len(moment.reading.header.instances) < 2 else set()
 

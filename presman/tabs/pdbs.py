@@ -58,10 +58,8 @@ TAB = Tab(
         Rows(PDBS, shown, hidden, note=lambda _: CPU_LEGEND),
         Lines("pdb-words", words),
         Box(
-            (
-                OverTime("pdb-used", "pdb_used", "CPUs used", used, capacity),
-                OverTime("pdb-waiting", "pdb_waiting", "CPUs waited for (throttled)", waiting, optional=True),
-            ),
+            OverTime("pdb-used", "pdb_used", "CPUs used", used, capacity),
+            OverTime("pdb-waiting", "pdb_waiting", "CPUs waited for (throttled)", waiting, optional=True),
         ),
     ),
     notes=(

@@ -133,11 +133,9 @@ TAB = Tab(
             unavailable=unjudged,
         ),
         Box(
-            (
-                Rows(WINDOWS, _of_shown("windows"), _alike, filterable=False),
-                Rows(MAPPINGS, _of_shown("mappings"), filterable=False),
-                Rows(DIFFERENCES, changed, note=_against, filterable=False),
-            ),
+            Rows(WINDOWS, _of_shown("windows"), _alike, filterable=False),
+            Rows(MAPPINGS, _of_shown("mappings"), filterable=False),
+            Rows(DIFFERENCES, changed, note=_against, filterable=False),
             key="plan-past",
         ),
     ),

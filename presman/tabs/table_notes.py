@@ -6,7 +6,7 @@ from presman.analysis.collapsed_rows import collapsed_servers
 from presman.analysis.groups.container_io import io_limited, io_sentence
 from presman.analysis.groups.verdicts import Conformance, conformance, explain, in_words
 from presman.analysis.readings.container_readings import PdbReading
-from presman.analysis.readings.group_readings import GroupReading, Verdict
+from presman.analysis.readings.group_readings import GroupReading, Marked, Verdict
 from presman.analysis.readings.reading import CLUSTER, Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import QueuedStatement
@@ -47,21 +47,19 @@ _QUIET = frozenset({Verdict.IDLE, Verdict.NOT_THROTTLED, Verdict.UNKNOWN, Verdic
 def verdict_lines(reading: Reading, groups: Sequence[GroupReading]) -> list[Line]:
     """Return one line per instance and one per group that waits, unwrapped."""
     lines: list[Line] = []
-    several = len(reading.header.instances) > 1
     for kept in conformance(reading):
         if kept.sentence:
             glyph, state = _mark(kept)
-            name = f"instance {kept.inst_id}: " if several else ""
+            name = f"instance {kept.inst_id}: " if len(reading.header.instances) > 1 else ""
             lines.append(((f" {glyph} ", state), (name + kept.sentence, "")))
-    waiting = sorted((row for row in groups if row.verdict not in _QUIET), key=lambda row: row.verdict.rank)
-    for row in waiting:
+    for row in sorted((row for row in groups if row.verdict not in _QUIET), key=lambda row: row.verdict.rank):
         where = f" on {row.inst_id}" if row.inst_id else ""
-        text = in_words(reading, row)
-        state = row.verdict.level
-        lines.append(((f" {row.verdict.glyph} ", state), (f"{row.title}{where}: ", state), (text, "")))
-    if not lines:
-        return [((" ○ No rates yet: they need two polls with no plan change between them.", "dim"),)]
-    return lines
+        lines.append(_line(row.verdict, f"{row.title}{where}", in_words(reading, row)))
+    return lines or [((" ○ No rates yet: they need two polls with no plan change between them.", "dim"),)]
+
+
+def _line(found: Marked, name: str, text: str) -> Line:
+    return (f" {found.glyph} ", found.level), (f"{name}: ", found.level), (text, "")
 
 
 def _mark(kept: Conformance) -> tuple[str, State]:
@@ -77,20 +75,12 @@ def _mark(kept: Conformance) -> tuple[str, State]:
 
 def pdb_lines(rows: tuple[PdbReading, ...]) -> list[Line]:
     """Return each container's CPU verdict in words, then the I/O verdicts of containers with I/O limits."""
-    found: list[Line] = []
-    for row in rows:
-        state = row.verdict.level
-        found.append(((f" {row.verdict.glyph} ", state), (f"{_named(row)}: ", state), (explain(row), "")))
-    return found + io_lines(rows)
+    return [_line(row.verdict, _named(row), explain(row)) for row in rows] + io_lines(rows)
 
 
 def io_lines(rows: tuple[PdbReading, ...]) -> list[Line]:
     """Return in words the effect of MAX_IOPS and MAX_MBPS on each container that has them."""
-    found: list[Line] = []
-    for row in io_limited(rows):
-        state = row.io_verdict.level
-        found.append(((f" {row.io_verdict.glyph} ", state), (f"{_named(row)} I/O: ", state), (io_sentence(row), "")))
-    return found
+    return [_line(row.io_verdict, f"{_named(row)} I/O", io_sentence(row)) for row in io_limited(rows)]
 
 
 def _named(row: PdbReading) -> str:

@@ -119,22 +119,18 @@ TAB = Tab(
         Lines("top-about", about),
         Rows(top_figures.BLOCKERS, blocked, optional=True, filterable=False, unavailable=UNSEEN),
         Box(
-            (
-                OverTime("top-chart", MEASURE, "Active sessions by wait class", levels, capacity),
-                Rows(top_figures.CLASSES_TABLE, classes, note=over, filterable=False, in_text=0, unavailable=UNSEEN),
-            ),
+            OverTime("top-chart", MEASURE, "Active sessions by wait class", levels, capacity),
+            Rows(top_figures.CLASSES_TABLE, classes, note=over, filterable=False, in_text=0, unavailable=UNSEEN),
             key="top-classes",
         ),
         Box(
-            (
-                Rows(top_figures.TOP_BY_CPU, statements, note=over, in_text=0, main=True, unavailable=UNSEEN),
-                Rows(
-                    top_figures.TOP_BY_SERVERS,
-                    with_servers,
-                    note=over,
-                    in_text=0,
-                    unavailable=unavailable("V$SESSION", "V$PX_SESSION"),
-                ),
+            Rows(top_figures.TOP_BY_CPU, statements, note=over, in_text=0, main=True, unavailable=UNSEEN),
+            Rows(
+                top_figures.TOP_BY_SERVERS,
+                with_servers,
+                note=over,
+                in_text=0,
+                unavailable=unavailable("V$SESSION", "V$PX_SESSION"),
             ),
             key="top-sql",
         ),

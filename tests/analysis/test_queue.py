@@ -21,7 +21,7 @@ from presman.analysis.parallel.queue import degree, server_sets
 from presman.analysis.parallel.queue_causes import QueueState, explain, shortages
 from presman.analysis.parallel.server_pools import ServerBudget, ServerLimit
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Cause, DopStory, NotKnown, QueueHead, Servers, WantsSource
+from presman.analysis.readings.statement_readings import Cause, NotKnown, QueueHead, Servers, WantsSource
 from presman.forecast.queue_now import queue_rules
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
 from presman.rows.cursor_rows import PlanXml, PxPlanLine
@@ -673,5 +673,5 @@ def test_the_degree_is_what_was_asked_for_up_to_the_groups_limit(
     requested: int | None, planned: int | None, limit: int | None, expected: int | None
 ) -> None:
     rule = directive("DAY", "A", 50, parallel_degree_limit_p1=limit)
-    assert degree(requested, DopStory(planned), rule) == expected
-    assert degree(requested, DopStory(planned), None) == (requested or planned)
+    assert degree(requested, planned, rule) == expected
+    assert degree(requested, planned, None) == (requested or planned)

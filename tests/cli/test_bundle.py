@@ -14,19 +14,19 @@ from tests.recording.recorded import polled, record
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Thirty polls five seconds apart."""
+    """Fifteen polls five seconds apart."""
     place = tmp_path_factory.mktemp("bundle") / "a.presman"
-    record(place, list(polled("queueing", 30)))
+    record(place, list(polled("queueing", 15)))
     return place
 
 
 @pytest.mark.parametrize(
     ("more", "polls"),
     [
-        ((), 30),
+        ((), 15),
         (("--minutes", "1"), 13),  # those of 0, 5, ... 60 seconds before the last
         (("--minutes", "0.01"), 1),
-        (("--from", "first", "--minutes", "1"), 30),
+        (("--from", "first", "--minutes", "1"), 15),
         (("--from=-20s",), 5),
     ],
 )

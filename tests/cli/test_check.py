@@ -17,6 +17,7 @@ from presman.output.plugin_check import result
 from presman.rows.queries import Scope
 from tests.cli.run import QUEUEING, Run, presman
 from tests.scenarios import with_short_past
+from tests.thorough import some
 
 LINE = re.compile(r"PRESMAN (OK|WARNING|CRITICAL|UNKNOWN) - [^|\n]+( \| [^|\n]+)?\n")
 DATUM = re.compile(r"('[^'=]+'|[^ '=]+)=(U|-?[\d.]+(s|%)?)(;[\d.]*){0,4}")
@@ -33,7 +34,7 @@ def target(scenario: str) -> str:
     return f"demo:{with_short_past(scenario)}?speed=60"
 
 
-@pytest.mark.parametrize("scenario", scenarios())
+@pytest.mark.parametrize("scenario", some(["quiet", "mixed", "throttled", "locked", "noplan"], scenarios()))
 def test_it_is_as_severe_as_the_worst_alert_of_once(scenario: str) -> None:
     watched = Resolved(parse_target(target(scenario)), 2.0, Scope.CLUSTER, None, None, ())
     reading = Polling(watched).once(0.05).reading

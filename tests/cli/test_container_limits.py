@@ -47,8 +47,8 @@ def containers(tmp_path: Path) -> None:
 def test_the_limit_of_a_container_is_not_called_the_group_s(inside: Run) -> None:
     check = inside("check", "demo:pdbs.toml").stdout
     once = inside("once", "demo:pdbs.toml").stdout
-    assert "OTHER_GROUPS (B): 1 queued, head 3:01, short by 8 (container limit)" in check
-    assert "1 queued 3:01 (container limit)" in once
+    assert "OTHER_GROUPS (B): 1 queued, head 3:00, short by 8 (container limit)" in check
+    assert "1 queued 3:00 (container limit)" in once
     assert "container_limit" in inside("why", "demo:pdbs.toml", "302").stdout
     heads = json.loads(inside("once", "demo:pdbs.toml", "--format", "json").stdout)["heads"]
     assert {head["container"]: (head["cause"], head["held"], head["allowed"]) for head in heads} == {
@@ -64,6 +64,6 @@ def test_where_the_limits_of_group_and_container_bind_each_has_its_account(insid
     assert "REP holds 8 of 16 allowed (50 % of 32); A holds 24 of 32 allowed" in said
     assert "short by 8 (group limit) and 8 (container limit)" in said
     assert (
-        "REP (A): 1 queued, head 4:01, short by 8 (group limit) and 8 (container limit)"
+        "REP (A): 1 queued, head 4:00, short by 8 (group limit) and 8 (container limit)"
         in inside("check", "demo:pdbs.toml").stdout
     )

@@ -76,7 +76,7 @@ def test_no_end_is_proven_for_a_head_whose_queue_is_seen_in_part(inside: Run) ->
     assert "ALTER SYSTEM KILL" in whole
     part = inside("check", "demo:both.toml", "-v", "--scope", "instance")
     assert part.returncode == 1
-    assert "REP: 1 queued, head 3:01, why it waits is not known" in part.stdout
+    assert "REP: 1 queued, head 3:00, why it waits is not known" in part.stdout
     assert (
         "DO wait: how many servers are in use or allowed is not known (one instance of a cluster is read)"
         in part.stdout

@@ -30,8 +30,9 @@ from presman.services.metrics.metric_page import Exporter
 from presman.sources.oracle.oracle_errors import text_of
 from presman.sources.simulator_source import SimulatorSource
 from presman.tui.terminal_app import TerminalApp
-from tests.cli.run import Run, command, environment, presman
+from tests.cli.run import Run, command, environment
 from tests.scenarios import with_short_past
+from tests.thorough import some
 
 LIMITS = {
     resource.RLIMIT_NOFILE: 5000, resource.RLIMIT_NPROC: 3, resource.RLIMIT_AS: resource.RLIM_INFINITY,
@@ -308,13 +309,18 @@ REFUSED = "processes and threads have run out: the limit is {} (ulimit -u)"
 )
 @pytest.mark.parametrize(
     ("arguments", "allowed", "said"),
-    [
-        (["once", "demo:quiet"], 1, REFUSED),
-        (["check", "demo:quiet"], 3, REFUSED), (["alerts", "demo:quiet"], 1, REFUSED),
-        (["record", "demo:quiet", "-o", "x.presman"], 3, FEW_THREADS), (["fleet", "demo:quiet", "demo:mixed"], 3, MANY),
-        (["metrics", "demo:quiet", "--listen", "127.0.0.1:0"], 3, FEW_THREADS),
-        (["demo", "quiet", "--no-tour"], 3, REFUSED), (["demo", "quiet", "--no-tour"], 1, REFUSED),
-    ],
+    some(
+        [
+            (["check", "demo:quiet"], 3, REFUSED), (["record", "demo:quiet", "-o", "x.presman"], 3, FEW_THREADS),
+            (["demo", "quiet", "--no-tour"], 1, REFUSED),
+        ],
+        [
+            (["once", "demo:quiet"], 1, REFUSED), (["alerts", "demo:quiet"], 1, REFUSED),
+            (["fleet", "demo:quiet", "demo:mixed"], 3, MANY),
+            (["metrics", "demo:quiet", "--listen", "127.0.0.1:0"], 3, FEW_THREADS),
+            (["demo", "quiet", "--no-tour"], 3, REFUSED),
+        ],
+    ),
     ids=lambda value: value[0] if isinstance(value, list) else None,
 )  # fmt: skip
 def test_another_user_with_few_processes_gets_a_line(
@@ -353,7 +359,6 @@ def everything(terminal: FileIO) -> str:
 
 @pytest.mark.parametrize(("arguments", "code"), [(["demo", "--list"], 0), (["once", "nowhere"], 2)])
 def test_a_full_disk_behind_standard_error_is_no_exit_code(tmp_path: Path, arguments: list[str], code: int) -> None:
-    assert presman(*arguments, cwd=tmp_path).returncode == code
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             command(*arguments), cwd=tmp_path, env=environment(), stdout=subprocess.DEVNULL, stderr=full, check=False

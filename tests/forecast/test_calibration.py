@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from presman.analysis.readings.forecast_readings import ForecastRecord
-from presman.forecast.calibration import Calibration, Interval, QueueCalibration, StandingForecast
+from presman.forecast.calibration import Calibration, Interval, KeptForecast, QueueCalibration
 
 RAW = Interval(60.0, 50.0, 80.0)
 
@@ -82,7 +82,7 @@ def looked(*ats: float, many: int = 5) -> QueueCalibration:
     """One that has seen so many wait at some instants, with the same forecast each time."""
     found = QueueCalibration()
     for at in ats:
-        found.look(at, [(who, StandingForecast(at, RAW, 1.0)) for who in range(many)])
+        found.look(at, [(who, KeptForecast(at, RAW, 1.0)) for who in range(many)])
     return found
 
 

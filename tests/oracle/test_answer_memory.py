@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from presman.base.release import Release
 from presman.base.running_out import ROOM, AnswerMemory
 from presman.sources.oracle.guard import AnswerTooLarge, meaningful_error
 from tests.oracle.bench import Bench
+from tests.thorough import some
 from tests.torture.relay import Line, Relay, running
 
 TOLD = Path("/proc/self/statm").exists()
@@ -92,6 +94,7 @@ poller.close()
 
 
 @pytest.mark.skipif(not TOLD, reason="no system but Linux tells how much data there is")
+@pytest.mark.parametrize("bench", some([Release(23)], [Release(19)]), ids=str, indirect=True)
 def test_columns_behind_the_first_message_take_no_memory(bench: Bench) -> None:
     with running(_Lying(bench.server.port)) as between:
         command = [sys.executable, "-c", CLIENT, str(between.port)]

@@ -172,7 +172,7 @@ STORMS = [(release, seed) for release in RELEASES for seed in (1, 2)]
 
 @pytest.mark.parametrize(
     ("bench", "seed"),
-    STORMS if LONG or THOROUGH else [(Release(19), 1), (Release(23), 1)],
+    STORMS if LONG or THOROUGH else [(Release(23), 1)],
     ids=str,
     indirect=["bench"],
 )

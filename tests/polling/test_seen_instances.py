@@ -100,7 +100,7 @@ def test_another_database_or_scope_has_others() -> None:
 def test_changes_tells_of_its_instance_until_it_is_back() -> None:
     """It is away from 300 s for 90 s: no all-clear meanwhile, nor a word of it afterwards."""
     alerted = []
-    for _, reading in polled("changes", 45, step=10.0):
+    for _, reading in polled("changes", 40, step=10.0):
         found = instances_gone(reading)
         if found:
             assert is_wrong(wrong(reading))

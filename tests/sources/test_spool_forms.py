@@ -217,11 +217,11 @@ def test_every_form_says_the_same(
     assert found[0] == found[1] == [tuple(row) for row in rows]
 
 
-def test_a_hundred_thousand_rows(tmp_path: Path) -> None:
-    """Fifty samples of 2,000 sessions are opened in less than five seconds of CPU."""
+def test_twenty_thousand_rows(tmp_path: Path) -> None:
+    """Ten samples of 2,000 sessions are opened in less than a second of CPU."""
     rows = [
         f'"{at}",{sid},{7 * sid},"U{sid % 50}","INACTIVE","Idle",{sid * sample}\n'
-        for sample in range(50)
+        for sample in range(10)
         for at in [f"2026-11-21 10:{sample // 6:02}:{sample % 6}0"]
         for sid in range(2000)
     ]
@@ -229,7 +229,7 @@ def test_a_hundred_thousand_rows(tmp_path: Path) -> None:
     folder(tmp_path, {"v_session.csv": heads + "".join(rows)})
     source = SpoolSource(tmp_path)
     took = cost(source.open)
-    assert took < 200
+    assert took < 40
     source.leave_only(1)
     source.advance()
     source.close()

@@ -24,7 +24,7 @@ from textual.widget import Widget
 from presman.figures.drawing.columns import cells_needed, fit_columns, wrapped_row
 from presman.figures.figure import COUNT, TEXT, Bar, Figure
 from presman.tui import textual_internals
-from presman.tui.tab_panels import AHEAD
+from presman.tui.frame_app import AHEAD
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.heatmap import HeatMap
 from presman.tui.widgets.line_api import LineApiWidget, LineView, PlainBackground
@@ -270,7 +270,7 @@ async def test_only_visible_rows_are_rendered(monkeypatch: pytest.MonkeyPatch) -
         grid = acting.app.query_one("#grid-sessions", Grid)
         drawn: list[object] = []
         monkeypatch.setattr(
-            "presman.tui.widgets.table_frame.wrapped_row",
+            "presman.figures.drawing.columns.wrapped_row",
             lambda fitted, gap, row, *how: drawn.append(row) or wrapped_row(fitted, gap, row, *how),
         )
         await acting.show(replace(busy(2), sessions=sessions(500)))

@@ -124,8 +124,8 @@ async def test_pdbs_are_there_only_in_a_container_database() -> None:
 
 def test_the_io_tab_says_whose_figures_it_shows() -> None:
     reading = busy()
-    assert io_source(reading) == ""
-    assert "storage cells" in io_source(replace(reading, header=replace(reading.header, exadata=True)))
+    assert io_source(Moment(reading)) == ""
+    assert "storage cells" in io_source(Moment(replace(reading, header=replace(reading.header, exadata=True))))
 
 
 @acted

@@ -325,7 +325,7 @@ async def test_a_recording_gives_advice_and_a_choice_is_tried_in_the_panel(tmp_p
 
 def test_the_search_ends_when_nobody_looks() -> None:
     advice = LiveAdvice(lambda _: None)
-    advice.end()
+    advice.is_over = True
     with pytest.raises(KeyboardInterrupt):
         advice._report(1, mock.Mock(waits=(1.0,)))
 

@@ -7,7 +7,7 @@ start is predicted only if the servers named are enough, once free, for the head
 take before it. Statements of another group can take no more than its own limit leaves them.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 
 from msgspec import Struct
@@ -232,14 +232,11 @@ def contenders(
 ) -> tuple[str, ...]:
     """Return the groups that could take the servers before `head` once `freed` have ended; () if all find enough."""
     freed = [each for each in freed if counts.of_statement(each, everybody=True)]
-    others = {
-        group_title(other): taken
-        for other in reading.heads
-        if (other.con_id, other.group) != (head.con_id, head.group)
-        and not _on_different_instances(head, other)
-        and not _are_kept(own_limits(other, reading), freed, counts)
-        and (taken := _could_take(other, _before(head, other, reading), freed)) > 0
+    takes = {
+        group_title(other): _could_take(other, _before(head, other, reading), freed)
+        for other in _others(head, freed, reading, counts)
     }
+    others = {name: taken for name, taken in takes.items() if taken > 0}
     near = {group_title(each) for each in reading.heads if each.con_id == head.con_id}
     within = {name: taken for name, taken in others.items() if name in near}
     found: set[str] = set()
@@ -265,14 +262,8 @@ def take_turns(
     def is_rival(con_id: int, group: str) -> bool:
         return (con_id, group) != (head.con_id, head.group) and (by_target or (container and con_id == head.con_id))
 
-    others = [
-        group_title(each)
-        for each in reading.heads
-        if is_rival(each.con_id, each.group)
-        and not _on_different_instances(head, each)
-        and _before(head, each, reading)
-        and not _are_kept(own_limits(each, reading), freed, counts)
-    ]
+    rivals = (each for each in _others(head, freed, reading, counts) if is_rival(each.con_id, each.group))
+    others = [group_title(each) for each in rivals if _before(head, each, reading)]
     now = {(each.con_id, each.group) for each in reading.heads}
     keeps_on = any(each.idle is not None for each in freed)
     others += [
@@ -300,10 +291,17 @@ def too_large(
     return tuple(name for name in rivals if room is None or _wanted(heads[name]) > room)
 
 
-def _on_different_instances(head: QueueHead, other: QueueHead) -> bool:
-    """Whether the two heads may run on no common instance."""
-    first, second = ({i for each in one.shortages for i in each.inst_ids} for one in (head, other))
-    return bool(first and second and not first & second)
+def _others(
+    head: QueueHead, freed: Sequence[RunningStatement], reading: Reading, counts: Counted
+) -> Iterator[QueueHead]:
+    """Yield the other heads that could use what `freed` leave: they may run on a common instance."""
+    here = {inst_id for each in head.shortages for inst_id in each.inst_ids}
+    for other in reading.heads:
+        there = {inst_id for each in other.shortages for inst_id in each.inst_ids}
+        is_elsewhere = bool(here and there) and here.isdisjoint(there)
+        is_own = (other.con_id, other.group) == (head.con_id, head.group)
+        if not (is_own or is_elsewhere or _are_kept(own_limits(other, reading), freed, counts)):
+            yield other
 
 
 def own_limits(other: QueueHead, reading: Reading) -> list[Shortage]:

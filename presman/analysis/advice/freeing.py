@@ -118,10 +118,7 @@ def whose_limit(shortage: Shortage) -> str:
 
 
 def in_order(
-    helpers: Sequence[Freeing],
-    blocked: Sequence[RunningStatement],
-    short: Sequence[int],
-    first: Sequence[Freeing] = (),
+    helpers: Sequence[Freeing], blocked: Sequence[RunningStatement], short: Sequence[int], first: Sequence[Freeing] = ()
 ) -> tuple[list[Freeing], list[Freeing]]:
     """Return the statements that let a head start together, and the others; the first is named and copied first.
 

@@ -64,7 +64,8 @@ def _too_large(found: Unblock, reading: Reading) -> ToDo:
     name, who = queue_name(head), head_in_words(head)
     if head.is_too_large_for_target and found.by_itself:
         return _wait_for(found, "may start")
-    without = _gone_instances(reading)
+    gone = instances_are([each.inst_id for each in reading.gone])  # no limit counts their servers
+    without = f" without {gone.rpartition(' ')[0]}" if reading.gone else ""
     if head.fits_with:
         back = f"{instances_are(head.fits_with)} back"
         text = f"{who} fits again once {back}; else cancel it and run it with a lower DOP, or in another group"
@@ -94,12 +95,6 @@ def _cure_of_size(head: QueueHead, name: str, without: str) -> tuple[str, str]:
     return f"whether it ever starts is not known; {cure}", f"{lower}, or wait: it may never start{without}"
 
 
-def _gone_instances(reading: Reading) -> str:
-    """Return which instances are gone, so that no limit counts their servers, "" without any."""
-    gone = instances_are([each.inst_id for each in reading.gone])
-    return f" without {gone.rpartition(' ')[0]}" if reading.gone else ""
-
-
 def queue_name(head: QueueHead) -> str:
     """Return the name of a head's queue, that of its group."""
     return group_title(head) if head.group else "the queue"
@@ -107,11 +102,7 @@ def queue_name(head: QueueHead) -> str:
 
 def head_in_words(head: QueueHead) -> str:
     """Return the head in words; if several have waited equally long, that it is one of them."""
-    return (
-        f"one of the first {head.equals + 1} of {queue_name(head)}"
-        if head.equals
-        else f"the head of {queue_name(head)}"
-    )
+    return f"{f'one of the first {head.equals + 1}' if head.equals else 'the head'} of {queue_name(head)}"
 
 
 def _wait_for(found: Unblock, starts: str) -> ToDo:

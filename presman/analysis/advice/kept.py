@@ -107,9 +107,8 @@ def who_wants(names: Sequence[str], reading: Reading, them: str = "") -> str:
     if not now:
         return f"{listed(names)} wanted{them} a minute ago"
     before = [name for name in names if name not in now]
-    return (
-        f"{listed(now)} want{'s' * (len(now) == 1)}{them}{f', and {listed(before)} did a minute ago' if before else ''}"
-    )
+    did = f", and {listed(before)} did a minute ago" if before else ""
+    return f"{listed(now)} want{'s' * (len(now) == 1)}{them}{did}"
 
 
 def starts_no_head(each: RunningStatement, names: Sequence[str], reading: Reading) -> str:

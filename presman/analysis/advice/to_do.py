@@ -125,15 +125,11 @@ def _step(alert: Alert, queue: ToDo | None, reading: Reading) -> ToDo | None:
     """Return what to do about an alert, None if nothing is known to help; `queue` is the step for the queue."""
     if alert.key in _OF_THE_QUEUE:
         return _cause_of(alert, reading) or queue or _counted_queue(reading)
-    old = next((each for each in reading.unchecked if _is_about(each.alert, alert)), None)
-    if old is not None:
-        return _step_before(old, reading)
+    for old in reading.unchecked:
+        if (old.alert.key, old.alert.subject) == (alert.key, alert.subject):
+            return _step_before(old, reading)
     step = _advised(alert.bare(), reading)
     return step.aged(alert.age) if step is not None else None
-
-
-def _is_about(one: Alert, other: Alert) -> bool:
-    return (one.key, one.subject) == (other.key, other.subject)
 
 
 def _advised(alert: Alert, reading: Reading) -> ToDo | None:
@@ -174,10 +170,8 @@ def _counted_queue(reading: Reading) -> ToDo | None:
     if not queued or reading.queue:
         return None
     which = "which statement is queued" if queued == 1 else f"which {counted(queued, 'statement')} are queued"
-    short = "check V$SESSION: it does not show which statements are queued"
-    return ToDo(
-        Step.LOOK, f"check why V$SESSION does not show {which}: {reading.why_unknown('queue')}", short, "parallel"
-    )
+    text = f"check why V$SESSION does not show {which}: {reading.why_unknown('queue')}"
+    return ToDo(Step.LOOK, text, "check V$SESSION: it does not show which statements are queued", "parallel")
 
 
 def _cause_of(alert: Alert, reading: Reading) -> ToDo | None:
@@ -323,10 +317,8 @@ def _host(alert: Alert, _reading: Reading) -> ToDo:
 
 def _minimum(alert: Alert, reading: Reading) -> ToDo:
     """Return how more can be kept of what is promised; what a container does not use goes to others anyway."""
-    missed = reading.missed_minimums
-    spare = any(
-        has_spare_host(each) for each in reading.header.instances if each.inst_id in {m.inst_id for m in missed}
-    )
+    there = {each.inst_id for each in reading.missed_minimums}
+    spare = any(has_spare_host(each) for each in reading.header.instances if each.inst_id in there)
     short = "raise CPU_COUNT" if spare else "add CPUs, or decide whose CPU_MIN_COUNT to lower"
     why = f"{alert.short}{', and the host has CPUs to spare' * spare}"
     return ToDo(Step.CHANGE, f"{short}: {why}", short, "plan", subject=alert.subject)
@@ -372,10 +364,8 @@ def _downgraded(_alert: Alert, reading: Reading) -> ToDo:
     """Return that there is nothing to do yet: what was downgraded keeps its degree until it ends."""
     found = downgraded(reading.running)
     if not found:
-        text = (
-            "nothing yet: what was downgraded keeps its servers until it ends; if it goes on, see who takes the servers"
-        )
-        return ToDo(Step.WAIT, text, "nothing yet: what was downgraded keeps its servers until it ends", "parallel")
+        short = "nothing yet: what was downgraded keeps its servers until it ends"
+        return ToDo(Step.WAIT, f"{short}; if it goes on, see who takes the servers", short, "parallel")
     most = max(found, key=lambda each: each.downgraded)
     short = f"nothing yet: {most.who} keeps its DOP {most.degree} of {most.requested} until it ends"
     return ToDo(Step.WAIT, f"{short}; only a new run can have more servers", short, "parallel", subject=most.who)

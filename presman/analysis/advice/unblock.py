@@ -85,10 +85,8 @@ def _blocked_first(blocked: Sequence[RunningStatement]) -> str:
     """Return which session to check before any statement is ended."""
     most = max(blocked, key=lambda each: each.servers)
     held = counted(sum(each.servers for each in blocked), "server")
-    return (
-        f"look at {most.blocker} first: {held} are held by "
-        f"{'a session that waits for it' if len(blocked) == 1 else 'sessions that wait for others'}"
-    )
+    who = "a session that waits for it" if len(blocked) == 1 else "sessions that wait for others"
+    return f"look at {most.blocker} first: {held} are held by {who}"
 
 
 def _what_helps(found: Unblock, doubtful: int, reading: Reading) -> str:
@@ -125,9 +123,8 @@ def _turns(found: Unblock, reading: Reading) -> str:
     if kept.starts.full or len(kept.queues) > 1:
         return f"{kept.words}: {kept.starts.full or found.order}"
     others = [name for name in found.turns if name not in kept.queues]
-    return (
-        f"{kept.words}; {listed(others)} {'takes' if len(others) == 1 else 'take'} turns with it, so that is not proven"
-    )
+    take = f"{listed(others)} take{'s' * (len(others) == 1)} turns with it"
+    return f"{kept.words}; {take}, so that is not proven"
 
 
 def _want_next(found: Unblock, reading: Reading) -> str:
@@ -135,10 +132,8 @@ def _want_next(found: Unblock, reading: Reading) -> str:
     own = own_limits(found.head, reading)
     if not own:
         return who_wants(found.turns, reading, " the next free servers")
-    others = [name for name in found.turns if name != group_title(found.head)]
-    return (
-        f"only servers that {whose_limit(own[0])} counts can start it, and {who_wants(others, reading, ' them, too')}"
-    )
+    wanted = who_wants([name for name in found.turns if name != group_title(found.head)], reading, " them, too")
+    return f"only servers that {whose_limit(own[0])} counts can start it, and {wanted}"
 
 
 def _refused_holders(refused: Sequence[Candidate]) -> Iterator[str]:
@@ -233,7 +228,8 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
         return nobody if doubt is None else replace(nobody, sentence=sentence(nobody, 0, reading))
     certain = [each for each in reading.running if each.certain]
     helpers = [helper for each in certain if (helper := freeing(each, shortages, counts))]
-    itself = next((each.statement for each in helpers if _is_of(each.statement, head.statement)), None)
+    session = head.statement.executing()[:3]
+    itself = next((each.statement for each in helpers if each.statement.executing()[:3] == session), None)
     helpers = [each for each in helpers if each.statement is not itself]
     unknown = reading.why_unavailable("V$PX_SESSION") or ("" if helpers else _unlisted(reading))
     blocked = tuple(each.statement for each in helpers if each.statement.blocker)
@@ -242,10 +238,9 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     short = [each.short for each in shortages]
     first = [each for each in helpers if is_proven(reading.effect_of(each.statement)) and not objection(each.statement)]
     chosen, others = in_order(helpers, blocked, short, first) if doubt is None else ([], helpers)
-    found = tuple(
-        _candidate(each, shortages, reading) for each in (*chosen, *others, *fixed)[: max(LISTED, len(chosen))]
-    )
     needed = len(chosen)
+    kept = (*chosen, *others, *fixed)[: max(LISTED, needed)]
+    found = tuple(_candidate(each, shortages, reading) for each in kept)
     ends = [each.ends_in for each in found[:needed]]
     soon = max(ends) if ends and None not in ends else None  # type: ignore[type-var]
     by_itself = () if doubt is not None else tuple(each.statement for each in by_time(helpers, short))
@@ -290,11 +285,6 @@ def _unlisted(reading: Reading) -> str:
     pool, shown = reading.header.servers, sum(each.servers for each in reading.running)
     in_use = pool.in_use if pool.counted is None else pool.counted
     return f"V$PX_SESSION shows {shown} of {counted(in_use, 'server')} in use" if in_use and shown < in_use else ""
-
-
-def _is_of(statement: RunningStatement, queued: QueuedStatement) -> bool:
-    """Whether the queued session is the one that holds a statement's servers."""
-    return (statement.inst_id, statement.sid, statement.serial) == (queued.inst_id, queued.sid, queued.serial)
 
 
 def _candidate(helper: Freeing, shortages: Sequence[Shortage], reading: Reading) -> Candidate:

@@ -8,7 +8,6 @@ anything. The rules of the parallel queue are in `queue_alerts.py`.
 from collections import Counter
 from collections.abc import Callable, Mapping
 from math import inf
-from types import MappingProxyType
 from typing import cast
 
 from presman.analysis.alerts import queue_alerts
@@ -17,7 +16,7 @@ from presman.analysis.caches import once
 from presman.analysis.facts.plan_book import OTHER_GROUPS
 from presman.analysis.groups.entitlement import lacks_little
 from presman.analysis.readings.container_readings import IoVerdict, MissedMinimum
-from presman.analysis.readings.group_readings import LIMITED, GroupReading, Verdict
+from presman.analysis.readings.group_readings import LIMITED, ActiveSessionPool, GroupReading, Verdict
 from presman.analysis.readings.reading import AGE, Alert, InstanceReading, Quiesce, Reading, Severity, instance_name
 from presman.analysis.view_availability import LONG
 from presman.base.formats import clock, counted, duration, listed, number, spelled
@@ -34,15 +33,13 @@ OTHERS = 0.25
 """The part of a host's CPUs that other processes must use to be named if they do not slow down this database."""
 
 
-_KEYS: Mapping[Verdict, str] = MappingProxyType(
-    {
-        Verdict.STARVED: "cpu_starved",
-        Verdict.SHORT: "cpu_starved",
-        Verdict.ZERO_SHARE: "cpu_zero_share",
-        Verdict.CAPPED: "cpu_capped",
-        Verdict.NEAR_LIMIT: "cpu_capped",
-    }
-)
+_KEYS: Mapping[Verdict, str] = {
+    Verdict.STARVED: "cpu_starved",
+    Verdict.SHORT: "cpu_starved",
+    Verdict.ZERO_SHARE: "cpu_zero_share",
+    Verdict.CAPPED: "cpu_capped",
+    Verdict.NEAR_LIMIT: "cpu_capped",
+}
 """A nearly starved group is reported by the same rule as a starved one, with lower severity."""
 
 
@@ -84,13 +81,8 @@ def cpu_without_plan(reading: Reading) -> list[Alert]:
     found = _containers_without_plan(reading)
     for each in reading.header.instances:
         used = _used(reading, each.inst_id)
-        if (
-            each.cpu_managed == "ON"
-            or is_plan_unknown(each, reading)
-            or used is None
-            or not each.num_cpus
-            or used < FULL * each.num_cpus
-        ):
+        may_be_divided = each.cpu_managed == "ON" or is_plan_unknown(each, reading)
+        if may_be_divided or used is None or not each.num_cpus or used < FULL * each.num_cpus:
             continue
         short = f"{number(used)} of {number(each.num_cpus)} CPUs used{_where(each, reading)}, no plan{AGE} divides them"
         text = f"CPU: {short}: sessions that ask for most get most"
@@ -103,18 +95,16 @@ def is_plan_unknown(instance: InstanceReading, reading: Reading) -> bool:
     return not instance.cpu_managed and bool(instance.plan or reading.why_unavailable("V$RSRC_PLAN"))
 
 
-def _undivided(reading: Reading) -> list[GroupReading]:
-    """Return OTHER_GROUPS of each pluggable database that uses all CPU it is entitled to and has no other group."""
+def _containers_without_plan(reading: Reading) -> list[Alert]:
+    """Return one note for all of them: between containers the CDB plan divides.
+
+    They are the pluggable databases that use all CPU they are entitled to and have no group but OTHER_GROUPS.
+    """
     groups = [row for row in reading.cluster_groups() if row.in_plan and row.container]
     named = Counter(row.con_id for row in groups)
     alone = (row for row in groups if row.name == OTHER_GROUPS and named[row.con_id] == 1 and not row.doubt)
     full = {Verdict.CONTENDED, Verdict.CAGED, *LIMITED}
-    return [row for row in alone if row.verdict in full and (row.used or 0.0) >= FULL * (row.entitled or inf)]
-
-
-def _containers_without_plan(reading: Reading) -> list[Alert]:
-    """Return one note for all of them: between containers the CDB plan divides."""
-    rows = _undivided(reading)
+    rows = [row for row in alone if row.verdict in full and (row.used or 0.0) >= FULL * (row.entitled or inf)]
     if not rows:
         return []
     names, one = listed([row.container for row in rows]), len(rows) == 1
@@ -132,24 +122,16 @@ def host_shared(reading: Reading) -> list[Alert]:
         used, here = _used(reading, each.inst_id), reading.instance_groups(each.inst_id)
         if used is None or each.host_busy is None or not each.host_cpus:
             continue
-        others = each.host_busy * each.host_cpus - used
+        others, beside = each.host_busy * each.host_cpus - used, _used_beside(reading, each)
         held_up = any(row.verdict is Verdict.HOST for row in here)
-        if not held_up and (each.host_busy < FULL or others - _used_beside(reading, each) < OTHERS * each.host_cpus):
+        if not held_up and (each.host_busy < FULL or others - beside < OTHERS * each.host_cpus):
             continue
         short = f"{number(others)} of the host's {each.host_cpus:.0f} CPUs are used by others{_where(each, reading)}"
-        busy = f"the host is {100 * each.host_busy:.0f} % busy"
-        text = f"CPU: {busy}, {short}: {_limited_by(reading, each, others)}"
+        of_these = f"{number(min(beside, others))} of them by other instances of this database"
+        limited = f"{of_these}, each with a plan of its own" if beside else "no plan of this database limits them"
+        text = f"CPU: the host is {100 * each.host_busy:.0f} % busy, {short}: {limited}"
         found.append(Alert("warn", "▲", text, short, "host_shared", _subject(each, reading)))
     return found
-
-
-def _limited_by(reading: Reading, instance: InstanceReading, others: float) -> str:
-    """Return who can limit what others use of a host: the other instances on it belong to this database."""
-    beside = _used_beside(reading, instance)
-    if not beside:
-        return "no plan of this database limits them"
-    known = f"{number(min(beside, others))} of them by other instances of this database"
-    return f"{known}, each with a plan of its own"
 
 
 def _used_beside(reading: Reading, instance: InstanceReading) -> float:
@@ -210,27 +192,23 @@ _QUIESCE_WORDS = {"QUIESCING": "being quiesced", "QUIESCED": "quiesced"}
 
 def session_pools(reading: Reading) -> list[Alert]:
     """Return alerts about sessions that wait for the active session pool of their group."""
-    return [_pool(group) for group in reading.cluster_groups() if group.pool is not None and group.pool.queued]
+    groups = ((group, group.pool) for group in reading.cluster_groups())
+    return [_pool(group, pool) for group, pool in groups if pool is not None and pool.queued]
 
 
-def _pool(group: GroupReading) -> Alert:
-    pool = group.pool
-    assert pool is not None
+def _pool(group: GroupReading, pool: ActiveSessionPool) -> Alert:
     wait = "" if pool.longest is None else f", the first for {duration(pool.longest)}"
-    verb = "waits" if pool.queued == 1 else "wait"
-    short = f"{group.title}: {pool.queued} {verb} for the session pool{wait}"
+    short = f"{group.title}: {pool.queued} wait{'s' * (pool.queued == 1)} for the session pool{wait}"
     allowed = "" if pool.allowed is None else f" of {pool.allowed} allowed"
     work = "" if group.active_sessions is None else f"; {group.active_sessions}{allowed} active (ACTIVE_SESS_POOL_P1)"
     end = "without a timeout" if pool.timeout is None else f"timeout {duration(pool.timeout)}"
     end = end if pool.timeout_known else "the timeout is not known"
     failed = group.sessions.pool_timeouts
     end += f"; {counted(failed, 'call')} failed at it since the plan was activated" if failed else ""
-    near = pool.near_timeout
-    glyph = "✕" if near else "▲"
-    amount = None if near else pool.longest  # close to the timeout it is bad whatever the threshold
-    return Alert(
-        "bad" if near else "warn", glyph, f"{short}{AGE}{work}; {end}", short, "session_pool", group.title, amount
-    )
+    text = f"{short}{AGE}{work}; {end}"
+    if pool.near_timeout:  # bad whatever the threshold
+        return Alert("bad", "✕", text, short, "session_pool", group.title)
+    return Alert("warn", "▲", text, short, "session_pool", group.title, pool.longest)
 
 
 def io_limits(reading: Reading) -> list[Alert]:

@@ -104,13 +104,8 @@ def _graded(alert: Alert, setting: AlertSetting, old: Mark) -> Alert | None:
         return _as(alert, "bad")
     if warning is not None and alert.amount >= warning:
         return _as(alert, "warn")
-    return None if RULE_BOOK[alert.key].is_amount else _below(alert, setting)
-
-
-def _below(alert: Alert, setting: AlertSetting) -> Alert:
-    """Return an alert below its thresholds: if only critical= is set, a usual warning stays a warning."""
-    stays = setting.warning is None and alert.state in {"bad", "warn"}
-    return _as(alert, "warn" if stays else "note")
+    stays = setting.warning is None and alert.state in {"bad", "warn"}  # critical= alone leaves warnings as they are
+    return None if RULE_BOOK[alert.key].is_amount else _as(alert, "warn" if stays else "note")
 
 
 def _as(alert: Alert, state: Severity) -> Alert:

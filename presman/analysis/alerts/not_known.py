@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
 
 from presman.analysis.alerts.alert_rules import is_plan_unknown
 from presman.analysis.alerts.rule_book import views_of
@@ -10,28 +9,27 @@ from presman.analysis.readings.reading import NO_ANSWER, Reading
 from presman.analysis.totals import totals
 from presman.base.formats import listed
 
-_WORDS: Mapping[str, str] = MappingProxyType(
-    {
-        "instances": "whether an instance is gone or was started",
-        "quiesce": "whether the database is quiesced",
-        "timeouts": "whether a queued statement times out soon",
-        "holders": "whether a session that holds parallel servers is idle or blocked",
-        "degrees": "whether a statement runs with fewer servers than it asked for",
-        "pools": "whether sessions wait for a session pool",
-        "CPU": "whether all CPUs are in use without a plan",
-        "host": "whether other processes use the CPUs of the host",
-        "servers": "whether all parallel servers are in use",
-    }
-)
+_WORDS: Mapping[str, str] = {
+    "instances": "whether an instance is gone or was started",
+    "quiesce": "whether the database is quiesced",
+    "timeouts": "whether a queued statement times out soon",
+    "holders": "whether a session that holds parallel servers is idle or blocked",
+    "degrees": "whether a statement runs with fewer servers than it asked for",
+    "pools": "whether sessions wait for a session pool",
+    "CPU": "whether all CPUs are in use without a plan",
+    "host": "whether other processes use the CPUs of the host",
+    "servers": "whether all parallel servers are in use",
+}
 """What rules rest on besides `Reading.basis`, in words."""
 
-_PART_OF: Mapping[str, str] = MappingProxyType({"timeouts": "queue", "degrees": "downgrade"})
+_PART_OF: Mapping[str, str] = {"timeouts": "queue", "degrees": "downgrade"}
 """What is not named once more beside something of `Reading.basis` that is not known for the same reason."""
 
 
 def unavailable(reading: Reading) -> set[str]:
     """Return the foundations of rules (`rests_on`) that a database does not show."""
     now, header = totals(reading), reading.header
+    is_plan_known = not any(is_plan_unknown(each, reading) for each in header.instances)
     known = {
         "instances": not (reading.part or reading.why_unavailable("V$INSTANCE")),
         "timeouts": not reading.why_unknown("queue") and not any(each.no_timeout for each in reading.queue),
@@ -39,9 +37,7 @@ def unavailable(reading: Reading) -> set[str]:
         "degrees": now.downgraded is not None,
         "downgrade": now.downgrades is not None,
         "pools": now.pool_queued is not None,
-        "CPU": now.used is not None
-        and bool(now.cpus)
-        and not any(is_plan_unknown(each, reading) for each in header.instances),
+        "CPU": now.used is not None and bool(now.cpus) and is_plan_known,
         "host": now.used is not None and all(each.host_busy is not None for each in header.instances),
         "servers": header.servers.in_use is not None and header.servers.maximum is not None,
         "quiesce": reading.quiesce is not None or not reading.why_unavailable("V$INSTANCE"),

@@ -5,7 +5,6 @@ neither good nor bad without a threshold are computed only when config.ini asks:
 """
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import NamedTuple
 
 from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings
@@ -42,9 +41,9 @@ def _alert(setting: AlertSetting, subject: str, short: str, amount: float | None
 
 
 def _groups(
-    reading: Reading, setting: AlertSetting, amounts: dict[str, float | None], say: Callable[[str, float], str]
+    reading: Reading, setting: AlertSetting, amounts: dict[str, float | None], say: Callable[[float], str]
 ) -> Asked:
-    """Return the amounts of the groups that a setting applies to."""
+    """Return the amounts of the groups that a setting applies to; `say` returns one in words."""
     if setting.subject:
         names = [name for name in amounts if name.casefold() == setting.subject.casefold()]
         if not names:
@@ -55,7 +54,7 @@ def _groups(
     known = [(name, amount) for name in names if (amount := amounts[name]) is not None]
     lacking = reading.why_unknown("starved group") or "it takes two polls"
     why = f"{setting.key} of {', '.join(unknown)}: {lacking}" if unknown else ""
-    return Asked(tuple(_alert(setting, name, say(name, amount), amount) for name, amount in known), why)
+    return Asked(tuple(_alert(setting, name, f"{name}: {say(amount)}", amount) for name, amount in known), why)
 
 
 def _queue_length(reading: Reading, setting: AlertSetting) -> Asked:
@@ -63,16 +62,12 @@ def _queue_length(reading: Reading, setting: AlertSetting) -> Asked:
     lacking = reading.why_unknown("queue")
     if lacking and (not amounts or None in amounts.values()):
         return Asked(unknown=f"{setting.key}: {lacking}")
-    return _groups(
-        reading, setting, amounts, lambda name, amount: f"{name}: {counted(round(amount), 'statement')} queued"
-    )
+    return _groups(reading, setting, amounts, lambda amount: f"{counted(round(amount), 'statement')} queued")
 
 
 def _throttled(reading: Reading, setting: AlertSetting) -> Asked:
     amounts = {row.title: row.throttled_percent for row in reading.cluster_groups()}
-    return _groups(
-        reading, setting, amounts, lambda name, amount: f"{name}: {amount:.0f} % of its CPU demand is throttled"
-    )
+    return _groups(reading, setting, amounts, lambda amount: f"{amount:.0f} % of its CPU demand is throttled")
 
 
 def _servers_used(reading: Reading, setting: AlertSetting) -> Asked:
@@ -123,27 +118,25 @@ def _no_plan(reading: Reading, setting: AlertSetting) -> Asked:
 _GROUPS_CPU = ("V$RSRC_PLAN", "V$RSRC_CONSUMER_GROUP")
 _SHARES = ("DBA_RSRC_PLAN_DIRECTIVES", "CDB_RSRC_PLAN_DIRECTIVES", "DBA_CDB_RSRC_PLAN_DIRECTIVES")
 
-_VIEWS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "queue": ("V$SESSION",),
-        "timeouts": ("V$SESSION", *_SHARES),
-        "starved group": (*_GROUPS_CPU, *_SHARES, "V$PDBS"),
-        "minimums": ("V$RSRC_PLAN", "V$RSRC_PDB", "V$PDBS", "V$SYSTEM_PARAMETER", *_SHARES),
-        "downgrade": ("V$SYSSTAT",),
-        "instances": ("V$INSTANCE",),
-        "quiesce": ("V$INSTANCE",),
-        "holders": ("V$SESSION", "V$PX_SESSION"),
-        "degrees": ("V$PX_SESSION",),
-        "pools": ("V$SESSION", *_SHARES),
-        "plan": ("V$RSRC_PLAN",),
-        "queue counts": ("V$RSRC_CONSUMER_GROUP",),
-        "CPU": (*_GROUPS_CPU, "V$OSSTAT"),
-        "host": ("V$OSSTAT", "V$RSRC_CONSUMER_GROUP"),
-        "servers": ("V$PX_PROCESS_SYSSTAT", "V$SYSTEM_PARAMETER"),
-        "I/O": ("V$RSRCPDBMETRIC", "V$RSRC_PDB", "V$SYSTEM_PARAMETER"),
-        "histograms": ("V$EVENT_HISTOGRAM",),
-    }
-)
+_VIEWS: Mapping[str, tuple[str, ...]] = {
+    "queue": ("V$SESSION",),
+    "timeouts": ("V$SESSION", *_SHARES),
+    "starved group": (*_GROUPS_CPU, *_SHARES, "V$PDBS"),
+    "minimums": ("V$RSRC_PLAN", "V$RSRC_PDB", "V$PDBS", "V$SYSTEM_PARAMETER", *_SHARES),
+    "downgrade": ("V$SYSSTAT",),
+    "instances": ("V$INSTANCE",),
+    "quiesce": ("V$INSTANCE",),
+    "holders": ("V$SESSION", "V$PX_SESSION"),
+    "degrees": ("V$PX_SESSION",),
+    "pools": ("V$SESSION", *_SHARES),
+    "plan": ("V$RSRC_PLAN",),
+    "queue counts": ("V$RSRC_CONSUMER_GROUP",),
+    "CPU": (*_GROUPS_CPU, "V$OSSTAT"),
+    "host": ("V$OSSTAT", "V$RSRC_CONSUMER_GROUP"),
+    "servers": ("V$PX_PROCESS_SYSSTAT", "V$SYSTEM_PARAMETER"),
+    "I/O": ("V$RSRCPDBMETRIC", "V$RSRC_PDB", "V$SYSTEM_PARAMETER"),
+    "histograms": ("V$EVENT_HISTOGRAM",),
+}
 """The views without which the alerts that rest on something are not found, whether or not there is reason for them."""
 
 
@@ -269,7 +262,7 @@ _RULES = (
     AlertRule("not_known", "unknown", "presman could not see everything; with severity=off `check` says OK anyway"),
 )  # fmt: skip
 
-RULE_BOOK: Mapping[str, AlertRule] = MappingProxyType({rule.key: rule for rule in _RULES})
+RULE_BOOK: Mapping[str, AlertRule] = {rule.key: rule for rule in _RULES}
 """Every key in the order shown."""
 
 

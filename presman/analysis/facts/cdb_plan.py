@@ -53,9 +53,8 @@ def allotments(plans: PlanFacts, inst_id: int, cpus: float) -> dict[int, Allotme
     containers = sorted(plans.system.pdbs.keys() | plans.own_containers)
     if not containers:
         return {}
-    metrics = {
-        row.con_id: row.running_sessions_limit for row in plans.snapshot.rows(PdbMetric) if row.inst_id == inst_id
-    }
+    rows = (row for row in plans.snapshot.rows(PdbMetric) if row.inst_id == inst_id)
+    metrics = {row.con_id: row.running_sessions_limit for row in rows}
     given = directives(plans, inst_id)
     weighed_by = _weighed_by(plans, inst_id, given)
     found = {}
@@ -146,14 +145,12 @@ def _plan(plans: PlanFacts, inst_id: int) -> _CdbPlan:
 
 def _by_plan(rows: Iterable[CdbPlanDirective]) -> dict[str, _CdbPlan]:
     found = grouped((row for row in rows if row.status != PENDING), lambda row: row.plan)
-    return {
-        plan: _CdbPlan(
-            {row.pluggable_database: row for row in own if row.pluggable_database},
-            {row.profile: row for row in own if row.profile and not row.pluggable_database},
-            any(map(_rules_cpu, own)),
-        )
-        for plan, own in found.items()
-    }
+    plans = {}
+    for plan, own in found.items():
+        by_name = {row.pluggable_database: row for row in own if row.pluggable_database}
+        by_profile = {row.profile: row for row in own if row.profile and not row.pluggable_database}
+        plans[plan] = _CdbPlan(by_name, by_profile, any(map(_rules_cpu, own)))
+    return plans
 
 
 def directives(plans: PlanFacts, inst_id: int) -> Mapping[int, CdbPlanDirective]:
@@ -174,10 +171,8 @@ def directives(plans: PlanFacts, inst_id: int) -> Mapping[int, CdbPlanDirective]
 
 def profile(plans: PlanFacts, inst_id: int, con_id: int) -> str:
     """Return a container's performance profile, "" without one."""
-    row = plans.plan_rows.get((inst_id, con_id))
-    return (row.profile if row else "") or plans.system.parameters.of_container(
-        inst_id, con_id, "db_performance_profile"
-    )
+    row, of_container = plans.plan_rows.get((inst_id, con_id)), plans.system.parameters.of_container
+    return (row.profile if row else "") or of_container(inst_id, con_id, "db_performance_profile")
 
 
 def _in_force(plans: PlanFacts, inst_id: int, con_id: int) -> CdbPlanDirective | None:

@@ -167,17 +167,8 @@ def of_cursor(index: Mapping[Any, Any], inst_id: int, sql_id: str, child: int | 
 
 
 _WORK = (
-    "TABLE ACCESS",
-    "INDEX",
-    "MAT_VIEW",
-    "HASH",
-    "MERGE",
-    "NESTED LOOPS",
-    "SORT",
-    "BUFFER",
-    "WINDOW",
-    "LOAD",
-    "UNION",
+    *("TABLE ACCESS", "INDEX", "MAT_VIEW", "HASH", "MERGE", "NESTED LOOPS"),
+    *("SORT", "BUFFER", "WINDOW", "LOAD", "UNION"),
 )
 """Operations that take time, by the beginning of their names."""
 
@@ -194,14 +185,10 @@ def last_operations(lines: Iterable[PxPlanLine]) -> frozenset[str]:
     if not plan or plan[0].operation != "SELECT STATEMENT":
         return frozenset()
     work = [line.operation for line in plan if line.operation.startswith(_WORK) and line.options != "AGGREGATE"]
-    return frozenset(
-        name
-        for name, named in _NAMED.items()
-        if work
-        and work[0].startswith(named)
-        and (len(work) == 1 or named == "HASH JOIN")
-        and sum(operation.startswith(named) for operation in work) == 1
-    )
+    # A scan is the last to take time only if it is alone; a hash join goes on to the end of what it reads.
+    named = [(name, each) for name, each in _NAMED.items() if len(work) == 1 or each == "HASH JOIN"]
+    first = [(name, each) for name, each in named if work and work[0].startswith(each)]
+    return frozenset(name for name, each in first if sum(operation.startswith(each) for operation in work) == 1)
 
 
 SILENT = DopStory()

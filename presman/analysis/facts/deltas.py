@@ -97,11 +97,8 @@ class Deltas(Struct, frozen=True):
 
 def _restarted(previous: Snapshot, current: Snapshot) -> frozenset[int]:
     before = {row.inst_id: row.startup_time for row in previous.rows(Instance)}
-    return frozenset(
-        row.inst_id
-        for row in current.rows(Instance)
-        if row.inst_id in before and before[row.inst_id] != row.startup_time
-    )
+    seen = (row for row in current.rows(Instance) if row.inst_id in before)
+    return frozenset(row.inst_id for row in seen if before[row.inst_id] != row.startup_time)
 
 
 def _changed(before: Mapping[ContainerKey, Any], now: Mapping[ContainerKey, Any]) -> frozenset[ContainerKey]:

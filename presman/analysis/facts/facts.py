@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.analysis.caches import RowCache
-from presman.analysis.facts.cdb_plan import Allotment, allotments, directives
+from presman.analysis.facts.cdb_plan import Allotment, allotments
 from presman.analysis.facts.cursor_facts import CursorFacts
 from presman.analysis.facts.deltas import Deltas
 from presman.analysis.facts.plan_book import NOTHING, OTHER_GROUPS, UNNAMED, Branch, Key, PlanShares
@@ -21,14 +21,7 @@ from presman.analysis.facts.plan_facts import PlanFacts
 from presman.analysis.facts.session_facts import SessionFacts, Work
 from presman.analysis.facts.system_facts import ROOT, SystemFacts
 from presman.base.sums import grouped
-from presman.rows.group_rows import (
-    CdbPlanDirective,
-    ConsumerGroup,
-    ContainerPlan,
-    ContainerPlanDirective,
-    Plan,
-    PlanDirective,
-)
+from presman.rows.group_rows import ConsumerGroup, ContainerPlan, ContainerPlanDirective, Plan, PlanDirective
 from presman.rows.session_rows import SessionLongops
 from presman.rows.snapshot import Snapshot
 
@@ -50,16 +43,14 @@ class PlanDivision(Struct, frozen=True, dict=True):
         """
         rows = self.snapshot.rows
         read = rows(Plan), rows(PlanDirective), rows(ContainerPlan), rows(ContainerPlanDirective)
-        known = self.cache.call(_trees_of, *read)
+        known = self.cache.call(_no_shares, *read)
         found: dict[int, PlanShares] = {}
         open_on = self._containers()
         for inst_id, containers in open_on.items():
             given = tuple(self.allotments(inst_id).items())
-            plans = tuple(
-                (con_id, self.system.pdb_names.get(con_id), self.plans.plan_of(inst_id, con_id))
-                for con_id in containers
-            )
-            key = plans, self.plans.plan_of(inst_id, ROOT), given
+            names, plan_of = self.system.pdb_names, self.plans.plan_of
+            plans = tuple((con_id, names.get(con_id), plan_of(inst_id, con_id)) for con_id in containers)
+            key = plans, plan_of(inst_id, ROOT), given
             if key not in known:
                 runs_plans = any(plan for _, _, plan in plans)
                 known[key] = PlanShares.of(self._tree(inst_id, containers)) if runs_plans else NOTHING
@@ -102,18 +93,9 @@ class PlanDivision(Struct, frozen=True, dict=True):
         name, plan = self.system.pdb_names.get(con_id, ""), self.plans.plan_of(inst_id, con_id)
         cap = f"{self.system.container_name(con_id)} ({given.limited_by})" if given.limit is not None else ""
         tree = self.plans.books.of(con_id).tree(plan, con_id, given.limit)
-        inside = tree.branches
-        if not inside:
-            inside = (Branch(plan, (1.0,), (con_id, UNNAMED if plan else OTHER_GROUPS), given.limit),)
-        return Branch(
-            name,
-            (given.weight,),
-            limit=given.limit,
-            servers=given.servers,
-            by_weight=tree.by_weight or not tree.branches,
-            branches=inside,
-            cap=cap,
-        )
+        all_of_it = Branch(plan, (1.0,), (con_id, UNNAMED if plan else OTHER_GROUPS), given.limit)
+        inside, by_weight = tree.branches or (all_of_it,), tree.by_weight or not tree.branches
+        return Branch(name, (given.weight,), None, given.limit, given.servers, None, by_weight, inside, cap)
 
     def allotments(self, inst_id: int) -> Mapping[int, Allotment]:
         """Return what each pluggable database is given on an instance."""
@@ -125,10 +107,6 @@ class PlanDivision(Struct, frozen=True, dict=True):
     def _allotments(self) -> dict[int, Mapping[int, Allotment]]:
         return {}
 
-    def cdb_directives(self, inst_id: int) -> Mapping[int, CdbPlanDirective]:
-        """Return the CDB plan's directive for each container, the default one for a container without its own."""
-        return directives(self.plans, inst_id)
-
 
 def _with_servers_of_all(
     found: Mapping[int, PlanShares], open_on: Mapping[int, tuple[int, ...]]
@@ -137,15 +115,14 @@ def _with_servers_of_all(
     every: dict[Key, float] = {}
     for each in found.values():
         every = {**each.servers, **every}
-    return {
-        inst_id: replace(
-            each, servers={**{key: part for key, part in every.items() if key[0] not in here}, **each.servers}
-        )
-        for (inst_id, each), here in zip(found.items(), open_on.values(), strict=True)
-    }
+    whole: dict[int, PlanShares] = {}
+    for inst_id, each in found.items():
+        elsewhere = {key: part for key, part in every.items() if key[0] not in open_on[inst_id]}
+        whole[inst_id] = replace(each, servers={**elsewhere, **each.servers})
+    return whole
 
 
-def _trees_of(*_rows: Any) -> dict[Hashable, PlanShares]:
+def _no_shares(*_rows: Any) -> dict[Hashable, PlanShares]:
     """Return a cache for the figures of the trees built from these rows, by all other inputs."""
     return {}
 

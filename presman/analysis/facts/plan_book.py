@@ -13,11 +13,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from presman.rows.group_rows import Plan, PlanDirective
 
@@ -132,13 +132,13 @@ class PlanShares(Struct, frozen=True):
         groups = list(leaves(root))
         return cls(
             root,
-            MappingProxyType(shares),
+            shares,
             unallocated,
-            MappingProxyType(_limits((leaf.key, leaf.limit) for leaf in groups)),
-            MappingProxyType(_limits((leaf.key, leaf.servers) for leaf in groups)),
-            MappingProxyType({leaf.key: leaf.directive for leaf in reversed(groups) if leaf.key and leaf.directive}),
+            _limits((leaf.key, leaf.limit) for leaf in groups),
+            _limits((leaf.key, leaf.servers) for leaf in groups),
+            {leaf.key: leaf.directive for leaf in reversed(groups) if leaf.key and leaf.directive},
             tuple(_caps(root)),
-            MappingProxyType({leaf.key: level for leaf in reversed(groups) if leaf.key and (level := _level(leaf))}),
+            {leaf.key: level for leaf in reversed(groups) if leaf.key and (level := _level(leaf))},
         )
 
     def divides(self, con_id: int) -> bool:
@@ -156,12 +156,10 @@ class PlanShares(Struct, frozen=True):
         rooms: dict[int, float] = {}
         _fill_rooms(self.root, wanted, rooms)
         _entitle(self.root, min(whole, rooms[id(self.root)]), rooms, amounts)
-        return {key: self._with_guarantee(key, amount, wanted[key]) for key, amount in amounts.items()}
-
-    def _with_guarantee(self, key: Key, amount: float, wanted: float) -> float:
-        if amount < wanted - _ENOUGH:
-            return amount
-        return max(wanted, min(self.shares[key], self.limits.get(key, 1.0)))
+        for key, amount in amounts.items():
+            if amount >= wanted[key] - _ENOUGH:
+                amounts[key] = max(wanted[key], min(self.shares[key], self.limits.get(key, 1.0)))
+        return amounts
 
 
 class PlanBook(Struct, frozen=True, dict=True):
@@ -205,15 +203,10 @@ class PlanBook(Struct, frozen=True, dict=True):
         return PlanShares.of(self.tree(plan, con_id))
 
     def _plan(self, branch: Branch, con_id: int, above: frozenset[str]) -> Branch:
-        rows = self.directives.get(branch.name, ())
         above = above | {branch.name}
-        by_weight = self.by_weight(branch.name, con_id)
-        branches = tuple(
-            self._directive(row, branch, con_id, above) for row in rows if row.group_or_subplan not in above
-        )
-        return Branch(
-            branch.name, branch.parts, None, branch.limit, branch.servers, branch.directive, by_weight, branches
-        )
+        rows = [row for row in self.directives.get(branch.name, ()) if row.group_or_subplan not in above]
+        branches = tuple(self._directive(row, branch, con_id, above) for row in rows)
+        return replace(branch, by_weight=self.by_weight(branch.name, con_id), branches=branches)
 
     def _directive(self, row: PlanDirective, parent: Branch, con_id: int, above: frozenset[str]) -> Branch:
         percent = row.parallel_server_limit

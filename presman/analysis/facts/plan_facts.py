@@ -54,7 +54,8 @@ class PlanBooks(Struct, frozen=True, dict=True):
 
     def of(self, con_id: int) -> PlanBook:
         """Return the plans of a container: in the root the DBA_ views have only the root's, the CDB_ views all."""
-        if con_id <= ROOT or (self.inside is None and not self._asked_of_containers):
+        section = self.snapshot.section(ContainerPlanDirective)
+        if con_id <= ROOT or (self.inside is None and not section.rows and section.problem is None):
             return self.connected
         return self.connected if self.inside == con_id else self._books.get(con_id, NO_BOOK)
 
@@ -69,16 +70,8 @@ class PlanBooks(Struct, frozen=True, dict=True):
 
     def having(self, plan: str) -> tuple[PlanBook, int]:
         """Return the plans that contain `plan`, and their container: the connected one if no container has it."""
-        here = self.inside or 0
-        if plan not in self.connected.directives:
-            found = next(((book, con_id) for con_id, book in self._books.items() if plan in book.directives), None)
-            return found or (self.connected, here)
-        return self.connected, here
-
-    @cached_property
-    def _asked_of_containers(self) -> bool:
-        section = self.snapshot.section(ContainerPlanDirective)
-        return bool(section.rows) or section.problem is not None
+        books = ((self.inside or 0, self.connected), *self._books.items())
+        return next(((book, con_id) for con_id, book in books if plan in book.directives), books[0][::-1])
 
 
 class PlanFacts(Struct, frozen=True, dict=True):
@@ -102,11 +95,8 @@ class PlanFacts(Struct, frozen=True, dict=True):
     @cached_property
     def top_rows(self) -> Mapping[int, RsrcPlan]:
         """V$RSRC_PLAN by instance: the row of the whole instance, or of the container connected to."""
-        rows: dict[int, RsrcPlan] = {}
-        for (inst_id, con_id), row in self.plan_rows.items():
-            if inst_id not in rows or con_id < rows[inst_id].con_id:
-                rows[inst_id] = row
-        return rows
+        by_container = sorted(self.plan_rows.values(), key=lambda row: -row.con_id)
+        return {row.inst_id: row for row in by_container}
 
     def plan_of(self, inst_id: int, con_id: int) -> str:
         """Return the name of the plan in force in a container of an instance, "" if none can be read."""
@@ -195,11 +185,8 @@ class PlanFacts(Struct, frozen=True, dict=True):
     @cached_property
     def shown_servers_limits(self) -> Mapping[tuple[int, str], int]:
         """PARALLEL_SERVERS_LIMIT of V$RSRCMGRMETRIC by container and group."""
-        return {
-            (row.con_id, row.consumer_group_name): row.parallel_servers_limit
-            for row in self.snapshot.rows(GroupMetric)
-            if row.parallel_servers_limit is not None
-        }
+        rows = ((row, row.parallel_servers_limit) for row in self.snapshot.rows(GroupMetric))
+        return {(row.con_id, row.consumer_group_name): limit for row, limit in rows if limit is not None}
 
     @cached_property
     def capacities(self) -> Mapping[tuple[int, int], int]:

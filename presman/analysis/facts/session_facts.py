@@ -148,11 +148,8 @@ class SessionFacts(Struct, frozen=True, dict=True):
     def group_names(self) -> Mapping[int, str]:
         """Consumer groups by id: 11.2 has no group names in V$RSRC_SESSION_INFO."""
         names = {row.id: row.name for row in self.snapshot.rows(ConsumerGroup) if row.con_id <= ROOT}
-        return names | {
-            row.consumer_group_id: row.consumer_group
-            for row in self.snapshot.rows(ConsumerGroupDefinition)
-            if row.status != PENDING
-        }
+        defined = (row for row in self.snapshot.rows(ConsumerGroupDefinition) if row.status != PENDING)
+        return names | {row.consumer_group_id: row.consumer_group for row in defined}
 
     @cached_property
     def _names_by_container(self) -> Mapping[tuple[int, int], str]:
@@ -167,11 +164,10 @@ class SessionFacts(Struct, frozen=True, dict=True):
     def group_of(self, session: Session) -> str:
         """Return the consumer group a session is in now."""
         info = self.infos.get((session.inst_id, session.sid))
-        if info is not None:
-            name = info.current_consumer_group or self.group_names.get(info.current_consumer_group_id, "")
-            if name:
-                return name
-        return session.resource_consumer_group
+        name = "" if info is None else info.current_consumer_group
+        if info is not None and not name:
+            name = self.group_names.get(info.current_consumer_group_id, "")
+        return name or session.resource_consumer_group
 
     @cached_property
     def operations(self) -> Mapping[Work, tuple[Operation, ...]]:
@@ -180,20 +176,18 @@ class SessionFacts(Struct, frozen=True, dict=True):
         age = (self.snapshot.at - section.at).total_seconds() if section.at else 0.0
         several = len(self.system.inst_ids) > 1 or any(row.parallel == "YES" for row in self.system.instances.values())
         # Rows of a session that ended do not belong to the session that has its SID now.
-        rows = [row for row in section.rows if self._is_of_now(row)]
+        known, find = self.by_key, self.find
+        rows = [
+            row for row in section.rows if (row.inst_id, row.sid) not in known or find(row.inst_id, row.sid, row.serial)
+        ]
         return operations(rows, self._coordinators_of(rows), max(0.0, age), several=several)
-
-    def _is_of_now(self, row: SessionLongops) -> bool:
-        key = (row.inst_id, row.sid)
-        return key not in self.by_key or self.find(*key, row.serial) is not None
 
     def _coordinators_of(self, rows: Iterable[SessionLongops]) -> Mapping[SessionKey, SessionKey]:
         """Return the coordinator's instance and SID by those of its server, for the servers among these rows."""
         at_work = {(row.inst_id, row.sid) for row in rows}
+        known = ((row, row.qcinst_id) for row in self.snapshot.rows(PxSession) if (row.inst_id, row.sid) in at_work)
         return {
-            key: (row.qcinst_id, row.qcsid)
-            for row in self.snapshot.rows(PxSession)
-            if row.qcinst_id is not None and row.qcsid and (key := (row.inst_id, row.sid)) in at_work
+            (row.inst_id, row.sid): (inst_id, row.qcsid) for row, inst_id in known if inst_id is not None and row.qcsid
         }
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from presman.analysis.caches import RowCache
+from presman.base.sums import grouped
 from presman.rows.group_rows import ConsumerGroup, RsrcPlan
 from presman.rows.instance_rows import SEED, ActiveService, Database, Instance, Osstat, Parameter, Pdb
 from presman.rows.queries import Scope
@@ -103,9 +104,8 @@ class SystemFacts(Struct, frozen=True, dict=True):
     @cached_property
     def all_ids(self) -> tuple[int, ...]:
         """The instances that occur in any view, in order."""
-        return tuple(
-            sorted(set[int]().union(*(map(_first, self.snapshot.section(kind).rows) for kind in _TAKING_PART)))
-        )
+        rows = (self.snapshot.section(kind).rows for kind in _TAKING_PART)
+        return tuple(sorted(set[int]().union(*(map(_first, each) for each in rows))))
 
     @cached_property
     def inst_ids(self) -> tuple[int, ...]:
@@ -142,9 +142,8 @@ class SystemFacts(Struct, frozen=True, dict=True):
             return ""
         if not self.instances:
             return "whether there are other instances is not known"
-        return (
-            "one instance of a cluster is read" if any(row.parallel == "YES" for row in self.instances.values()) else ""
-        )
+        of_cluster = any(row.parallel == "YES" for row in self.instances.values())
+        return "one instance of a cluster is read" if of_cluster else ""
 
     @property
     def is_alone(self) -> bool:
@@ -201,10 +200,8 @@ class SystemFacts(Struct, frozen=True, dict=True):
     @cached_property
     def services(self) -> Mapping[str, frozenset[int]]:
         """The instances on which each service runs (V$ACTIVE_SERVICES), empty if that cannot be read."""
-        found: dict[str, set[int]] = {}
-        for row in self.snapshot.rows(ActiveService):
-            found.setdefault(row.name, set()).add(row.inst_id)
-        return {name: frozenset(inst_ids) for name, inst_ids in found.items()}
+        found = grouped(self.snapshot.rows(ActiveService), lambda row: row.name)
+        return {name: frozenset(row.inst_id for row in rows) for name, rows in found.items()}
 
     @cached_property
     def osstat(self) -> Mapping[tuple[int, str], float]:

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from presman.analysis.facts import cdb_plan
 from presman.analysis.facts.facts import Facts
-from presman.analysis.facts.plan_book import UNNAMED, Key, PlanShares
+from presman.analysis.facts.plan_book import UNNAMED, Key
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups import counter_deltas, entitlement, session_pools
 from presman.analysis.groups.counter_deltas import CounterDeltas, GroupKey, by_group, of_groups
@@ -76,7 +77,7 @@ class _Counted(NamedTuple):
 class _OnInstance(NamedTuple):
     """What the rows of one instance share; `capacities` and `containers`, the names, are by container."""
 
-    facts: Facts
+    snapshot: Snapshot
     inst_id: int
     counted: _Counted
     frame: entitlement.Frame
@@ -102,18 +103,14 @@ def groups(
     by_instance = [_instance(facts, instance, counted) for instance in instances]
     by_key = grouped(chain.from_iterable(by_instance), lambda row: (row.con_id, row.name))
     keys = sorted(by_key, key=lambda key: (-max([row.share for row in by_key[key]]), *key))
-    together = sum_of_known(map(_all_used, by_instance))
-    cluster = [_cluster(facts, by_key[key], budgets, together) for key in keys]
+    used = [max((row.all_used for row in rows if row.all_used is not None), default=None) for rows in by_instance]
+    cluster = [_cluster(facts, by_key[key], budgets, sum_of_known(used)) for key in keys]
     if len(instances) < 2:
         return tuple(cluster)
     rank = {key: number for number, key in enumerate(keys)}
     for rows in by_instance:
         rows.sort(key=lambda row: rank[row.con_id, row.name])
     return tuple(chain(cluster, *by_instance))
-
-
-def _all_used(rows: Iterable[GroupReading]) -> float | None:
-    return next((row.all_used for row in rows if row.all_used is not None), None)
 
 
 def _counted(facts: Facts, found: Statements, waits: Mapping[GroupKey, session_pools.PoolWaits] | None) -> _Counted:
@@ -125,10 +122,8 @@ def _counted(facts: Facts, found: Statements, waits: Mapping[GroupKey, session_p
     for group_key in waits or ():
         parallel.setdefault(group_key, _Parallel())
     metrics = {(row.inst_id, row.con_id, row.consumer_group_name): row for row in facts.snapshot.rows(GroupMetric)}
-    exhausted = {
-        (row.inst_id, row.con_id, row.consumer_group_name): row.cpu_exhausted
-        for row in facts.snapshot.rows(CpuExhausted)
-    }
+    rows_of_23 = facts.snapshot.rows(CpuExhausted)
+    exhausted = {(row.inst_id, row.con_id, row.consumer_group_name): row.cpu_exhausted for row in rows_of_23}
     before, seconds = by_group(facts.deltas.before(ConsumerGroup)), facts.deltas.interval(ConsumerGroup)
     grown = of_groups(facts.deltas, rows, before)
     loads: dict[int, dict[Key, entitlement.Load]] = defaultdict(dict)
@@ -173,12 +168,8 @@ def _count_sessions(facts: Facts, counts: dict[GroupKey, _Parallel]) -> None:
 def _instance(facts: Facts, instance: InstanceReading, counted: _Counted) -> list[GroupReading]:
     inst_id, waits = instance.inst_id, counted.waits or ()
     shares = facts.division.shares[inst_id]
-    keys = {(con_id, name) for at, con_id, name in counted.rows if at == inst_id}
-    keys |= {
-        (con_id, name)
-        for at, con_id, name in counted.parallel
-        if at == inst_id and (name or (at, con_id, name) in waits)
-    }
+    named = (key for key in counted.parallel if key[2] or key in waits)
+    keys = {(con_id, name) for at, con_id, name in (*counted.rows, *named) if at == inst_id}
     keys |= {key for key in shares.shares if key[1] != UNNAMED}
     con_ids = {con_id for con_id, _ in keys}
     hidden = _hidden(facts, inst_id, con_ids)
@@ -188,24 +179,22 @@ def _instance(facts: Facts, instance: InstanceReading, counted: _Counted) -> lis
     capacities = {con_id: facts.plans.num_cpus(inst_id, con_id) for con_id in con_ids}
     containers = {con_id: facts.system.container_name(con_id) for con_id in con_ids}
     pools = session_pools.of_groups(facts, counted.waits, counted.rows, shares.directives, inst_id, keys)
-    here = _OnInstance(facts, inst_id, counted, frame, capacities, containers, pools, hidden)
+    here = _OnInstance(facts.snapshot, inst_id, counted, frame, capacities, containers, pools, hidden)
     full = frame.full
     return [_row(here, key, entitlement.verdict(key, frame, full)) for key in keys if _is_shown(here, key)]
 
 
 def _is_shown(here: _OnInstance, key: Key) -> bool:
     """Whether a group is in the plan, or has activity without being in it."""
-    shares, counted = here.frame.shares, here.counted
+    shares, counted, group_key = here.frame.shares, here.counted, (here.inst_id, *key)
     if key in shares.shares:
-        return not _is_subplan(shares, key)
-    group_key = (here.inst_id, *key)
-    return group_key in counted.parallel or _has_activity(counted.rows.get(group_key), counted.grown.get(group_key))
-
-
-def _is_subplan(shares: PlanShares, key: Key) -> bool:
-    """Whether the plan has a subplan of that name, whose groups cannot be read."""
-    directive = shares.directives.get(key)
-    return directive is not None and directive.type == "PLAN"
+        directive = shares.directives.get(key)
+        return directive is None or directive.type != "PLAN"  # not a subplan, whose groups cannot be read
+    row = counted.rows.get(group_key)
+    if row is None or group_key in counted.parallel:
+        return group_key in counted.parallel
+    gauges = (row.active_sessions, row.execution_waiters, row.queue_length, row.current_pqs_active)
+    return any((*gauges, row.current_pq_servers_active, row.current_pqs_queued, *counted.grown.get(group_key, ())))
 
 
 def _hidden(facts: Facts, inst_id: int, con_ids: Set[int]) -> str:
@@ -217,7 +206,7 @@ def _hidden(facts: Facts, inst_id: int, con_ids: Set[int]) -> str:
         return undivided
     if not any(con_id > 2 for con_id in con_ids) or facts.snapshot.rows(CdbPlanDirective):
         return ""
-    return "" if facts.division.cdb_directives(inst_id) else "the CDB plan above it cannot be read"
+    return "" if cdb_plan.directives(facts.plans, inst_id) else "the CDB plan above it cannot be read"
 
 
 def _why_due_unknown(here: _OnInstance, key: Key) -> str:
@@ -227,15 +216,6 @@ def _why_due_unknown(here: _OnInstance, key: Key) -> str:
     if (key[0], UNNAMED) in here.frame.shares.shares:
         return f"the plan of {here.containers[key[0]]} cannot be read"
     return "no plan that can be read names it" if not here.frame.shares.shares else "the active plan does not name it"
-
-
-def _has_activity(row: ConsumerGroup | None, deltas: CounterDeltas | None) -> bool:
-    if row is None:
-        return False
-    gauges = (row.active_sessions, row.execution_waiters, row.queue_length, row.current_pqs_active)
-    if any(gauges) or row.current_pq_servers_active or row.current_pqs_queued:
-        return True
-    return deltas is not None and any(deltas)
 
 
 def _row(here: _OnInstance, key: Key, verdict: Verdict) -> GroupReading:
@@ -248,7 +228,7 @@ def _row(here: _OnInstance, key: Key, verdict: Verdict) -> GroupReading:
     due = share * frame.capacity
     claim = frame.claims.get(key)
     counts, metric = counted.parallel.get(group_key, _NONE), counted.metrics.get(group_key)
-    row = found if found is not None and counted.is_whole else _with_counts(found, counts, here.facts.snapshot)
+    row = found if found is not None and counted.is_whole else _with_counts(found, counts, here.snapshot)
     limit = _limit(shares.limits.get(key), metric, frame.capacity) if frame.capacity else None
     percent = shares.servers.get(key)
     cap = frame.capped.get(key) or frame.capped.get((con_id, UNNAMED)) if verdict in LIMITED else None
@@ -329,7 +309,6 @@ _ADDED = (
 _ADDED_WHERE_MEASURED = ("used", "waiting", "yields_per_s", "requests_per_s", "cpu_waits_per_s")
 """Figures that are summed over the instances, None if one has none; rates over the instances that have the group."""
 
-_ADDED_WHERE_KNOWN = ("limit_used", "limit_allowed")
 _MOST = ("head_waited", "cpu_exhausted", "px_queued_minute")
 
 
@@ -352,7 +331,7 @@ def _cluster(
     capacity = sum(each.capacity)
     found |= {name: added(getattr(each, name)) for name in _ADDED}
     found |= {name: added(getattr(measured, name)) for name in _ADDED_WHERE_MEASURED}
-    found |= {name: sum_of_known(getattr(each, name)) for name in _ADDED_WHERE_KNOWN}
+    found |= {name: sum_of_known(getattr(each, name)) for name in ("limit_used", "limit_allowed")}
     found |= {name: max((value for value in getattr(each, name) if value is not None), default=None) for name in _MOST}
     return first._replace(
         in_plan=any(each.in_plan),

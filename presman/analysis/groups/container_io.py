@@ -20,11 +20,9 @@ FELT = 0.1
 
 def limits_of(facts: Facts, inst_id: int, con_id: int) -> tuple[int | None, int | None]:
     """Return MAX_IOPS and MAX_MBPS of a container: its own, else those inherited from the root; None if not set."""
-    requests, megabytes = (
-        next((cap for each in (con_id, 0, ROOT) if (cap := facts.system.parameters.setting(inst_id, each, name))), None)
-        for name in ("max_iops", "max_mbps")
-    )
-    return requests, megabytes
+    setting, where = facts.system.parameters.setting, (con_id, 0, ROOT)
+    requests = next((cap for each in where if (cap := setting(inst_id, each, "max_iops"))), None)
+    return requests, next((cap for each in where if (cap := setting(inst_id, each, "max_mbps"))), None)
 
 
 def held_by(minute: PdbMetric, requests: int | None, megabytes: int | None) -> str:

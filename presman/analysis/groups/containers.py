@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from presman.analysis.facts.cdb_plan import BY_MINIMUM, Allotment, whole_servers
+from presman.analysis.facts.cdb_plan import BY_MINIMUM, Allotment, directives, whole_servers
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Branch, Key, PlanShares
 from presman.analysis.facts.system_facts import ROOT
@@ -40,16 +40,11 @@ def pdbs(reading: Reading, previous: Snapshot | None, current: Snapshot) -> tupl
         return ()
     facts = Facts.of(previous, current)
     least = {(each.inst_id, each.con_id): each.least for each in reading.missed_minimums}
-    by_instance = [
-        replace(
-            _by_its_groups(row, reading.instance_groups(row.inst_id)),
-            missed_minimum=least.get((row.inst_id, row.con_id)),
-        )
-        for instance in reading.header.instances
-        for row in _instance(facts, instance)
-    ]
-    cluster = [_together(rows) for _, rows in sorted(grouped(by_instance, lambda row: row.con_id).items())]
-    return tuple(cluster + (by_instance if len(reading.header.instances) > 1 else []))
+    rows = [row for instance in reading.header.instances for row in _instance(facts, instance)]
+    rows = [_by_its_groups(row, reading.instance_groups(row.inst_id)) for row in rows]
+    rows = [replace(row, missed_minimum=least.get((row.inst_id, row.con_id))) for row in rows]
+    cluster = [_together(same) for _, same in sorted(grouped(rows, lambda row: row.con_id).items())]
+    return tuple(cluster + (rows if len(reading.header.instances) > 1 else []))
 
 
 def _by_its_groups(row: PdbReading, groups: Sequence[GroupReading]) -> PdbReading:
@@ -71,11 +66,8 @@ def _by_its_groups(row: PdbReading, groups: Sequence[GroupReading]) -> PdbReadin
 
 def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
     inst_id = instance.inst_id
-    rows = {
-        row.con_id: row
-        for row in facts.snapshot.rows(RsrcPdb)
-        if row.inst_id == inst_id and row.con_id > SEED and not facts.system.is_closed(inst_id, row.con_id)
-    }
+    here = (row for row in facts.snapshot.rows(RsrcPdb) if row.inst_id == inst_id and row.con_id > SEED)
+    rows = {row.con_id: row for row in here if not facts.system.is_closed(inst_id, row.con_id)}
     names = {con_id: row.pdb_name for con_id, row in rows.items()} | dict(facts.system.open_pdbs(inst_id))
     grown = of_containers(facts, inst_id)
     exhausted = _exhausted(facts, inst_id)
@@ -83,9 +75,8 @@ def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
     frame = entitlement.frame_of(instance, PlanShares.of(_tree(names, given)), loads(facts, inst_id, names), not hidden)
     metrics = {row.con_id: row for row in facts.snapshot.rows(PdbMetric) if row.inst_id == inst_id}
     found, no_metric, doubt = [], null_row(PdbMetric), unavailable(facts.snapshot, RsrcPdb)
-    for key in sorted(names.items()):
-        con_id = key[0]
-        row = _row(facts, inst_id, key, frame, rows.get(con_id), metrics.get(con_id, no_metric))
+    for con_id, name in sorted(names.items()):
+        row = _row(facts, inst_id, (con_id, name), frame, rows.get(con_id), metrics.get(con_id, no_metric))
         io, shares = grown_io(facts, grown.get(con_id)), given[con_id].shares if con_id in given else None
         row = replace(row, io=io, shares=shares, hidden=hidden, cpu_exhausted=exhausted.get(con_id))
         found.append(replace(row, io_verdict=io_verdict(row), doubt=doubt))
@@ -118,7 +109,7 @@ def _hidden(facts: Facts, inst_id: int) -> str:
         return undivided
     if facts.plans.inside is not None:
         return "what other containers want cannot be seen from inside one"
-    return "" if facts.division.cdb_directives(inst_id) else "the CDB plan cannot be read"
+    return "" if directives(facts.plans, inst_id) else "the CDB plan cannot be read"
 
 
 def _tree(names: Mapping[int, str], given: Mapping[int, Allotment]) -> Branch:
@@ -191,7 +182,6 @@ _ADDED = ("limit", "guaranteed", "sessions", "active_sessions", "px_active", "px
 _ADDED_WHERE_COUNTED = ("used", "waiting", "all_used")
 """Figures that are summed over the instances if each has one; these over the instances that V$RSRC_PDB counts."""
 
-_ADDED_WHERE_KNOWN = ("entitled", "sga_bytes", "pga_bytes")
 _MOST = ("io_throttle_ms", "cpu_exhausted", "servers_limit", "missed_minimum")
 
 
@@ -210,7 +200,7 @@ def _together(rows: list[PdbReading]) -> PdbReading:
     capacity, ios = sum(each("capacity")), [row.io for row in measured if row.io is not None]
     found: dict[str, Any] = {name: added(each(name)) for name in _ADDED}
     found |= {name: added(each(name, measured)) for name in _ADDED_WHERE_COUNTED}
-    found |= {name: sum_of_known(each(name)) for name in _ADDED_WHERE_KNOWN}
+    found |= {name: sum_of_known(each(name)) for name in ("entitled", "sga_bytes", "pga_bytes")}
     found |= {"entitled": None} if found["used"] is None else {}
     found |= {name: max((value for value in each(name) if value is not None), default=None) for name in _MOST}
     if len({row.limited_by for row in held}) == 1:

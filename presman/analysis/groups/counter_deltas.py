@@ -3,7 +3,7 @@
 The I/O is what the database sees, not what the storage cells do.
 """
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -90,7 +90,8 @@ def of_sessions(facts: Facts) -> dict[tuple[int, int], SessionRates]:
     if not infos or seconds is None:
         return {}
     sessions = by_session(deltas.before(Session))
-    gone = _rates_not_counted(facts.snapshot.section(SessionInfo).absent)
+    absent = facts.snapshot.section(SessionInfo).absent  # a rate whose columns are missing is not 0
+    gone: dict[str, None] = {name: None for name, columns in _MADE_OF.items() if not absent.isdisjoint(columns)}
     found: dict[tuple[int, int], SessionRates] = {}
     for key, now in facts.sessions.by_key.items():
         info, old_info, old = facts.sessions.infos.get(key), infos.get(key), sessions.get(key)
@@ -101,24 +102,15 @@ def of_sessions(facts: Facts) -> dict[tuple[int, int], SessionRates]:
         before, after = _session_counters(old_info), _session_counters(info)
         if before == after:
             found[key] = IDLE
-            continue
-        grown = difference(after, before)
-        if grown is not None:
+        elif (grown := difference(after, before)) is not None:
             cpu, wait, a, b, c, d, e, f, g, h = grown
             megabytes, requests = (a + b + c + d) / seconds, (e + f + g + h) / seconds
             found[key] = SessionRates(cpu / 1000 / seconds, wait / 1000 / seconds, megabytes, requests)
     return {key: rates._replace(**gone) for key, rates in found.items()} if gone else found
 
 
-def _rates_not_counted(absent: Set[str]) -> dict[str, None]:
-    """Return the rates whose columns are missing: they are not 0."""
-    made_of = {
-        "used": ("consumed_cpu_time",),
-        "waiting": ("cpu_wait_time",),
-        "io_mb": IO_COLUMNS[:4],
-        "io_requests": IO_COLUMNS[4:],
-    }
-    return {name: None for name, columns in made_of.items() if not absent.isdisjoint(columns)}
+_MADE_OF = {"used": CPU_COLUMNS[:1], "waiting": CPU_COLUMNS[1:], "io_mb": IO_COLUMNS[:4], "io_requests": IO_COLUMNS[4:]}
+"""The counters of a session's rates."""
 
 
 def rates(grown: CounterDeltas, seconds: float) -> IoRates:

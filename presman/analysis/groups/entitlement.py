@@ -172,21 +172,15 @@ def frame_of(
     capacity, managed = instance.num_cpus, instance.cpu_managed
     spare, host = has_spare_host(instance), host_of(instance)
     used = sum(load.used for load in loads.values())
-    loads = {**loads, **_unnamed(shares, loads)}
-    whole = used / capacity if capacity > 0 and (inside or DIVIDED * capacity <= used <= capacity) else 1.0
-    claims, capped = _claims(shares, loads, capacity, min(1.0, whole)), _capped(shares, loads, capacity)
+    loads, claims = {**loads, **_unnamed(shares, loads)}, {}
+    if capacity > 0:
+        # What there is to divide by demand is what the groups used, if that is nearly all: what the operating system
+        # and other processes took was not available to the plan.
+        whole = min(1.0, used / capacity) if inside or DIVIDED * capacity <= used <= capacity else 1.0
+        wanted = {key: cpus / capacity for key, load in loads.items() if (cpus := load.wanted) >= QUIET}
+        claims = shares.entitled(wanted, whole)
+    capped = _capped(shares, loads, capacity)
     return Frame(capacity, managed, spare, shares, loads, claims, whole_plan, capped, used, inside, host)
-
-
-def _claims(shares: PlanShares, loads: Mapping[Key, Load], capacity: float, whole: float) -> dict[Key, float]:
-    """Divide by demand what there is to divide: what the groups used, if that is nearly all.
-
-    What the operating system and other processes took was not available to the plan.
-    """
-    if capacity <= 0:
-        return {}
-    wanted = {key: cpus / capacity for key, load in loads.items() if (cpus := load.wanted) >= QUIET}
-    return shares.entitled(wanted, whole)
 
 
 def _capped(shares: PlanShares, loads: Mapping[Key, Load], capacity: float) -> dict[Key, ReachedCap]:
@@ -205,9 +199,8 @@ def _unnamed(shares: PlanShares, loads: Mapping[Key, Load]) -> dict[Key, Load]:
     found: dict[Key, Load] = {}
     for con_id, name in shares.shares:
         if name == UNNAMED:
-            inside = [load for key, load in loads.items() if key[0] == con_id]
-            sums = (sum(load.used for load in inside), sum(load.waiting for load in inside))
-            found[con_id, UNNAMED] = Load(*sums, sum(load.waiters for load in inside))
+            inside = [load[:3] for key, load in loads.items() if key[0] == con_id]
+            found[con_id, UNNAMED] = Load(*map(sum, zip(*inside, strict=True))) if inside else Load(0.0, 0.0)
     return found
 
 

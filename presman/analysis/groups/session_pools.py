@@ -31,13 +31,9 @@ def waits(facts: Facts) -> dict[GroupKey, PoolWaits]:
     """Return the sessions that wait for the pool of each group on each instance (V$SESSION)."""
     pooled = (row for row in facts.sessions.users if row.event == POOL_WAIT and is_pooled(row.event, row.state))
     found = grouped(pooled, lambda row: (row.inst_id, row.con_id, facts.sessions.group_of(row)))
-    return {group_key: PoolWaits(len(rows), _longest(rows)) for group_key, rows in found.items()}
-
-
-def _longest(rows: Iterable[Session]) -> float | None:
-    """Return the seconds that the first session has waited; None if any of them has no value."""
-    micro = largest(row.wait_time_micro for row in rows)
-    return None if micro is None else micro / 1e6
+    longest = {group_key: largest(row.wait_time_micro for row in rows) for group_key, rows in found.items()}
+    seconds = {group_key: None if micro is None else micro / 1e6 for group_key, micro in longest.items()}
+    return {group_key: PoolWaits(len(rows), seconds[group_key]) for group_key, rows in found.items()}
 
 
 def quiesce(facts: Facts, plans: Iterable[str], found: Mapping[GroupKey, PoolWaits]) -> Quiesce | None:
@@ -78,8 +74,7 @@ def held_by_quiesce(
     for (inst_id, con_id, name), each in found.items():
         held[inst_id, con_id, name] += each.sessions
         held[CLUSTER, con_id, name] += each.sessions
-    counted = ((row, held[row.inst_id, row.con_id, row.name]) for row in rows)
-    return tuple(_quiesced(row, number, of) for row, number in counted)
+    return tuple(_quiesced(row, held[row.inst_id, row.con_id, row.name], of) for row in rows)
 
 
 def _quiesced(row: GroupReading, held: int, of: Quiesce) -> GroupReading:
@@ -136,8 +131,9 @@ def of_groups(
     sections = facts.snapshot.sections
     asked = [sections[record] for record in (PlanDirective, ContainerPlanDirective) if record in sections]
     read = any("queueing_p1" not in section.absent for section in asked)
-    pools = {
-        key: pool(directives.get(key), rows.get((inst_id, *key)), found.get((inst_id, *key)), timeouts_read=read)
-        for key in keys
-    }
-    return {key: each for key, each in pools.items() if each is not None}
+    pools: dict[Key, ActiveSessionPool] = {}
+    for key in keys:
+        row, waits_now = rows.get((inst_id, *key)), found.get((inst_id, *key))
+        if (each := pool(directives.get(key), row, waits_now, timeouts_read=read)) is not None:
+            pools[key] = each
+    return pools

@@ -15,12 +15,8 @@ from presman.base.sums import sum_of_known
 _OUTSIDE = frozenset({Verdict.HOST, Verdict.NOT_EXHAUSTED})
 """Verdicts of groups that are below their entitlement although no other group of this database has the rest."""
 
-_JUDGED = frozenset(
-    {
-        *(Verdict.NOT_THROTTLED, *LIMITED, Verdict.CONTENDED, Verdict.CAGED),
-        *(Verdict.SHORT, Verdict.STARVED, Verdict.ZERO_SHARE),
-    }
-)
+_MET = frozenset({Verdict.NOT_THROTTLED, Verdict.CONTENDED, Verdict.CAGED})
+_JUDGED = LIMITED | _MET | {Verdict.SHORT, Verdict.STARVED, Verdict.ZERO_SHARE}
 """Verdicts of groups that want CPU, whose due is known, and for which the plan decides whether they get it."""
 
 _WAITING = _JUDGED - {Verdict.NOT_THROTTLED} | _OUTSIDE | {Verdict.THROTTLED, Verdict.PARTLY}
@@ -69,7 +65,8 @@ def _why_not_judged(group: Judged) -> str:
 def _reason(group: Judged, host_busy: float | None) -> str:  # noqa: PLR0911 - one per verdict
     used, wanted = group.used or 0.0, (group.used or 0.0) + (group.waiting or 0.0)
     host = "" if host_busy is None else f"the host is {100 * host_busy:.0f} % busy"
-    minute = _minute(group)
+    full = group.cpu_exhausted  # a limit holds a group whether CPUs are exhausted or not, contention does not
+    minute = "" if full is None else f"CPUs were exhausted {full:.0f} % of the last full minute"
     match group.verdict:
         case Verdict.CAPPED | Verdict.NEAR_LIMIT:
             below = f"{_due(group)}, and others under the same limit may have what it lacks" if _lacks(group) else ""
@@ -81,19 +78,19 @@ def _reason(group: Judged, host_busy: float | None) -> str:  # noqa: PLR0911 - o
             short = _short(group, used, min(wanted, group.entitled or 0.0))
             return "; ".join(part for part in (short, minute) if part)
         case Verdict.HOST:
-            full = host or "the host is full"
-            seen = f"the groups here used {group.all_used or 0.0:.1f} of {group.capacity:.0f} CPUs, and {full}"
-            return f"{_due(group)}; {seen}: other processes on the host use the rest"
+            here = f"the groups here used {group.all_used or 0.0:.1f} of {group.capacity:.0f} CPUs"
+            return f"{_due(group)}; {here}, and {host or 'the host is full'}: other processes on the host use the rest"
         case Verdict.NOT_EXHAUSTED:
-            return "; ".join(part for part in (_due(group), _unused(group), host, minute) if part)
+            free = _free(group)
+            unused = f"the groups left {free:.1f} CPUs unused, so no other group took it" if free else ""
+            return "; ".join(part for part in (_due(group), unused, host, minute) if part)
         case Verdict.ZERO_SHARE:
             return f"{_due(group)}, and to nothing while the levels above use all CPU: its sessions can hang"
         case Verdict.CONTENDED:
             return "; ".join(part for part in (_entitlement_words(group), _left(group, host_busy), minute) if part)
         case Verdict.PARTLY:
-            unknown = (
-                "not all its sessions were there all the time, so whether it got what it is entitled to is not known"
-            )
+            came = "not all its sessions were there all the time"
+            unknown = f"{came}, so whether it got what it is entitled to is not known"
             return "; ".join(part for part in (_entitlement_words(group), unknown, minute) if part)
         case Verdict.CAGED:
             tail = f", while {host}" if host else ", while the host has CPUs to spare"
@@ -111,13 +108,6 @@ def _lacks(group: Judged) -> bool:
     return due - used > slack(due)
 
 
-def _minute(group: Judged) -> str:
-    """Return what CPU_EXHAUSTED shows: a limit holds a group whether CPUs are exhausted or not, contention does not."""
-    if group.cpu_exhausted is None:
-        return ""
-    return f"CPUs were exhausted {group.cpu_exhausted:.0f} % of the last full minute"
-
-
 def _due(group: Judged) -> str:
     return f"entitled to {group.entitled or 0.0:.1f} now"
 
@@ -132,11 +122,6 @@ def _short(group: Judged, used: float, due: float) -> str:
     return f"{_due(group)}, gets {missing:.1f} less{tail}"
 
 
-def _unused(group: Judged) -> str:
-    """Return that no group here has what a group lacks."""
-    return f"the groups left {free:.1f} CPUs unused, so no other group took it" if (free := _free(group)) else ""
-
-
 def _free(group: Judged) -> float:
     """Return the CPUs that no group used, 0.0 if that is negligible or not visible."""
     free = 0.0 if group.inside or group.all_used is None else group.capacity - group.all_used
@@ -147,9 +132,8 @@ def _entitlement_words(group: Judged) -> str:
     """Return what it is due, and how much of that is left by others."""
     guaranteed = group.guaranteed or 0.0
     more = (group.entitled or 0.0) - guaranteed
-    return _due(group) + (
-        f": {guaranteed:.1f} by the plan and {more:.1f} that others do not want" if more >= 0.05 else ""
-    )
+    parts = f": {guaranteed:.1f} by the plan and {more:.1f} that others do not want" if more >= 0.05 else ""
+    return f"{_due(group)}{parts}"
 
 
 def _left(group: Judged, host_busy: float | None) -> str:
@@ -233,9 +217,7 @@ def _below_minimum(reading: Reading, inst_id: int) -> str:
 
 
 def _held(sessions: int) -> str:
-    return (
-        f"{counted(sessions, 'session')} {'wait' if sessions > 1 else 'waits'} until the quiesce of the database ends"
-    )
+    return f"{counted(sessions, 'session')} wait{'s' * (sessions == 1)} until the quiesce of the database ends"
 
 
 def _of_instance(
@@ -366,9 +348,5 @@ def in_words(reading: Reading, group: GroupReading) -> str:
 
 def host_busy_of(reading: Reading, group: GroupReading) -> float | None:
     """Return the busy fraction of the host of a group's row, for the cluster's row that of the busiest host."""
-    known = [
-        each.host_busy
-        for each in reading.header.instances
-        if each.host_busy is not None and group.inst_id in {CLUSTER, each.inst_id}
-    ]
-    return max(known, default=None)
+    hosts = (each.host_busy for each in reading.header.instances if group.inst_id in {CLUSTER, each.inst_id})
+    return max((busy for busy in hosts if busy is not None), default=None)

@@ -6,9 +6,9 @@ two of its bound in microseconds, so that bounds of both views fit one scale (1 
 """
 
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
-from itertools import islice
+from itertools import islice, takewhile
 from math import log2
 from typing import NamedTuple
 
@@ -82,9 +82,8 @@ def frequency(column: LatencyColumn) -> dict[int, float]:
 
 def intensity(column: LatencyColumn, bounds: Mapping[int, int]) -> dict[int, float]:
     """Return estimated seconds waited per second by bucket number; `bounds` are in microseconds by number."""
-    return {
-        number: ESTIMATOR * bounds.get(number, 1 << number) / 1e6 * rate for number, rate in frequency(column).items()
-    }
+    rates = frequency(column).items()
+    return {number: ESTIMATOR * bounds.get(number, 1 << number) / 1e6 * rate for number, rate in rates}
 
 
 class LatencyHistory:
@@ -155,9 +154,8 @@ class LatencyHistory:
                 counts[place] = counts.get(place, 0) + _within(bucket.delta, _MOST)
         if not counts and not (waited and waited.waits):
             return None
-        if waited is None:
-            return _Grown(number, histogram.inst_id, counts, None)
-        measured = _within(waited.waits, _MOST_WAITS), _within(waited.microseconds, _MOST_WAITS)
+        most = _MOST_WAITS
+        measured = (_within(waited.waits, most), _within(waited.microseconds, most)) if waited is not None else None
         return _Grown(number, histogram.inst_id, counts, measured)
 
     def columns(self, inst_id: int, event: str, first: int = 0) -> list[LatencyColumn]:
@@ -197,9 +195,14 @@ def _column(block: bytes, inst_id: int, event: int) -> LatencyColumn:
     counts = Counter[int]()
     for each in events:
         counts.update(each.counts)
-    measured = [each.waited for each in events if each.waited is not None]
-    waited = EventWaits(*map(sum, zip((0, 0), *measured, strict=True))) if len(measured) == len(events) else None
-    return LatencyColumn(poll.at, poll.seconds, dict(counts), waited, held)
+    return LatencyColumn(poll.at, poll.seconds, dict(counts), _together(each.waited for each in events), held)
+
+
+def _together(parts: Iterable[tuple[int, int] | None]) -> EventWaits | None:
+    """Return the sum of measured waits and microseconds, None if one of them is missing."""
+    found = list(parts)
+    measured = [each for each in found if each is not None]
+    return EventWaits(*map(sum, zip((0, 0), *measured, strict=True))) if len(measured) == len(found) else None
 
 
 class Track(Struct):
@@ -228,20 +231,13 @@ class Track(Struct):
     def window(self, end: float, seconds: float) -> Latency:
         """Return the waits of the last `seconds` before `end` (epoch seconds), as far as they were polled."""
         counts = Counter[int]()
-        covered = 0.0
-        waits = micros = 0
-        measured = True
-        for column in reversed(self.columns):
-            if column.at <= end - seconds:
-                break
-            if column.at > end or column.seconds is None:
-                continue
-            covered += column.seconds
-            if column.waited is None:
-                measured = False
-            else:
-                waits, micros = waits + column.waited.waits, micros + column.waited.microseconds
+        newest = takewhile(lambda column: column.at > end - seconds, reversed(self.columns))
+        columns = [column for column in newest if column.at <= end and column.seconds is not None]
+        for column in columns:
             counts.update(column.counts)
         bounds = {self.history.bound(number): count for number, count in counts.items()}
-        waited = EventWaits(waits, micros) if measured and waits else None
-        return latency((self.inst_id, self.event), HistogramSpan.WINDOW, bounds, covered or None, waited)
+        parts = (column.waited for column in columns)
+        waited = _together(None if each is None else (each.waits, each.microseconds) for each in parts)
+        covered = sum(column.seconds or 0.0 for column in columns) or None
+        measured = waited if waited and waited.waits else None
+        return latency((self.inst_id, self.event), HistogramSpan.WINDOW, bounds, covered, measured)

@@ -53,11 +53,9 @@ def redo(facts: Facts, waits: Iterable[WaitReading]) -> tuple[RedoHealth, ...]:
 def _rates(facts: Facts) -> dict[int, float]:
     """Return MB of redo per second by instance (V$SYSSTAT, 'redo size')."""
     seconds = facts.deltas.interval(Sysstat) if redo_sizes(facts.snapshot) else None
-    return {
-        row.inst_id: (row.value - old.value) / seconds / _MB
-        for row, old in facts.deltas.pairs(Sysstat, _statistic)
-        if seconds and row.name == REDO_SIZE and old is not None and row.value >= old.value
-    }
+    pairs = ((row, old) for row, old in facts.deltas.pairs(Sysstat, _statistic) if row.name == REDO_SIZE)
+    grown = {row.inst_id: row.value - old.value for row, old in pairs if old is not None and row.value >= old.value}
+    return {inst_id: number / seconds / _MB for inst_id, number in grown.items()} if seconds else {}
 
 
 def redo_sizes(snapshot: Snapshot) -> dict[int, int]:
@@ -68,22 +66,17 @@ def redo_sizes(snapshot: Snapshot) -> dict[int, int]:
 
 
 def _health(inst_id: int, waits: Iterable[WaitReading], redo_mb: float | None) -> RedoHealth:
-    sync, write = _sum(waits, SYNC), _sum(waits, WRITE)
-    sync_ms, write_ms = _mean(*sync), _mean(*write)
-    outside = None
-    if sync_ms and write_ms is not None:
-        outside = 100 * max(0.0, sync_ms - write_ms) / sync_ms
-    return RedoHealth(inst_id, sync_ms, write_ms, sync[1], write[1], outside, redo_mb)
+    (sync_ms, syncs), (write_ms, writes) = (
+        _mean([each for each in waits if each.event == name]) for name in (SYNC, WRITE)
+    )
+    outside = 100 * max(0.0, sync_ms - write_ms) / sync_ms if sync_ms and write_ms is not None else None
+    return RedoHealth(inst_id, sync_ms, write_ms, syncs, writes, outside, redo_mb)
 
 
-def _sum(waits: Iterable[WaitReading], event: str) -> tuple[float | None, float | None]:
-    """Return the seconds of ended waits for an event per second, and their number per second."""
-    found = [wait for wait in waits if wait.event == event]
-    return added(wait.ended for wait in found), added(wait.per_second for wait in found)
-
-
-def _mean(ended: float | None, per_second: float | None) -> float | None:
-    return 1000 * ended / per_second if ended is not None and per_second else None
+def _mean(waits: Iterable[WaitReading]) -> tuple[float | None, float | None]:
+    """Return the mean of ended waits in milliseconds, and their number per second."""
+    ended, per_second = (added(getattr(wait, name) for wait in waits) for name in ("ended", "per_second"))
+    return 1000 * ended / per_second if ended is not None and per_second else None, per_second
 
 
 VIEWS = {IoOutlier: "V$IO_OUTLIER", LgwrioOutlier: "V$LGWRIO_OUTLIER"}
@@ -114,15 +107,11 @@ def outliers(facts: Facts, histograms: Sequence[Histogram]) -> tuple[OutlierRead
 
 
 def _outlier(view: str, row: IoOutlier | LgwrioOutlier) -> Outlier:
-    disks = (
-        (row.disk1_name, row.disk1_latency),
-        (row.disk2_name, row.disk2_latency),
-        (row.disk3_name, row.disk3_latency),
-    )
+    names = (row.disk1_name, row.disk2_name, row.disk3_name)
+    disks = zip(names, (row.disk1_latency, row.disk2_latency, row.disk3_latency), strict=True)
     named = tuple(disk for disk in disks if disk[0])
-    return Outlier(
-        view, row.inst_id, row.function_name, row.io_size, row.wait_event, row.file_name, row.io_latency, named
-    )
+    what = row.function_name, row.io_size, row.wait_event, row.file_name, row.io_latency
+    return Outlier(view, row.inst_id, *what, named)
 
 
 Latency = tuple[int, str, int]
@@ -149,10 +138,11 @@ def doubts(rows: Sequence[Latency], histograms: Sequence[Histogram] = ()) -> tup
 
 def _contradictions(rows: Sequence[Latency], histograms: Sequence[Histogram]) -> list[str]:
     """Return contradictions to the longest wait for the same event that the histogram has counted."""
-    longest = {(each.inst_id, each.event): _longest_us(each) for each in histograms}
+    counted = {(each.inst_id, each.event): [row.upper_us for row in each.buckets if row.count] for each in histograms}
     found = []
     for inst_id, event in dict.fromkeys(row[:2] for row in rows):
-        bound = longest.get((inst_id, event), 0) / 1000
+        longest = max(counted.get((inst_id, event), ()), default=0)
+        bound = longest / 1000 if longest < OPEN_FROM else 0.0
         beyond = sum(1 for row in rows if row[:2] == (inst_id, event) and row[2] > BEYOND * bound)
         if bound and beyond:
             found.append(
@@ -160,12 +150,6 @@ def _contradictions(rows: Sequence[Latency], histograms: Sequence[Histogram]) ->
                 f"(under {bound:,.0f} ms)"
             )
     return found
-
-
-def _longest_us(histogram: Histogram) -> int:
-    """Return the bound of the longest wait since startup, 0 without waits."""
-    longest = max((bucket.upper_us for bucket in histogram.buckets if bucket.count), default=0)
-    return longest if longest < OPEN_FROM else 0
 
 
 class WaitingNow(NamedTuple):
@@ -209,23 +193,18 @@ def events(facts: Facts) -> tuple[WaitReading, ...]:
 
 def _grown(row: SystemEvent, old: SystemEvent) -> tuple[int | None, int | None] | None:
     """Return the waits and microseconds since, None for a missing one; None if one went backwards."""
-    waits = _less(row.total_waits, old.total_waits)
-    micro = _less(row.time_waited_micro, old.time_waited_micro)
+    pairs = (row.total_waits, old.total_waits), (row.time_waited_micro, old.time_waited_micro)
+    waits, micro = (None if after is None or before is None else after - before for after, before in pairs)
     return None if min(waits or 0, micro or 0) < 0 else (waits, micro)
-
-
-def _less(after: int | None, before: int | None) -> int | None:
-    return None if after is None or before is None else after - before
 
 
 def _waiting(facts: Facts) -> dict[tuple[int, str], WaitingNow]:
     """Return the sessions that wait now by instance and event (V$SESSION: users' sessions), without idle waits."""
     users = facts.sessions.users
     waiting = (row for row in users if row.state == "WAITING" and row.wait_class != "Idle" and row.event)
-    return {
-        key: WaitingNow(found[0].wait_class, len(found), largest(each.wait_time_micro for each in found))
-        for key, found in grouped(waiting, _event).items()
-    }
+    found = grouped(waiting, _event).items()
+    longest = {key: largest(row.wait_time_micro for row in rows) for key, rows in found}
+    return {key: WaitingNow(rows[0].wait_class, len(rows), longest[key]) for key, rows in found}
 
 
 def _outlasts(now: WaitingNow | None, seconds: float) -> bool:
@@ -327,12 +306,9 @@ def _counts(rows: Iterable[EventHistogram | WatchedHistogram]) -> Counts:
     """
     found: Counts = {}
     for inst_id, event, upper, count in rows:
-        if upper <= 0 or count < 0:
-            continue
-        buckets = found.get((inst_id, event))
-        if buckets is None:
-            buckets = found[inst_id, event] = {}
-        buckets[upper] = buckets.get(upper, 0) + count
+        if upper > 0 and count >= 0:
+            buckets = found.setdefault((inst_id, event), {})
+            buckets[upper] = buckets.get(upper, 0) + count
     return found
 
 

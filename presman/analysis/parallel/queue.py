@@ -26,13 +26,7 @@ from presman.analysis.facts.cursor_facts import by_cursor, of_cursor
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.parallel.server_pools import old_limit
-from presman.analysis.readings.statement_readings import (
-    DopStory,
-    QueuedStatement,
-    RunningStatement,
-    Servers,
-    WantsSource,
-)
+from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement, Servers, WantsSource
 from presman.analysis.view_availability import unavailable
 from presman.base.formats import duration
 from presman.rows.cursor_rows import PxPlanLine
@@ -70,15 +64,10 @@ def _still_queued(facts: Facts, running: Iterable[RunningStatement]) -> Sequence
     """
     started: set[tuple[int, int, int]] = {*facts.snapshot.rows(StartedSession)}
     started |= {(each.inst_id, each.sid, each.serial) for each in running if not each.queued}
-    empty = _emptied(facts)
-    if not started and not empty:
-        return facts.sessions.queued
-    return [
-        each
-        for each in facts.sessions.queued
-        if (each.inst_id, each.sid, each.serial) not in started
-        and (each.con_id, facts.sessions.group_of(each)) not in empty
-    ]
+    empty, queued = _emptied(facts), facts.sessions.queued
+    if started:
+        queued = [each for each in queued if (each.inst_id, each.sid, each.serial) not in started]
+    return [each for each in queued if (each.con_id, facts.sessions.group_of(each)) not in empty] if empty else queued
 
 
 def _emptied(facts: Facts) -> set[Key]:
@@ -154,7 +143,7 @@ def _statement(
         timeout_by=place.timeout_by,
         requested=requested,
         dop=dop,
-        wants=wanted.by(session, info, place.group, degree(requested, dop, place.directive)),
+        wants=wanted.by(session, info, place.group, degree(requested, dop.degree, place.directive)),
         event=session.event,
         sql_text=(text := facts.cursors.text(session.inst_id, session.sql_id, session.sql_child_number)),
         no_text="" if text else facts.cursors.no_text(session.sql_id),
@@ -186,9 +175,9 @@ def queue_timeout(facts: Facts, directive: PlanDirective | None) -> tuple[float,
     return directive.parallel_queue_timeout, directive.pq_timeout_action or usual
 
 
-def degree(requested: int | None, dop: DopStory, directive: PlanDirective | None) -> int | None:
+def degree(requested: int | None, planned: int | None, directive: PlanDirective | None) -> int | None:
     """Return the DOP a statement will run with: Resource Manager's value, else the plan's; the group may cap it."""
-    chosen = requested or dop.degree
+    chosen = requested or planned
     ceiling = directive.parallel_degree_limit_p1 if directive else None
     return min(chosen, ceiling) if chosen and ceiling and ceiling > 0 else chosen
 
@@ -228,10 +217,8 @@ class WantedServers(Struct, frozen=True, dict=True):
     @cached_property
     def plans(self) -> Mapping[Any, int]:
         """The server sets that the plans of cursors need, by cursor."""
-        cursors = self.facts.cursors
-        return by_cursor(
-            (lines[0], server_sets(lines, cursors.story(*lines[0][:3]).skipped)) for lines in cursors.plans
-        )
+        plans, story = self.facts.cursors.plans, self.facts.cursors.story
+        return by_cursor((lines[0], server_sets(lines, story(*lines[0][:3]).skipped)) for lines in plans)
 
     @cached_property
     def means(self) -> Mapping[tuple[int, str], float]:
@@ -285,10 +272,10 @@ def server_sets(lines: Iterable[PxPlanLine], skipped: Collection[int] = ()) -> i
 
 def means(rows: Iterable[GroupMetric]) -> dict[tuple[int, str], float]:
     """Return the servers per queued statement of each container's groups in the last minute, over all instances."""
-    sums: dict[tuple[int, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
+    servers, statements = (defaultdict[tuple[int, str], float](float) for _ in range(2))
     for row in rows:
         if row.avg_queued_parallel_stmts is not None and row.avg_queued_parallel_servers is not None:
-            total = sums[row.con_id, row.consumer_group_name]
-            total[0] += row.avg_queued_parallel_servers
-            total[1] += row.avg_queued_parallel_stmts
-    return {key: servers / statements for key, (servers, statements) in sums.items() if statements > 0}
+            key = row.con_id, row.consumer_group_name
+            servers[key] += row.avg_queued_parallel_servers
+            statements[key] += row.avg_queued_parallel_stmts
+    return {key: servers[key] / number for key, number in statements.items() if number > 0}

@@ -83,14 +83,10 @@ def explain(wants: Servers | None, dop: int | None, state: QueueState) -> tuple[
     wants more than the whole target started once nothing else ran; for the limit of a group no such case is known.
     """
     if wants is None or wants.source is WantsSource.MEAN:
-        mean = (
-            f" (those queued in its group wanted {counted(wants.low, 'server')} each in the last minute)"
-            if wants
-            else ""
-        )
+        each = f"{counted(wants.low, 'server')} each in the last minute" if wants else ""
+        mean = f" (those queued in its group wanted {each})" if each else ""
         return Cause.UNKNOWN, None, "; ".join([f"its DOP is not known{mean}", *_figures(state)])
-    never = _never(wants, state)
-    if never:
+    if never := _never(wants, state):
         too_large = f"{_want(wants, dop)}, {never}"
         return Cause.NEVER_FITS, None, "; ".join([too_large, *map(str, _old_limits(wants, state))])
     free = state.free
@@ -172,25 +168,19 @@ def _fitting(start: str, state: QueueState) -> tuple[Cause, int | None, str]:
     """Explain a head that fits: the order of the queue holds it back, or the views were read at different instants."""
     if state.ahead:
         return Cause.BEHIND, 0, f"{start}; one queue for all groups, {_statements_ahead(state)} ahead of it"
-    if unclear := _unclear(state):
+    if state.not_known or state.outdated:
+        older = ago(state.system.age) if state.system.age else "by older figures"
+        unclear = f"{older}; {state.outdated} did not answer"
+        if state.not_known:
+            unclear = f"as far as is known; {'; '.join(map(str, state.not_known))}"
         return Cause.UNKNOWN, None, f"{start} {unclear}, so presman cannot say whether it starts"
     if state.passed_over:
         return Cause.UNEXPLAINED, None, f"{start}, as they were at the poll before: {_ELSEWHERE}"
+    chooses = f"the plan chooses between it and {', '.join(state.rivals)}" if state.rivals else ""
     if state.containers:
-        last = f", then the plan chooses between it and {', '.join(state.rivals)}" if state.rivals else ""
-        others = ", ".join(state.containers)
-        return Cause.NOT_CHOSEN, 0, f"{start}; the CDB plan chooses between its container and {others}{last}"
-    if state.rivals:
-        return Cause.NOT_CHOSEN, 0, f"{start}; the plan chooses between it and {', '.join(state.rivals)}"
-    return Cause.NOT_CHOSEN, 0, f"{start}; it should start by the next poll"
-
-
-def _unclear(state: QueueState) -> str:
-    """Return why it is not known whether what seems to be free is, "" if it is known."""
-    if state.not_known:
-        return f"as far as is known; {'; '.join(map(str, state.not_known))}"
-    older = ago(state.system.age) if state.system.age else "by older figures"
-    return f"{older}; {state.outdated} did not answer" if state.outdated else ""
+        first = f"the CDB plan chooses between its container and {', '.join(state.containers)}"
+        chooses = f"{first}, then {chooses}" if chooses else first
+    return Cause.NOT_CHOSEN, 0, f"{start}; {chooses or 'it should start by the next poll'}"
 
 
 def _statements_ahead(state: QueueState) -> str:
@@ -205,12 +195,9 @@ def _never(wants: Servers, state: QueueState) -> str:
             return f"more than the {limit.allowed} {as_of(most, limit.limit_age)}{limit.part}, {held}"
     system = state.system
     if system.target is not None and wants.low > system.target:
-        rest = (
-            f", {as_of(f'{system.in_use} in use', system.age)}: it may start only when none are"
-            if system.in_use
-            else ""
-        )
-        rest = ", none are in use and it is still queued" if system.in_use == 0 else rest
+        rest = ", none are in use and it is still queued" if system.in_use == 0 else ""
+        if system.in_use:
+            rest = f", {as_of(f'{system.in_use} in use', system.age)}: it may start only when none are"
         return f"more than the target's {system.target}{system.where}{rest}"
     return ""
 

@@ -111,7 +111,7 @@ class Queues(NamedTuple):
         state = QueueState(
             system=self.budgets[ROOT],
             limits=tuple(self.limits(key, head.inst_id)),
-            ahead=self._ahead(head) if self.facts.plans.has_one_queue(head.inst_id, head.con_id) else 0,
+            ahead=self._ahead(head),
             rivals=tuple(sorted({each.group for each in first if each.con_id == head.con_id} - {head.group})),
             containers=tuple(name(con_id) for con_id in sorted({each.con_id for each in first} - {head.con_id})),
             not_known=tuple(self.not_known(key, head.inst_id)),
@@ -166,6 +166,8 @@ class Queues(NamedTuple):
 
     def _ahead(self, head: QueuedStatement) -> int:
         """Return how many statements of other groups have waited longer in the single queue of a container."""
+        if not self.facts.plans.has_one_queue(head.inst_id, head.con_id):
+            return 0
         others = [each for each in self.statements if each.con_id == head.con_id and each.group != head.group]
         return sum((each.waited or 0.0) > (head.waited or 0.0) + SAME_WAIT for each in others)
 
@@ -186,9 +188,11 @@ def _head(queues: Queues, head: QueuedStatement) -> QueueHead:
             return _head(queues, another)
         state = state._replace(passed_over=_is_passed_over(queues, head, state))
     directive = facts.division.shares[head.inst_id].directives.get((head.con_id, head.group))
-    cause, short, sentence = explain(head.wants, degree(head.requested, head.dop, directive), state)
+    cause, short, sentence = explain(head.wants, degree(head.requested, head.dop.degree, directive), state)
     fits_with = queues.fits_with(head, state) if cause is Cause.NEVER_FITS else ()
+    while_gone = f"this lasts while {instances_are(fits_with)} gone" if fits_with else ""
     limit, group = state.limit_named(cause), queues.groups.get((head.con_id, head.group))
+    parts = (sentence, while_gone, "" if placed.known else _NOT_WHERE, _same(head, alike))
     return QueueHead(
         group=head.group,
         statement=head,
@@ -199,9 +203,7 @@ def _head(queues: Queues, head: QueuedStatement) -> QueueHead:
         in_use=state.system.in_use,
         target=state.system.target,
         short=short,
-        sentence="; ".join(
-            filter(None, [sentence, _while_gone(fits_with), "" if placed.known else _NOT_WHERE, _same(head, alike)])
-        ),
+        sentence="; ".join(filter(None, parts)),
         con_id=head.con_id,
         container=head.container,
         shortages=shortages(head.wants, cause, state),
@@ -219,10 +221,6 @@ def _held_now(limit: ServerLimit | None, group: GroupReading | None) -> int | No
     if limit is None:
         return group.px_servers if group else None
     return None if limit.uncounted else limit.held
-
-
-def _while_gone(inst_ids: Sequence[int]) -> str:
-    return f"this lasts while {instances_are(inst_ids)} gone" if inst_ids else ""
 
 
 def _is_passed_over(queues: Queues, head: QueuedStatement, state: QueueState) -> bool:
@@ -330,15 +328,10 @@ def passed_over(
 def _system(before: Facts, now: ServerBudget) -> ServerBudget:
     """Return the budget of the same instances at the previous poll."""
     found = pools(before)
-    if now.inst_ids:
-        return budget_of(before, together(found[inst_id] for inst_id in now.inst_ids if inst_id in found))
-    return budget_of(before, together(found[inst_id] for inst_id in before.system.inst_ids))
+    return budget_of(before, together(found[inst_id] for inst_id in now.inst_ids or found if inst_id in found))
 
 
 def _held(before: Facts, limit: ServerLimit) -> int:
     """Return the servers that were held under a limit at the previous poll."""
-    return sum(
-        row.current_pq_servers_active
-        for row in before.snapshot.rows(ConsumerGroup)
-        if row.con_id == limit.con_id and limit.group in {"", row.name}
-    )
+    rows = (row for row in before.snapshot.rows(ConsumerGroup) if row.con_id == limit.con_id)
+    return sum(row.current_pq_servers_active for row in rows if limit.group in {"", row.name})

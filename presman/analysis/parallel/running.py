@@ -77,12 +77,8 @@ class Holding(NamedTuple):
     @property
     def downgraded(self) -> float:
         """Percent of the degree lost, at the parallelizer that lost most."""
-        lost = (
-            100.0 * (1 - degree / requested)
-            for _, _, degree, requested in self.kinds
-            if degree is not None and requested and 0 <= degree < requested
-        )
-        return max(lost, default=0.0)
+        known = ((degree, requested) for *_, degree, requested in self.kinds if degree is not None and requested)
+        return max((100.0 * (1 - got / wanted) for got, wanted in known if 0 <= got < wanted), default=0.0)
 
 
 class Holdings(NamedTuple):
@@ -171,10 +167,10 @@ def _of_one_moment(facts: Facts, found: list[RunningStatement]) -> list[RunningS
     if not (view := outdated_view(facts)):
         return found
     servers, sessions = (facts.snapshot.section(record).at for record in (PxSession, Session))
-    if servers is not None and sessions is not None and servers < sessions:
-        since = (sessions - servers).total_seconds()
+    since = 0.0 if servers is None or sessions is None else (sessions - servers).total_seconds()
+    if since > 0:
         found = [each for each in found if each.seen and _is_as_before(facts, each, since)]
-    elif servers is not None and sessions is not None and servers > sessions:
+    elif since < 0:
         started: set[Coordinator] = {*facts.snapshot.rows(StartedSession)}
         found = [_since_its_session(each, started) for each in found]
     return [replace(each, outdated=view) for each in found]
@@ -223,7 +219,7 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
         dop=facts.cursors.story(inst_id, sql_id, child),
         sql_text=text,
         no_text="" if text else facts.cursors.no_text(sql_id),
-        elapsed=None if current and _before_logon(current) else _elapsed(facts, current or server),
+        elapsed=_elapsed(facts, current or server, is_own=current is not None),
         blocker=blocked,
         orphaned=session is None and facts.system.is_away(inst_id),
         **_of_servers(holding),
@@ -279,12 +275,11 @@ def _has_started(facts: Facts, session: Session) -> bool:
 
     They came after the last poll, and V$SESSION shows a wait that is longer: its row is older.
     """
-    queued = time_queued(session, facts.sessions.infos.get((session.inst_id, session.sid)))
-    since = facts.deltas.interval(PxSession)
+    key = (session.inst_id, session.sid)
+    queued, since = time_queued(session, facts.sessions.infos.get(key)), facts.deltas.interval(PxSession)
     if queued is None or since is None or queued <= since:
         return False
     before = facts.deltas.before(PxSession)
-    key = (session.inst_id, session.sid)
     return key not in {(row.inst_id if row.qcinst_id is None else row.qcinst_id, row.qcsid) for row in before}
 
 
@@ -372,27 +367,25 @@ def _cursor(session: Session | None, server: Session | None) -> Cursor:
     The servers' own sessions show it. The coordinator may already execute another statement while an open cursor keeps
     the servers. A coordinator that waits for its client shows its last statement as the previous one.
     """
-    last: list[Cursor] = []
-    if session is not None:
-        last = [(session.sql_id, session.sql_child_number), (session.prev_sql_id, session.prev_child_number)]
-        last = [cursor for cursor in last if cursor[0]]
+    row = session or null_row(Session)
+    shown = ((row.sql_id, row.sql_child_number), (row.prev_sql_id, row.prev_child_number))
+    last = [cursor for cursor in shown if cursor[0]]
     if server is not None and server.sql_id:
         # Child numbers differ between instances: the lookup needs the coordinator's.
         return next((cursor for cursor in last if cursor[0] == server.sql_id), (server.sql_id, server.sql_child_number))
     return last[0] if last else ("", None)
 
 
-def _elapsed(facts: Facts, session: Session | None) -> float | None:
-    """Return the seconds since the execution began, None if not known: the clocks of instances may differ."""
+def _elapsed(facts: Facts, session: Session | None, *, is_own: bool) -> float | None:
+    """Return the seconds since the execution began, None if not known: the clocks of instances may differ.
+
+    Nor is it if the coordinator's own execution seems to begin before its logon, which is impossible.
+    """
     if session is None or session.sql_exec_start is None:
+        return None
+    logon = session.logon_time if is_own else None
+    if logon is not None and (logon - session.sql_exec_start).total_seconds() > SAME_CLOCK:
         return None
     now = facts.snapshot.section(Session).at or facts.snapshot.at
     seconds = (now - session.sql_exec_start).total_seconds()
     return max(0.0, seconds) if seconds > -SAME_CLOCK else None
-
-
-def _before_logon(session: Session) -> bool:
-    """Whether a coordinator's execution seems to begin before its logon, which is impossible."""
-    if session.logon_time is None or session.sql_exec_start is None:
-        return False
-    return (session.logon_time - session.sql_exec_start).total_seconds() > SAME_CLOCK

@@ -221,15 +221,15 @@ def _own_target(facts: Facts, inst_id: int, con_id: int) -> int | None:
     target = facts.plans.own_target(inst_id, con_id)
     if target is not None or facts.snapshot.release < OWN_TARGETS:
         return target
-    memory = [
-        system.parameters.number(inst_id, name) for name in ("sga_target", "memory_target", "pga_aggregate_target")
-    ]
-    cpus = system.parameters.setting(inst_id, con_id, "cpu_count") or system.parameters.number(inst_id, "cpu_count")
-    threads = system.parameters.number(inst_id, "parallel_threads_per_cpu")
-    if memory[0] is None or not cpus or not threads:
+    sga, memory, pga, cpu_count, threads = (system.parameters.number(inst_id, name) for name in _DEFAULT_TARGET)
+    cpus = system.parameters.setting(inst_id, con_id, "cpu_count") or cpu_count
+    if sga is None or not cpus or not threads:
         return None
-    users = 4 if memory[0] or memory[1] else 2 if memory[2] else 1
-    return cpus * threads * users * 2
+    return cpus * threads * (4 if sga or memory else 2 if pga else 1) * 2
+
+
+_DEFAULT_TARGET = ("sga_target", "memory_target", "pga_aggregate_target", "cpu_count", "parallel_threads_per_cpu")
+"""The parameters that the default of PARALLEL_SERVERS_TARGET is computed from."""
 
 
 def _given(facts: Facts, con_id: int, *, inside: bool) -> float | None:
@@ -312,10 +312,13 @@ def limit_by_metric(key: Key, facts: Facts, found: Mapping[int, ServerBudget], i
 
 
 def _of_last_minute(owner: str, record: RecordType, facts: Facts) -> NotKnown:
-    section = facts.snapshot.section(record)
-    age = (facts.snapshot.at - section.at).total_seconds() if section.at else 0.0
     what = f"whether the limit of servers of {owner} has changed since the last full minute"
-    return NotKnown(what, view_of(facts.snapshot, record), age, is_recent=True)
+    return NotKnown(what, view_of(facts.snapshot, record), _age(record, facts), is_recent=True)
+
+
+def _age(record: RecordType, facts: Facts) -> float:
+    read_at = facts.snapshot.section(record).at
+    return (facts.snapshot.at - read_at).total_seconds() if read_at else 0.0
 
 
 OLD_LIMIT = 15.0
@@ -339,23 +342,21 @@ def _limits_of_container(con_id: int, facts: Facts) -> tuple[RecordType, ...]:
     """Return the records from which the limit of a container comes: the CDB plan, and its own target if it has one."""
     if con_id <= SEED or facts.plans.inside is not None:
         return ()
-    own = (
-        row for row in facts.snapshot.rows(Parameter) if (row.con_id, row.name) == (con_id, "parallel_servers_target")
-    )
-    return (CdbPlanDirective, Parameter) if any(own) else (CdbPlanDirective,)
+    own = (con_id, "parallel_servers_target")
+    has_own = any((row.con_id, row.name) == own for row in facts.snapshot.rows(Parameter))
+    return (CdbPlanDirective, Parameter) if has_own else (CdbPlanDirective,)
 
 
 def _age_if_old(record: RecordType, facts: Facts) -> float | None:
     """Return how old the rows of a view of limits are if they prove nothing, else None."""
-    section = facts.snapshot.section(record)
-    age = (facts.snapshot.at - section.at).total_seconds() if section.at else 0.0
+    age = _age(record, facts)
     return age if age > OLD_LIMIT or facts.snapshot.age_if_late(record) else None
 
 
 def container_limit_age(con_id: int, facts: Facts, found: Mapping[int, ServerBudget]) -> float | None:
     """Return how old the limit of a container is if it may have changed since it was read, None if not."""
     if _is_by_metric_only(facts, con_id, found[ROOT].target):
-        return _of_last_minute("", PdbMetric, facts).age
+        return _age(PdbMetric, facts)
     ages = (_age_if_old(record, facts) for record in _limits_of_container(con_id, facts))
     return max((age for age in ages if age is not None), default=None)
 
@@ -363,7 +364,7 @@ def container_limit_age(con_id: int, facts: Facts, found: Mapping[int, ServerBud
 def group_limit_age(key: Key, facts: Facts, inst_id: int) -> float | None:
     """Return the same of the limit of a group."""
     if key not in facts.division.shares[inst_id].servers:
-        return _of_last_minute("", GroupMetric, facts).age
+        return _age(GroupMetric, facts)
     return _age_if_old(facts.plans.books.record_of(key[0]), facts)
 
 

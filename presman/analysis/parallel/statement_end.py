@@ -60,9 +60,7 @@ def ends_in(facts: Facts, session: Session, idle: float) -> tuple[float | None, 
     """Return the seconds until Oracle ends an idle holder of servers, and the parameter; None if it does not."""
     if session.username == "SYS" or session.last_call_et is None:
         return None, ""
-    found = []
-    if facts.sessions.queued:
-        found.append((minutes(facts, session.inst_id, session.con_id, BLOCKER_TIME), BLOCKER_TIME))
-    found.append((minutes(facts, session.inst_id, session.con_id, IDLE_TIME), IDLE_TIME))
+    names = (BLOCKER_TIME, IDLE_TIME) if facts.sessions.queued else (IDLE_TIME,)
+    found = ((minutes(facts, session.inst_id, session.con_id, name), name) for name in names)
     times = [(max(0.0, 60.0 * limit - idle), name) for limit, name in found if limit and idle <= 60.0 * limit + LATE]
     return min(times, default=(None, ""))

@@ -84,26 +84,20 @@ def between(before: CounterMark | None, after: CounterMark, seconds: float | Non
         return None
     queued, completed, servers_used, active_ms, queued_ms, timeouts = map(sub, new, old)
     came = after.came - (before.came if before else 0)
-    waited = queued + (before.queued if before else 0)
+    waited = max(queued + (before.queued if before else 0), after.queued)
     if min(queued, completed, servers_used, active_ms, queued_ms, timeouts) < 0:
         return None
     life = queued_ms + active_ms
+    is_short = seconds is not None and queued_ms / 1000 > waited * seconds  # statements queued that are not counted
     return Usual(
         seconds=seconds,
         percent_queued=100 * min(queued, came) / came if came > 0 else None,
-        mean_wait=_mean_wait(queued_ms / 1000, max(waited, after.queued), seconds),
+        mean_wait=None if is_short or not waited else queued_ms / 1000 / waited,
         queued_share=queued_ms / life if life else None,
         mean_servers=servers_used / completed if completed else None,
         mean_queue=queued_ms / 1000 / seconds if seconds else None,
         timeouts=timeouts,
     )
-
-
-def _mean_wait(queued: float, statements: int, seconds: float | None) -> float | None:
-    """Return the mean time queued within `seconds`; None if statements must have queued that are not counted."""
-    if not statements or (seconds is not None and queued > statements * seconds):
-        return None
-    return queued / statements
 
 
 def hours(rows: Iterable[GroupMetricHistory], at: datetime) -> dict[tuple[int, str], Usual]:
@@ -117,9 +111,8 @@ def hours(rows: Iterable[GroupMetricHistory], at: datetime) -> dict[tuple[int, s
     sums: dict[tuple[int, str], list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
     minutes: dict[tuple[int, datetime | None], float] = {}
     for row in rows:
-        if row.avg_queued_parallel_stmts is None or row.avg_active_parallel_stmts is None or row.intsize_csec <= 0:
-            continue
-        if row.end_time is not None and row.end_time <= at - HOUR:
+        is_over = row.intsize_csec <= 0 or (row.end_time is not None and row.end_time <= at - HOUR)
+        if is_over or row.avg_queued_parallel_stmts is None or row.avg_active_parallel_stmts is None:
             continue
         length = row.intsize_csec / 100
         minutes[row.inst_id, row.end_time] = length
@@ -163,10 +156,8 @@ def compare(reading: Reading, recent: GroupMarks = _NO_MARKS, hour: GroupMarks =
         if not (mark.came or group.totals.queued):
             continue
         plan = between(None, mark, _since(reading, reading.header.plan_since))
-        now, watched = (
-            between(marks[key], mark, _since(reading, marks[key].at)) if key in marks else None
-            for marks in (recent, hour)
-        )
+        before = (marks.get(key) for marks in (recent, hour))
+        now, watched = (between(old, mark, _since(reading, old.at)) if old is not None else None for old in before)
         past = _together(known.get(key), watched, reading.at)
         present = now or Usual(0.0, mean_queue=None if group.px_queued is None else float(group.px_queued))
         found.append(Comparison(*key, plan, past, present, _is_worse(group, present, past, plan)))
@@ -270,6 +261,5 @@ def _began_anew(before: _Minute, after: _Minute) -> bool:
     if after.at < before.at:
         return True
     pairs = [(before.groups[key].totals, mark.totals) for key, mark in after.groups.items() if key in before.groups]
-    return any(
-        (now.queued or 0) < (then.queued or 0) or (now.completed or 0) < (then.completed or 0) for then, now in pairs
-    )
+    counts = [pair for then, now in pairs for pair in ((then.queued, now.queued), (then.completed, now.completed))]
+    return any((now or 0) < (then or 0) for then, now in counts)

@@ -199,9 +199,8 @@ def lint_coverage(reading: Reading, snapshot: Snapshot) -> LintCoverage:
 
 def _in_force(facts: Facts) -> tuple[str, ...]:
     """Return the plans in force on all instances and in all containers, as far as any view names them."""
-    plans = (
-        facts.plans.plan_of(inst_id, con_id)
-        for inst_id in facts.system.inst_ids
-        for con_id in ((ROOT, *facts.plans.containers(inst_id)) if facts.system.cdb else (0,))
-    )
-    return tuple(dict.fromkeys(plan for plan in plans if plan))
+    found: dict[str, None] = {}
+    for inst_id in facts.system.inst_ids:
+        con_ids = (ROOT, *facts.plans.containers(inst_id)) if facts.system.cdb else (0,)
+        found |= dict.fromkeys(facts.plans.plan_of(inst_id, con_id) for con_id in con_ids)
+    return tuple(filter(None, found))

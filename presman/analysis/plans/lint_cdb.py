@@ -10,6 +10,7 @@ from presman.analysis.facts.cdb_plan import (
     BY_CPU_MIN_COUNT,
     DEFAULT_PDB,
     SHARES,
+    directives,
     least_cpus,
     percent_fraction,
     whole_least_cpus,
@@ -225,15 +226,12 @@ def cdb_container_without_plan(case: CdbCase) -> Found:
 def cdb_case(facts: Facts, reading: Reading, inst_id: int) -> CdbCase | None:
     """Return the CDB plan as an instance runs it, None if there is none or it is not visible."""
     plan = facts.plans.plan_of(inst_id, ROOT)
-    rows = {
-        row.pluggable_database: row
-        for row in facts.snapshot.rows(CdbPlanDirective)
-        if row.plan == plan and row.status != PENDING and row.pluggable_database
-    }
+    own = (row for row in facts.snapshot.rows(CdbPlanDirective) if row.plan == plan and row.status != PENDING)
+    rows = {row.pluggable_database: row for row in own if row.pluggable_database}
     here = facts.system.open_pdbs(inst_id)
     if not rows or not here:
         return None
-    given, allotted = facts.division.cdb_directives(inst_id), facts.division.allotments(inst_id)
+    given, allotted = directives(facts.plans, inst_id), facts.division.allotments(inst_id)
     cpus = facts.plans.num_cpus(inst_id)
     return CdbCase(
         plan=plan,

@@ -81,10 +81,9 @@ _Name = tuple[Any, ...]
 
 
 class DirectiveChange(NamedTuple):
-    """A changed directive: its consumer group, "" for that of a plan or a container; no SQL_ID; in words."""
+    """A changed directive: its consumer group, "" for that of a plan or a container; in words."""
 
     group: str
-    sql_id: str
     text: str
 
 
@@ -173,18 +172,18 @@ def _name(row: Any) -> _Name:
 def _compared(before: Mapping[_Name, Any], now: Mapping[_Name, Any]) -> Iterator[DirectiveChange]:
     old_plans, new_plans = ({name[:2] for name in each} for each in (before, now))
     for _, plan in sorted(new_plans - old_plans, key=str):
-        yield DirectiveChange("", "", f"plan {plan} was created")
+        yield DirectiveChange("", f"plan {plan} was created")
     for _, plan in sorted(old_plans - new_plans, key=str):
-        yield DirectiveChange("", "", f"plan {plan} was dropped")
+        yield DirectiveChange("", f"plan {plan} was dropped")
     for name in sorted(before.keys() | now.keys(), key=str):
         old, new, plan = before.get(name), now.get(name), name[1]
         if old == new or name[:2] not in old_plans & new_plans:
             continue
         group, target = name[2] or "", name[2] or name[3] or name[4] or "the default"
         if old is None or new is None:
-            yield DirectiveChange(group, "", f"{plan}: directive of {target} {'added' if old is None else 'dropped'}")
+            yield DirectiveChange(group, f"{plan}: directive of {target} {'added' if old is None else 'dropped'}")
         else:
-            yield DirectiveChange(group, "", f"{plan}: {target} {', '.join(_fields(old, new))}")
+            yield DirectiveChange(group, f"{plan}: {target} {', '.join(_fields(old, new))}")
 
 
 def _fields(old: Any, new: Any) -> Iterator[str]:

@@ -3,7 +3,7 @@
 It is built only on request: the plan tab, `presman lint` and `once` call it, a poll does not.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -152,13 +152,14 @@ def plan_view(reading: Reading, snapshot: Snapshot, plan: str = "") -> PlanView:
     """Return the view of `plan`, or of the active one of the first instance. An unknown plan has no lines."""
     facts = Facts.of(None, snapshot)
     name = plan or reading.header.plan
-    runs = running_plans(facts)
+    runs = [PlanRun(plan, tuple(instances)) for plan, instances in plans_by_instance(facts, 0).items()]
     on = next((run.instances for run in runs if run.plan == name), ())
     active = bool(on) or name == reading.header.plan
     book, con_id = facts.plans.books.having(name)
     shares = facts.division.shares[on[0]] if on else book.shares(name, con_id)
     partly = 0 < len(on) < len(facts.system.inst_ids)
-    rows = _groups(reading, on if partly else (CLUSTER,)) if active else {}
+    shown = [row for row in reading.groups if active and row.inst_id in (on if partly else (CLUSTER,))]
+    rows = grouped(shown, lambda row: (row.con_id, row.name))
     instances = [each for each in reading.header.instances if not partly or each.inst_id in on]
     capacity, target = sum(each.num_cpus for each in instances), reading.queue_target()
     trees = [(facts.division.shares[each.inst_id].root, each.num_cpus) for each in instances if each.inst_id in on]
@@ -212,21 +213,10 @@ def _container_of(branch: Branch) -> int:
     return min((leaf.key[0] for leaf in leaves(branch) if leaf.key), default=0)
 
 
-def running_plans(facts: Facts) -> tuple[PlanRun, ...]:
-    """Return the top plans in force with the instances that run each."""
-    plans = plans_by_instance(facts, 0)
-    return tuple(PlanRun(plan, tuple(instances)) for plan, instances in plans.items())
-
-
 def plans_by_instance(facts: Facts, con_id: int) -> dict[str, list[int]]:
     """Return the instances, in order, that run each plan in a container that is open there."""
     there = [each for each in facts.system.inst_ids if con_id <= ROOT or con_id in facts.plans.containers(each)]
     return grouped(there, lambda inst_id: facts.plans.plan_of(inst_id, con_id))
-
-
-def _groups(reading: Reading, inst_ids: Collection[int]) -> dict[tuple[int, str], list[GroupReading]]:
-    """Return the rows of some instances (0: of the cluster) by group."""
-    return grouped((row for row in reading.groups if row.inst_id in inst_ids), lambda row: (row.con_id, row.name))
 
 
 def _plans(facts: Facts, runs: Iterable[PlanRun]) -> tuple[str, ...]:
@@ -278,7 +268,7 @@ def _line(
         pool=row.active_sess_pool_p1,
         pool_timeout=row.queueing_p1,
         switch=switch_rule(row),
-        ends=other_limits(row),
+        ends="; ".join(_set_limits(row, _ENDS)),
         used=sum_of_known([each.used for each in found]),
         waiting=sum_of_known([each.waiting for each in found]),
         verdict=verdict,
@@ -326,7 +316,7 @@ _ENDS = (
 
 def switch_rule(row: PlanDirective) -> str:
     """Return when a session leaves the group, and its target: ``after 300 s of CPU in a call: BATCH``; "" for never."""
-    limits = [text.format(getattr(row, name)) for name, text in _SWITCHES if getattr(row, name) is not None]
+    limits = _set_limits(row, _SWITCHES)
     if not limits or not row.switch_group:
         return ""
     call = " in a call" if row.switch_for_call == "TRUE" else ""
@@ -334,10 +324,9 @@ def switch_rule(row: PlanDirective) -> str:
     return f"after {' or '.join(limits)}{call}{guess}: {row.switch_group}"
 
 
-def other_limits(row: PlanDirective) -> str:
-    """Return the limits that end sessions or refuse statements, in words; "" for none."""
-    found = [text.format(getattr(row, name)) for name, text in _ENDS if getattr(row, name) is not None]
-    return "; ".join(found)
+def _set_limits(row: PlanDirective, words: Iterable[tuple[str, str]]) -> list[str]:
+    """Return in words those limits of a directive that are set."""
+    return [text.format(value) for name, text in words if (value := getattr(row, name)) is not None]
 
 
 def plan_windows(snapshot: Snapshot) -> tuple[PlanPeriod, ...]:
@@ -370,12 +359,9 @@ def _set_by(facts: Facts, windows: tuple[PlanPeriod, ...]) -> str:
         return "V$RSRC_PLAN_HISTORY does not show when it was activated"
     since = f"{now.since.astimezone():%Y-%m-%d %H:%M:%S}" if now.since else "an unknown time"
     by = f"the scheduler window {now.window or '(not named)'}" if now.by_scheduler else "a user or parameter"
-    forced = (
-        facts.system.parameters.by_name.get((now.inst_id, "resource_manager_plan"), "").upper().startswith("FORCE:")
-    )
-    barred = forced or not now.switches_allowed
-    free = "scheduler windows may not change it" if barred else "scheduler windows may change it"
-    return f"set by {by}, {since}; {free}"
+    setting = facts.system.parameters.by_name.get((now.inst_id, "resource_manager_plan"), "")
+    barred = setting.upper().startswith("FORCE:") or not now.switches_allowed
+    return f"set by {by}, {since}; scheduler windows may {'not ' * barred}change it"
 
 
 def _mappings(facts: Facts, lines: tuple[PlanRow, ...]) -> tuple[GroupRule, ...]:
@@ -385,16 +371,13 @@ def _mappings(facts: Facts, lines: tuple[PlanRow, ...]) -> tuple[GroupRule, ...]
     here = facts.plans.inside or 0
     rows: Sequence[GroupMapping] = facts.snapshot.rows(ContainerGroupMapping)
     rows = rows or facts.snapshot.rows(GroupMapping)
-    rules = [(row.con_id or here, *row[1:]) for row in rows]
-
-    def in_plan(con_id: int, group: str) -> bool | None:
-        return (con_id, group) in groups if con_id in seen else None
-
-    return tuple(
-        GroupRule(attribute, value, group, in_plan(con_id, group), facts.system.container_name(con_id))
-        for con_id, attribute, value, group, status in rules
-        if status != PENDING
-    )
+    found = []
+    for row in rows:
+        if row.status != PENDING:
+            con_id, group = row.con_id or here, row.consumer_group
+            in_plan = (con_id, group) in groups if con_id in seen else None
+            found.append(GroupRule(row.attribute, row.value, group, in_plan, facts.system.container_name(con_id)))
+    return tuple(found)
 
 
 def differences(before: PlanView, after: PlanView) -> tuple[Difference, ...]:

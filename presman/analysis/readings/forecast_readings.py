@@ -91,12 +91,10 @@ class EndingEffect(Struct, frozen=True):
 
         The range covers 8 cases of 10 if all of them are a gain; a proven gain that may be nothing is the median.
         """
-        if self.is_within_chance():
-            is_small = (self.sooner or 0.0) < SMALL_GAIN
-            return (
-                f"less than {duration(SMALL_GAIN)} sooner" if is_small else f"up to {duration(self.sooner_high)} sooner"
-            )
         low, high = duration(self.sooner_low), duration(self.sooner_high)
+        if self.is_within_chance():
+            small = (self.sooner or 0.0) < SMALL_GAIN
+            return f"{f'less than {duration(SMALL_GAIN)}' if small else f'up to {high}'} sooner"
         if (self.sooner_low or 0.0) < _LITTLE:
             return f"{duration(self.sooner)} sooner"
         return f"{low if low == high else f'{low}-{high}'} sooner"

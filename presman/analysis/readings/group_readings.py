@@ -1,5 +1,6 @@
 """Consumer groups: CPU, I/O, session pool and queue of each, and its state."""
 
+from collections.abc import Iterator
 from enum import Enum
 from typing import Literal, NamedTuple, Self
 
@@ -92,14 +93,12 @@ class IoRates(NamedTuple):
     @property
     def mb(self) -> float:
         """MB per second, all kinds."""
-        return self.small_read_mb + self.small_write_mb + self.large_read_mb + self.large_write_mb
+        return sum(self[:4])
 
     @property
     def requests(self) -> float:
         """Requests per second, all kinds."""
-        return (
-            self.small_read_requests + self.small_write_requests + self.large_read_requests + self.large_write_requests
-        )
+        return sum(self[4:8])
 
 
 class UsageTotals(NamedTuple):
@@ -324,9 +323,8 @@ class GroupReading(NamedTuple):
     @property
     def states(self) -> tuple[GroupState, ...]:
         """The problems of its CPU, minimum, queue, session pool, blocked servers and I/O limit, worst first."""
-        found = [_cpu_state(self), *_minimum_state(self), *_queue_state(self), *_pool_state(self)]
-        found += [*_blocked_state(self), *_io_state(self)]
-        return (found[0],) if len(found) == 1 else tuple(sorted(found, key=lambda state: _LEVELS.index(state.level)))
+        found = tuple(_states(self))
+        return found if len(found) == 1 else tuple(sorted(found, key=lambda state: _LEVELS.index(state.level)))
 
     @property
     def state(self) -> GroupState:
@@ -382,53 +380,39 @@ class GroupReading(NamedTuple):
         return 1000 * self.waiting / self.cpu_waits_per_s
 
 
-def _cpu_state(row: GroupReading) -> GroupState:
-    is_unseen = row.verdict is Verdict.UNKNOWN and row.used is not None  # it has a delta: the waits are not known
-    text = "not judged" if row.doubt or is_unseen else verdict_words(row.verdict, row.limited_by)
-    text = f"{row.held} {row.verdict.value}" if row.held else text
-    brief = "no share" if row.verdict is Verdict.ZERO_SHARE else text
-    return GroupState(row.verdict.name.lower(), row.verdict.level, text, brief)
-
-
 BELOW_MINIMUM = "below CPU_MIN_COUNT"
 """The state of a container that misses its minimum, and of its groups."""
 
 
-def _minimum_state(row: GroupReading) -> list[GroupState]:
-    if row.missed_minimum is None:
-        return []
-    return [GroupState("cpu_minimum", "warn", BELOW_MINIMUM, BELOW_MINIMUM)]
+def _states(row: GroupReading) -> Iterator[GroupState]:
+    """Yield the state of a group's CPU, then its other problems."""
+    is_unseen = row.verdict is Verdict.UNKNOWN and row.used is not None  # it has a delta: the waits are not known
+    text = "not judged" if row.doubt or is_unseen else verdict_words(row.verdict, row.limited_by)
+    text = f"{row.held} {row.verdict.value}" if row.held else text
+    brief = "no share" if row.verdict is Verdict.ZERO_SHARE else text
+    yield GroupState(row.verdict.name.lower(), row.verdict.level, text, brief)
+    if row.missed_minimum is not None:
+        yield GroupState("cpu_minimum", "warn", BELOW_MINIMUM, BELOW_MINIMUM)
+    if row.px_queued:
+        yield _queue_state(row)
+    if row.pool is not None and row.pool.queued:
+        yield _pool_state(row, row.pool)
+    if row.blocked:
+        yield GroupState("blocked", "warn", f"{counted(row.blocked, 'server')} blocked", f"{row.blocked} blocked")
+    if row.io_held_by:
+        yield GroupState("io_limit", "warn", f"I/O held by {row.io_held_by}", row.io_held_by)
 
 
-def _queue_state(row: GroupReading) -> list[GroupState]:
-    if not row.px_queued:
-        return []
+def _queue_state(row: GroupReading) -> GroupState:
     near = row.timeout_left is not None and row.timeout_left <= SOON
     waited = "" if row.head_waited is None else f" {duration(row.head_waited)}"
     why = f" (timeout {duration(row.timeout_left)})" if near else _BRIEF_CAUSES.get(row.head_cause or Cause.UNKNOWN, "")
-    level: Literal["bad", "warn"] = "bad" if near or row.queue_hurts else "warn"
     text = f"{row.px_queued} queued{waited}"
-    return [GroupState("queued", level, f"{text}{why}", text)]
+    return GroupState("queued", "bad" if near or row.queue_hurts else "warn", f"{text}{why}", text)
 
 
-def _pool_state(row: GroupReading) -> list[GroupState]:
-    pool = row.pool
-    if pool is None or not pool.queued:
-        return []
-    allowed = ABSENT if pool.allowed is None else pool.allowed
-    waited = "" if pool.longest is None else f" {duration(pool.longest)}"
-    more = f"+{pool.queued}{waited}"
-    text = f"pool {ABSENT if row.active_sessions is None else row.active_sessions}/{allowed} {more}"
-    return [GroupState("session_pool", "bad" if pool.near_timeout else "warn", text, f"pool {more}")]
-
-
-def _blocked_state(row: GroupReading) -> list[GroupState]:
-    if not row.blocked:
-        return []
-    return [GroupState("blocked", "warn", f"{counted(row.blocked, 'server')} blocked", f"{row.blocked} blocked")]
-
-
-def _io_state(row: GroupReading) -> list[GroupState]:
-    if not row.io_held_by:
-        return []
-    return [GroupState("io_limit", "warn", f"I/O held by {row.io_held_by}", row.io_held_by)]
+def _pool_state(row: GroupReading, pool: ActiveSessionPool) -> GroupState:
+    active, allowed = (ABSENT if each is None else each for each in (row.active_sessions, pool.allowed))
+    more = f"+{pool.queued}{'' if pool.longest is None else f' {duration(pool.longest)}'}"
+    level: Level = "bad" if pool.near_timeout else "warn"
+    return GroupState("session_pool", level, f"pool {active}/{allowed} {more}", f"pool {more}")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -196,9 +195,9 @@ class InstanceTotals(Struct, frozen=True):
 Severity: TypeAlias = Literal["bad", "warn", "good", "note"]
 """How bad it is: `bad` is critical now, `warn` needs attention, `note` is information, `good` is an all-clear."""
 
-SEVERITY_WORDS: Mapping[str, str] = MappingProxyType(
-    {"bad": "critical", "warn": "warning", "note": "note", "good": "ok", "off": "off"}
-)
+SEVERITY_WORDS: Mapping[str, str] = {
+    "bad": "critical", "warn": "warning", "note": "note", "good": "ok", "off": "off",
+}  # fmt: skip
 """The name of each in files, texts and config.ini; a rule may also be `off`."""
 
 
@@ -501,11 +500,8 @@ class Reading(Struct, frozen=True, dict=True):
         """What is not known of the basis of the all-clear: the reason, and what, in words."""
         whether = {"queue": "which statements are queued"} if self.queued_by_group() else {}
         whether |= {"queue": "whether there is a queue on other instances"} if self.part and self.lists_queue() else {}
-        return tuple(
-            (each.lacking, whether.get(each.what, f"whether there is a {each.what}"))
-            for each in self.basis
-            if each.lacking
-        )
+        lacking = (each for each in self.basis if each.lacking)
+        return tuple((each.lacking, whether.get(each.what, f"whether there is a {each.what}")) for each in lacking)
 
     def instance_groups(self, inst_id: int) -> tuple[GroupReading, ...]:
         """Return the groups of one instance (the cluster's if `inst_id` is 0 or there is just one instance)."""

@@ -19,7 +19,7 @@ from presman.analysis.plans.plan_changes import SettingWatch, plan_switches
 from presman.analysis.plans.plan_view import NOT_KNOWN, plan_name
 from presman.analysis.readings.group_readings import LIMITED, Verdict
 from presman.analysis.readings.reading import InstanceReading, Reading, instance_name
-from presman.analysis.readings.statement_readings import Executing, QueuedStatement
+from presman.analysis.readings.statement_readings import Executing
 from presman.analysis.totals import downgraded
 from presman.analysis.trends.statement_runs import Steps
 from presman.base.formats import clock, counted, spelled
@@ -84,13 +84,6 @@ class _Instance(NamedTuple):
     is_away: bool = False
 
 
-class _OpenPdb(NamedTuple):
-    """A pluggable database that is open on an instance, by its name."""
-
-    inst_id: int
-    name: str
-
-
 def _instance(each: InstanceReading) -> _Instance:
     return _Instance(instance_name(each.inst_id, each.name), each.started)
 
@@ -131,7 +124,8 @@ class EventWatch:
         self._alerts = AlertTurns(BEGAN if first_is_news else THERE)
         self._settings = SettingWatch()
         self._instances: dict[int, _Instance] = {}
-        self._open_pdbs: frozenset[_OpenPdb] | None = None
+        self._open_pdbs: frozenset[tuple[int, str]] | None = None
+        """The pluggable databases that are open on each instance, by name."""
         self._verdicts: dict[tuple[int, str], _Verdicts] = {}
         self._downgraded: dict[Executing, datetime] = {}
 
@@ -171,32 +165,50 @@ class EventWatch:
         rows = snapshot.rows(Pdb)
         if not rows:
             return []
-        now = frozenset(_OpenPdb(row.inst_id, row.name) for row in rows if not row.open_mode.startswith("MOUNT"))
+        now = frozenset((row.inst_id, row.name) for row in rows if not row.open_mode.startswith("MOUNT"))
         before, self._open_pdbs = self._open_pdbs, now
         there = [each.inst_id for each in reading.header.instances]
         texts = []
-        for each in sorted(now ^ before) if before is not None else ():
-            if each.inst_id in {0, *there}:
-                where = f" on instance {each.inst_id}" if len(there) > 1 and each.inst_id else ""
-                texts.append(f"PDB {each.name} was {'opened' if each in now else 'closed'}{where}")
+        for inst_id, name in sorted(now ^ before) if before is not None else ():
+            if inst_id in {0, *there}:
+                where = f" on instance {inst_id}" if len(there) > 1 and inst_id else ""
+                texts.append(f"PDB {name} was {'opened' if (inst_id, name) in now else 'closed'}{where}")
         return [DatabaseEvent(reading.at, PDB_CHANGED, "", "", text) for text in texts]
 
     def _changed_plan(self, reading: Reading) -> list[DatabaseEvent]:
+        """Return the change of plan by V$RSRC_PLAN_HISTORY: V$RSRC_PLAN has a name even if no plan is set."""
         if plan_name(reading) == NOT_KNOWN:  # without a view, the plan counts as unchanged
             return []
         before, self._planned = self._planned, reading
-        return _plan(before, reading) if before is not None else []
+        if before is None or before.header.plan == reading.header.plan:
+            return []
+        old, new, switched = before.header.plan, reading.header.plan, reading.switched
+        text = _plan_text(old, new, "")
+        if switched is not None and (switched.plan == new or (switched != before.switched and not switched.plan)):
+            text = _plan_text(old if switched.before else "", switched.plan, switched.window)
+        return [DatabaseEvent(reading.at, PLAN_CHANGED, "", "", text)]
 
     def _changed_queues(self, reading: Reading) -> list[DatabaseEvent]:
-        if any(each.what == "queue" and each.lacking for each in reading.basis):
+        if reading.why_unknown("queue"):
             return []
         before, self._queued = self._queued, reading
-        return _queues(before, reading) if before is not None else []
+        if before is None:
+            return []
+        old, new = (grouped(one.queue, lambda each: (each.con_id, each.group)) for one in (before, reading))
+        first = {key: rows[0].sql_id for key, rows in new.items() if key not in old}
+        found = [(QUEUE_BEGAN, group, sql_id, f"{sql_id} waits") for (_, group), sql_id in first.items()]
+        found += [(QUEUE_ENDED, key[1], "", "the queue is empty") for key in old if key not in new]
+        return [
+            DatabaseEvent(reading.at, kind, group, sql_id, f"{group or 'unknown group'}: {text}")
+            for kind, group, sql_id, text in found
+        ]
 
     def _changed_settings(self, reading: Reading, snapshot: Snapshot) -> list[DatabaseEvent]:
         changed = self._settings.add(snapshot)
         found = [DatabaseEvent(reading.at, PARAMETER_CHANGED, "", "", text) for text in changed.parameters]
-        return found + [DatabaseEvent(reading.at, DIRECTIVE_CHANGED, *each) for each in changed.directives]
+        return found + [
+            DatabaseEvent(reading.at, DIRECTIVE_CHANGED, group, "", text) for group, text in changed.directives
+        ]
 
     def _changed_verdicts(self, reading: Reading) -> list[DatabaseEvent]:
         found = []
@@ -228,9 +240,8 @@ class EventWatch:
             key = each.executing()
             self._downgraded[key] = known.get(key, reading.at)
             if key not in known:
-                text = (
-                    f"{each.user} {each.sql_id}: DOP {each.degree} of {each.requested} ({each.downgraded:.0f} % lost)"
-                )
+                degree = f"DOP {each.degree} of {each.requested} ({each.downgraded:.0f} % lost)"
+                text = f"{each.user} {each.sql_id}: {degree}"
                 found.append(DatabaseEvent(reading.at, DOWNGRADE, each.group, each.sql_id, text))
         return found
 
@@ -255,17 +266,6 @@ def _quiesced(before: Reading, now: Reading) -> list[DatabaseEvent]:
     return [DatabaseEvent(now.at, INSTANCE_CHANGED, "", "", "the database is quiesced: all calls under way have ended")]
 
 
-def _plan(before: Reading, now: Reading) -> list[DatabaseEvent]:
-    """Return the change of plan by V$RSRC_PLAN_HISTORY: V$RSRC_PLAN has a name even if no plan is set."""
-    old, new, switched = before.header.plan, now.header.plan, now.switched
-    if old == new:
-        return []
-    text = _plan_text(old, new, "")
-    if switched is not None and (switched.plan == new or (switched != before.switched and not switched.plan)):
-        text = _plan_text(old if switched.before else "", switched.plan, switched.window)
-    return [DatabaseEvent(now.at, PLAN_CHANGED, "", "", text)]
-
-
 def _plan_text(old: str, new: str, window: str) -> str:
     return f"plan {old or 'none'} → {new or 'none'}" + (f" (by {window})" if window else "")
 
@@ -273,25 +273,6 @@ def _plan_text(old: str, new: str, window: str) -> str:
 def plan_after(event: DatabaseEvent) -> str:
     """Return the plan that a change of plan brought, as its text has it: "none" if it ended."""
     return event.text.partition(" → ")[2].partition(" (by ")[0]
-
-
-def _queues(before: Reading, now: Reading) -> list[DatabaseEvent]:
-    old, new = _by_group(before), _by_group(now)
-    began = [
-        DatabaseEvent(now.at, QUEUE_BEGAN, group, first.sql_id, f"{group or 'unknown group'}: {first.sql_id} waits")
-        for (con_id, group), (first, *_) in new.items()
-        if (con_id, group) not in old
-    ]
-    ended = [
-        DatabaseEvent(now.at, QUEUE_ENDED, group, "", f"{group or 'unknown group'}: the queue is empty")
-        for (con_id, group) in old
-        if (con_id, group) not in new
-    ]
-    return began + ended
-
-
-def _by_group(reading: Reading) -> dict[tuple[int, str], list[QueuedStatement]]:
-    return grouped(reading.queue, lambda each: (each.con_id, each.group))
 
 
 def _timeouts(before: Reading, now: Reading) -> list[DatabaseEvent]:
@@ -325,8 +306,7 @@ def before_first(reading: Reading, snapshot: Snapshot) -> Iterator[DatabaseEvent
     for con_id in {mark.con_id for mark in marks}:
         for old, new in pairwise(mark for mark in marks if mark.con_id == con_id):
             if earliest <= new.at <= reading.at and new.plan != old.plan:
-                text = _plan_text(old.plan, new.plan, new.window)
-                yield DatabaseEvent(new.at, PLAN_CHANGED, "", "", text)
+                yield DatabaseEvent(new.at, PLAN_CHANGED, "", "", _plan_text(old.plan, new.plan, new.window))
     for each in reading.header.instances:
         if each.started is not None and earliest <= each.started <= reading.at:
             yield DatabaseEvent(each.started, INSTANCE_CHANGED, "", "", f"{_instance(each).name} was started")

@@ -76,11 +76,8 @@ class GoalCounts:
         goal, minutes = self._goals[index], self._minutes[index]
         running = {_who(run): run for run in runs if run.came_to == goal.group}
         counted = self._counted[index] & running.keys()
-        found = {
-            who: judged(goal, run, at, step if run.first_seen == at else inf)
-            for who, run in running.items()
-            if who not in counted
-        }
+        new = ((who, run) for who, run in running.items() if who not in counted)
+        found = {who: judged(goal, run, at, step if run.first_seen == at else inf) for who, run in new}
         good, bad = (sum(each is wanted for each in found.values()) for wanted in (True, False))
         self._counted[index] = counted | {who for who, each in found.items() if each is not None}
         self._sums[index] = self._sums[index][0] + good, self._sums[index][1] + bad

@@ -11,18 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import repeat
 from math import isnan, nan
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from presman.analysis.readings.container_readings import PdbReading
 from presman.analysis.readings.reading import CLUSTER, Reading
 from presman.analysis.readings.session_readings import CLASSES
 from presman.analysis.totals import queued_now
 from presman.rows.group_rows import GroupMetricHistory
 from presman.rows.instance_rows import Pdb, PdbMetricHistory
 from presman.rows.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from presman.analysis.readings.container_readings import PdbReading
-
 
 KEPT = 3600
 """Instants kept: two hours at the usual refresh, as long as the history of snapshots."""

@@ -141,17 +141,11 @@ class SqlMinutes:
             who |= minute.who
             for key, sums in minute.sums.items():
                 totals[key] = list(map(add, totals.get(key, _NONE), sums))
-        return tuple(
-            SqlActivity(
-                *key,
-                *who[key],
-                (cpu + wait) / seconds,
-                cpu / seconds,
-                wait / seconds,
-                holds / holding if holding else None,
-            )
-            for key, (cpu, wait, holds) in totals.items()
-        )
+        found = []
+        for key, (cpu, wait, holds) in totals.items():
+            means = (cpu + wait) / seconds, cpu / seconds, wait / seconds
+            found.append(SqlActivity(*key, *who[key], *means, holds / holding if holding else None))
+        return tuple(found)
 
 
 TEXTS_KEPT = 500

@@ -45,18 +45,12 @@ def gap_at(width: int) -> int:
 
 def cells_needed(columns: Sequence[Figure[Any]], rows: Sequence[Any]) -> dict[str, int]:
     """Return the cells that the texts of `rows` take, by column."""
-    return {
-        column.key: max(cells(column.show(row)) for row in rows)
-        for column in columns
-        if rows and (is_text(column) or (column.most > column.width and column.bar is None))
-    }
+    texts = (each for each in columns if is_text(each) or (each.most > each.width and each.bar is None))
+    return {column.key: max(cells(column.show(row)) for row in rows) for column in texts} if rows else {}
 
 
 def fit_columns(
-    columns: Sequence[Figure[Any]],
-    width: int,
-    hidden: Collection[str] = (),
-    needed: Mapping[str, int] | None = None,
+    columns: Sequence[Figure[Any]], width: int, hidden: Collection[str] = (), needed: Mapping[str, int] | None = None
 ) -> Fitted:
     """Choose the columns for a width: those of first rank, then others while there is room.
 
@@ -70,7 +64,8 @@ def fit_columns(
     chosen = _chosen(offered, width, gap, wanted)
     shown = [column for column in offered if column.key in chosen]
     spare = max(0, width - sum(column.width + gap for column in shown) + gap)
-    growing = _growing(shown)
+    may_grow = [column for column in shown if column.flexible] or [column for column in shown if is_text(column)][-1:]
+    growing = next(iter(may_grow), None)
     widths = {column.key: column.width for column in shown}
     for column, more in _steps(shown, growing, wanted, all_may_grow=needed is None):
         given = min(spare, max(0, column.width + more - widths[column.key]))
@@ -177,12 +172,6 @@ def _comfort(column: Figure[Any], wanted: Mapping[str, int]) -> int:
     if not column.flexible:
         return max(column.width, min(wanted[column.key], _READABLE))
     return column.width * _COMFORT
-
-
-def _growing(shown: Sequence[Figure[Any]]) -> Figure[Any] | None:
-    flexible = [column for column in shown if column.flexible]
-    texts = [column for column in shown if is_text(column)]
-    return next(iter(flexible or texts[-1:]), None)
 
 
 def _coloured(column: Figure[Any], row: Any, colours: GroupColours | None) -> str:

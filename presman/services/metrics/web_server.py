@@ -103,8 +103,7 @@ class WebServer:
         certificates: Certificates | None = None,
         note: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._app = app
-        self._note = note
+        self._app, self._note = app, note
         self._sockets = listening_sockets(host, port)
         self._connections = Connections(
             AT_ONCE, OF_ADDRESS, note, longest=LONGEST, certificates=certificates,

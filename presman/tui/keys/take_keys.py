@@ -50,20 +50,15 @@ def copy(app: FrameApp) -> None:
         shown = Copyable("r", "the row", "" if grid is None or grid.row is None else _row_text(grid.table, grid.row))
     offered: tuple[Copyable, ...] = ()
     if monitor.reading is not None:
-        choices, texts = monitor.choices, monitor.timeline.watch.sql_texts
-        old = monitor.why_no_command
-        offered = copies(row, monitor.reading, texts, shown, old=old, recorded=choices.recorded)
+        old, texts, is_recorded = monitor.why_no_command, monitor.timeline.watch.sql_texts, monitor.choices.recorded
+        offered = copies(row, monitor.reading, texts, shown, old=old, recorded=is_recorded)
+    why = app.panels.present.why_no_rows
     if offered:
-        _choose(app, offered, "of the head that WHY names first; " if _is_in_why(app) else "")
-    elif not shown.text and (why := app.panels.present.why_no_rows):
+        _choose(app, offered, "of the head that WHY names first; " if why and not app.reader.is_open else "")
+    elif not shown.text and why:
         app.notify(why)
     else:
         copy_text(app, shown.text)
-
-
-def _is_in_why(app: FrameApp) -> bool:
-    """Return whether what can be copied is of no row on screen."""
-    return not app.reader.is_open and bool(app.panels.present.why_no_rows)
 
 
 def _choose(app: FrameApp, offered: tuple[Copyable, ...], whose: str) -> None:
@@ -210,8 +205,9 @@ async def _load(app: FrameApp, latest: Reading) -> None:
     if kept is None or poll_recording.number != mine:
         return
     poll_recording.loaded()
-    since = spelled((latest.at - kept.first).total_seconds())
-    app.notify(f"Recording to {path}, from {since} ago on ({counted(kept.polls, 'poll')}); R ends it", timeout=8)
+    polls, first = kept
+    since = spelled((latest.at - first).total_seconds())
+    app.notify(f"Recording to {path}, from {since} ago on ({counted(polls, 'poll')}); R ends it", timeout=8)
 
 
 def report(app: FrameApp) -> None:

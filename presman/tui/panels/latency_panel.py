@@ -124,17 +124,11 @@ class LatencyPanel(Panel):
         if self._bucket is None and waited is not None:
             seconds = rates(waited, Quantity.INTENSITY, history.bounds)
             self._bucket = max(seconds, key=lambda bucket: seconds[bucket])
+        height = min(each.size.height for each in self._maps if each.display)
         data = HeatData(
-            columns,
-            first,
-            history.bounds,
-            moment.reading.header.num_cpus,
-            cursor,
-            track.event,
-            track.inst_id,
-            self._marks(moment, columns, first),
-            min(each.size.height for each in self._maps if each.display),
-        )
+            columns, first, history.bounds, moment.reading.header.num_cpus, cursor, track.event, track.inst_id,
+            self._marks(moment, columns, first), height,
+        )  # fmt: skip
         for each in self._maps:
             each.show(data, self._bucket)
         self._readout.show_lines([self._read(moment, history, column)])

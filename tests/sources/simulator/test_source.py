@@ -48,6 +48,7 @@ OF_CONTAINERS = [Release(12, 1), Release(18), SUPPORTED[-1]]
         for release in (
             SUPPORTED if THOROUGH or scenario == "mixed" else OF_CONTAINERS if scenario == "pdb" else [Release(19)]
         )
+        if THOROUGH or scenario in {"mixed", "pdb", "rac", "adb", "noplan"}
     ],
     ids=str,
 )

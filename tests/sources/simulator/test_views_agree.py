@@ -172,10 +172,10 @@ def test_sessions_wait_for_io_as_often_as_the_instance_counts(scenario: str) -> 
 
     played.to(60)
     before, seen = waited(), []
-    for instant in range(61, 181):
+    for instant in range(61, 181, 2):
         found = rows(played.to(instant), "SESSION", **NOW)
         seen.append(sum((kind, state) == ("User I/O", "WAITING") for kind, state, _ in found))
-    counted = (waited() - before) / len(seen)
+    counted = (waited() - before) / (2 * len(seen))
     played.source.close()
     assert counted > 0.5
     assert counted / 2 < sum(seen) / len(seen) < counted * 2
