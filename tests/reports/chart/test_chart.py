@@ -225,13 +225,13 @@ def test_peaks_stay_and_gaps_are_no_lines() -> None:
     assert largest({"a": [(0, 1.0)], "b": [(0, 5.0)], "c": []}) == ["b", "a"]
 
 
-def test_fifty_thousand_lines_take_seconds(tmp_path: Path) -> None:
+def test_twenty_thousand_lines_take_a_second(tmp_path: Path) -> None:
     start = datetime(2026, 11, 22, tzinfo=UTC)
-    lines = [f"{(start + timedelta(seconds=each)).isoformat()},{each % 50},{each % 7}" for each in range(50_000)]
+    lines = [f"{(start + timedelta(seconds=each)).isoformat()},{each % 50},{each % 7}" for each in range(20_000)]
     path = written(tmp_path, "DATETIME,A,B\n" + "\n".join(lines) + "\n")
     pictures: list[str] = []
     took = cost(lambda: pictures.append(chart_svg(read_series(path).panels)))
-    assert took < 100
+    assert took < 40
     assert len(pictures[0]) < 200_000
 
 

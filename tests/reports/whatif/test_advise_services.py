@@ -26,7 +26,7 @@ from presman.reports.advise_text import as_text
 from presman.reports.whatif_queue import PresentLimits, of_group, under
 from tests.analysis.make import NOON
 from tests.cli.run import Run
-from tests.recording.recorded import polled, record
+from tests.recording.recorded import polled, record, recorded
 from tests.reports.whatif.test_published_log import arrivals as published
 from tests.reports.whatif.test_whatif import came
 from tests.thorough import some
@@ -322,7 +322,7 @@ def test_the_commands(recording: Path, inside: Run) -> None:
 @pytest.mark.parametrize("command", [(*ADVISE, "--may-change", "concurrency"), ("whatif", "--concurrency", "12")])
 def test_elsewhere_there_is_no_concurrency_limit(tmp_path: Path, inside: Run, command: tuple[str, ...]) -> None:
     place = tmp_path / "y.presman"
-    record(place, list(polled("mixed", 12)))
+    place.write_bytes(recorded("mixed", 12))
     done = inside(command[0], str(place), *command[1:])
     assert (done.returncode, done.stdout) == (2, "")
     assert "exists on an Autonomous Database; " in done.stderr
