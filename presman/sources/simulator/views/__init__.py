@@ -1,6 +1,7 @@
 """The simulation as V$, GV$ and DBA_ views: each is filled only when a query reads it and time has advanced."""
 
 from collections.abc import Iterable, Mapping
+from itertools import compress
 
 from presman.rows.queries import columns_of
 from presman.rows.query_files import views_named
@@ -29,7 +30,7 @@ class Publisher:
         self._simulation = simulation
         self._database = database
         self._made_at: dict[str, float] = {}
-        self._kept: dict[str, list[int]] = {}
+        self._kept: dict[str, tuple[bool, ...]] = {}
 
     def refresh(self, text: str) -> None:
         """Update every view that the SQL `text` reads to the current simulated time."""
@@ -45,15 +46,15 @@ class Publisher:
         """Fill the columns that this release has; a V$ view has no INST_ID, and shows the first instance."""
         if name not in self._kept:
             present = {column.name for column in columns_of(name, self._simulation.release)}
-            self._kept[name] = [index for index, column in enumerate(view.columns) if column in present]
-        if kept := self._kept[name]:
+            self._kept[name] = tuple(column in present for column in view.columns)
+        kept = self._kept[name]
+        if any(kept):
             rows = self._visible_rows(view)
             if name.startswith("V$"):
                 rows = (row for row in rows if row[0] == 1)
-            columns = [view.columns[index] for index in kept]
-            if len(kept) < len(view.columns):
-                rows = (tuple([row[index] for index in kept]) for row in rows)
-            self._database.replace(name, columns, rows)
+            if not all(kept):
+                rows = (tuple(compress(row, kept)) for row in rows)
+            self._database.replace(name, tuple(compress(view.columns, kept)), rows)
 
     def _visible_rows(self, view: View) -> Iterable[Row]:
         """Return the rows of a view, except those of instances that are down.
