@@ -17,6 +17,7 @@ from typing import Any
 from unittest import mock
 
 from textual._context import active_app
+from textual.message import Message
 from textual.notifications import Notification
 from textual.pilot import Pilot
 
@@ -85,8 +86,17 @@ class Stage:
     clock: Clock
 
     async def show(self, *readings: Reading) -> None:
-        for reading in readings:
-            self.app.post_message(Arrived(reading))
+        await self.arrive(*map(Arrived, readings))
+
+    async def arrive(self, *messages: Message) -> None:
+        """Have polls arrive, of which only the last one is drawn: nobody looks in between."""
+        *earlier, last = messages
+        if earlier:
+            with mock.patch.multiple(self.app, repaint=self.app.monitor.assess, paint_lines=mock.DEFAULT):
+                for each in earlier:
+                    self.app.post_message(each)
+                await self.settle()
+        self.app.post_message(last)
         await self.settle()
 
     async def press(self, *keys: str) -> str:
