@@ -5,7 +5,6 @@ import errno
 import os
 import signal
 import sys
-import termios
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -62,13 +61,8 @@ def _between_messages(handler: Callable[[int, Any], Any], number: int, frame: An
         handler(number, frame)
 
 
-def _is_terminal(terminal: int) -> bool:
-    """Return whether a file descriptor still is a terminal."""
-    try:
-        termios.tcgetattr(terminal)
-    except termios.error:
-        return False
-    return True
+_is_terminal = os.isatty
+"""Whether a file descriptor still is a terminal: one that was taken away is none."""
 
 
 def _close(*files: int) -> None:
