@@ -1,6 +1,5 @@
 """Assembly of a reading from two snapshots."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -29,6 +28,7 @@ from presman.analysis.readings.statement_readings import HourReading, QueuedStat
 from presman.analysis.session_list import activity
 from presman.analysis.totals import instance_totals
 from presman.base.formats import counted
+from presman.base.sums import summed
 from presman.rows.cursor_rows import SqlText
 from presman.rows.group_rows import ConsumerGroupDefinition, GroupMetricHistory, RsrcPlanHistory
 from presman.rows.instance_rows import EventHistogram, Instance
@@ -286,7 +286,7 @@ def with_reasons(
             queue_hurts=head is not None and head.is_critical,
             timeout_left=left.get((row.con_id, row.name)),
             starts_in=starts.get((row.con_id, row.name)),
-            blocked=blocked[row.inst_id, row.con_id, row.name],
+            blocked=blocked.get((row.inst_id, row.con_id, row.name), 0),
             io_held_by=held.get((row.inst_id, row.con_id), "") if row.io is not None and row.io.requests else "",
         )
         if has_one(row)
@@ -306,11 +306,11 @@ def _until_timeouts(queue: Iterable[QueuedStatement]) -> tuple[dict[Key, float],
     return left, starts
 
 
-def _blocked_servers(running: Iterable[RunningStatement]) -> Counter[tuple[int, int, str]]:
+def _blocked_servers(running: Iterable[RunningStatement]) -> dict[tuple[int, int, str], int]:
     """Count the servers of statements that wait for a session: by instance or CLUSTER, container and group."""
-    found: Counter[tuple[int, int, str]] = Counter()
-    for each in running:
-        if each.blocker:
-            for inst_id, servers in {CLUSTER: each.servers, **each.servers_by_instance}.items():
-                found[inst_id, each.con_id, each.group] += servers
-    return found
+    return summed(
+        ((inst_id, each.con_id, each.group), servers)
+        for each in running
+        if each.blocker
+        for inst_id, servers in {CLUSTER: each.servers, **each.servers_by_instance}.items()
+    )

@@ -4,7 +4,6 @@ A view that could not be read, is not in a spool or lacks the relevant column al
 on it would be wrong. Every sentence of the kind "nothing is ..." checks this first.
 """
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from presman.analysis.readings.statement_readings import Downgrades, is_downgrad
 from presman.analysis.totals import TOTALS_OF
 from presman.base.formats import listed as in_words
 from presman.base.formats import spelled
+from presman.base.sums import summed
 from presman.rows.group_rows import CPU_COLUMNS, IO_COLUMNS, ConsumerGroup, RsrcPlan
 from presman.rows.instance_rows import Instance, Pdb, Sysstat
 from presman.rows.queries import RecordType, Scope, field_types, main_records, view_read
@@ -214,13 +214,11 @@ _MOST = 1.25
 
 def believed(rows: tuple[GroupReading, ...], instances: Sequence[InstanceReading]) -> tuple[GroupReading, ...]:
     """Return the groups, without a verdict for those whose CPU figures are impossible: more used than there is."""
-    used: dict[int, float] = defaultdict(float)
-    for row in rows:
-        used[row.inst_id] += row.used or 0.0
+    used = summed((row.inst_id, row.used or 0.0) for row in rows)
     doubts: dict[int, str] = {}
     for each in instances:
         place = each.inst_id if len(instances) > 1 else CLUSTER
-        if each.num_cpus and used[place] > _MOST * each.num_cpus + 1:
+        if each.num_cpus and used.get(place, 0.0) > _MOST * each.num_cpus + 1:
             doubts[place] = f"{used[place]:.0f} of {each.num_cpus:.0f} {IMPOSSIBLE}"
     if not doubts:
         return rows

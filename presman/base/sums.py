@@ -16,6 +16,14 @@ def grouped(rows: Iterable[Row], key: Callable[[Row], RowKey]) -> dict[RowKey, l
     return found
 
 
+def summed(pairs: Iterable[tuple[RowKey, Number]]) -> dict[RowKey, Number]:
+    """Return the sum of the numbers of each key, in the order in which the keys came."""
+    found: dict[RowKey, Number] = {}
+    for key, number in pairs:
+        found[key] = found.get(key, 0) + number
+    return found
+
+
 def sum_of_known(parts: Iterable[float | None]) -> float | None:
     """Return the sum of the known parts, None if none is known."""
     known = [each for each in parts if each is not None]

@@ -1,6 +1,5 @@
 """Alerts of the parallel queue: heads that wait, idle or blocked holders of servers, downgrades."""
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -18,6 +17,7 @@ from presman.analysis.readings.statement_readings import (
     urgency,
 )
 from presman.base.formats import counted, duration, percent, spelled
+from presman.base.sums import summed
 
 IDLE = "○"
 """The glyph of idle holders."""
@@ -207,13 +207,11 @@ def downgrades(reading: Reading) -> list[Alert]:
 
     An operation that is downgraded to serial, or ends between two polls, leaves no row in V$PX_SESSION.
     """
-    grown: Counter[str] = Counter()
-    for each in reading.downgrades:
-        if each.delta and is_downgrade(each.name):
-            grown[downgrade_in_words(each.name)] += each.delta
+    found = [(each.name, each.delta) for each in reading.downgrades if each.delta and is_downgrade(each.name)]
+    grown = summed((downgrade_in_words(name), delta) for name, delta in found)
     if not grown:
         return []
-    short = f"{counted(grown.total(), 'operation')} downgraded since the last poll"
+    short = f"{counted(sum(grown.values()), 'operation')} downgraded since the last poll"
     by_class = ", ".join(f"{grown[name]} {name}" for name in sorted(grown, reverse=True))  # largest loss first
     since = "" if reading.interval is None else f", {spelled(max(1.0, reading.interval))} before"
     text = f"{short}{since}: {by_class} (V$SYSSTAT)"

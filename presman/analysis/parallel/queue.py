@@ -15,7 +15,7 @@ first:
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -29,6 +29,7 @@ from presman.analysis.parallel.server_pools import old_limit
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement, Servers, WantsSource
 from presman.analysis.view_availability import unavailable
 from presman.base.formats import duration
+from presman.base.sums import summed
 from presman.rows.cursor_rows import PxPlanLine
 from presman.rows.group_rows import ConsumerGroup, GroupMetric, PlanDirective, RsrcPlan
 from presman.rows.session_rows import Session, SessionInfo
@@ -76,9 +77,8 @@ def _emptied(facts: Facts) -> set[Key]:
         facts.snapshot, ConsumerGroup, ("current_pqs_queued",)
     ):
         return set()
-    found: Counter[Key] = Counter()
-    for row in facts.snapshot.rows(ConsumerGroup):
-        found[row.con_id, row.name] += row.current_pqs_queued
+    rows = facts.snapshot.rows(ConsumerGroup)
+    found = summed(((row.con_id, row.name), row.current_pqs_queued) for row in rows)
     return {key for key, queued in found.items() if not queued}
 
 
@@ -272,10 +272,10 @@ def server_sets(lines: Iterable[PxPlanLine], skipped: Collection[int] = ()) -> i
 
 def means(rows: Iterable[GroupMetric]) -> dict[tuple[int, str], float]:
     """Return the servers per queued statement of each container's groups in the last minute, over all instances."""
-    servers, statements = (defaultdict[tuple[int, str], float](float) for _ in range(2))
-    for row in rows:
-        if row.avg_queued_parallel_stmts is not None and row.avg_queued_parallel_servers is not None:
-            key = row.con_id, row.consumer_group_name
-            servers[key] += row.avg_queued_parallel_servers
-            statements[key] += row.avg_queued_parallel_stmts
+    known = [
+        ((row.con_id, row.consumer_group_name), row.avg_queued_parallel_servers, row.avg_queued_parallel_stmts)
+        for row in rows
+        if row.avg_queued_parallel_stmts is not None and row.avg_queued_parallel_servers is not None
+    ]
+    servers, statements = summed((key, of) for key, of, _ in known), summed((key, of) for key, _, of in known)
     return {key: servers[key] / number for key, number in statements.items() if number > 0}

@@ -68,8 +68,7 @@ def idle_holders_stay(reading: Reading) -> Iterable[Finding]:
             f"Idle sessions keep {held} parallel servers now. MAX_IDLE_BLOCKER_TIME is 0: set to a number of minutes, "
             "Oracle ends such sessions, except those of SYS, while parallel statements are queued."
         )
-        plan = reading.header.plan
-        yield Finding("idle-holders-stay", Severity.NOTE, plan, "", text, _IDLE)
+        yield Finding("idle-holders-stay", Severity.NOTE, reading.header.plan, "", text, _IDLE)
 
 
 def cases(reading: Reading, snapshot: Snapshot) -> tuple[Case, ...]:

@@ -17,6 +17,7 @@ from presman.analysis.readings.container_readings import PdbReading
 from presman.analysis.readings.reading import CLUSTER, Reading
 from presman.analysis.readings.session_readings import CLASSES
 from presman.analysis.totals import queued_now
+from presman.base.sums import summed
 from presman.rows.group_rows import GroupMetricHistory
 from presman.rows.instance_rows import Pdb, PdbMetricHistory
 from presman.rows.snapshot import Snapshot
@@ -92,11 +93,11 @@ class Series:
 
     def _shared(self, point: Mapping[Key, float]) -> dict[Key, float]:
         """Return values of instances with their sums for the cluster."""
-        sums: dict[Key, float] = {}
-        for (measure, inst_id, con_id, name), value in point.items():
-            for instance in self._instances(inst_id):
-                sums[measure, instance, con_id, name] = sums.get((measure, instance, con_id, name), 0.0) + value
-        return sums
+        return summed(
+            ((measure, instance, con_id, name), value)
+            for (measure, inst_id, con_id, name), value in point.items()
+            for instance in self._instances(inst_id)
+        )
 
     def fill_groups(self, instances: set[int], times: array[float], values: Mapping[Key, Iterable[float]]) -> None:
         """Fill empty keys with values at these instants (seconds; NaN: none), of `instances`."""
