@@ -177,8 +177,6 @@ TABLES: Mapping[str, Callable[[Snapshot, Reading], V1Table]] = {
 
 # ---- The screen of presman 1.x as text: parameters, table, one bar per group.
 
-_LONGEST_BAR = 100
-
 
 def head(target: str, parameters: Mapping[str, str]) -> str:
     """Return the lines above the table. `target` is free of secrets."""
@@ -217,4 +215,4 @@ def _text(value: Value) -> str:
 def _bar(value: Value) -> str:
     if not isinstance(value, int | float):
         return f"[{'-':>6}%]"
-    return f"[{value:6.2f}%] {'#' * min(_LONGEST_BAR, max(0, round(value)))}"
+    return f"[{value:6.2f}%] {'#' * min(100, max(0, round(value)))}"

@@ -191,8 +191,6 @@ _MOST_SETS = 2
 _SMALL = 4
 """The largest multiple of the DOP for which PQ_SERVERS is taken to belong to the queued statement."""
 
-_FORCED_SERIAL = "FORCED SERIAL"
-
 Cursor = tuple[str, int | None]
 
 
@@ -261,7 +259,7 @@ def server_sets(lines: Iterable[PxPlanLine], skipped: Collection[int] = ()) -> i
             serial = None
         if line.id in skipped:
             continue
-        if serial is None and line.operation == "PX COORDINATOR" and line.options == _FORCED_SERIAL:
+        if serial is None and line.operation == "PX COORDINATOR" and line.options == "FORCED SERIAL":
             serial = line.depth
         node = _TABLE_QUEUE.fullmatch(line.object_node)
         if node and serial is None:

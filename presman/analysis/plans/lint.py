@@ -54,9 +54,8 @@ def instances_differ(facts: Facts) -> Iterable[Finding]:
         if len(plans) > 1:
             where = f" in {facts.system.pdbs[con_id]}" if con_id > ROOT else ""
             runs = "; ".join(f"{plan or 'no plan'} on {', '.join(map(str, on))}" for plan, on in plans.items())
-            text = (
-                f"The instances run different plans{where}: {runs}. A session is managed by that of its own instance."
-            )
+            differ = f"The instances run different plans{where}: {runs}"
+            text = f"{differ}. A session is managed by that of its own instance."
             yield Finding("instances-differ", Severity.WARNING, next(iter(plans)), "", text, _PARAMETER)
 
 
@@ -64,10 +63,8 @@ def idle_holders_stay(reading: Reading) -> Iterable[Finding]:
     """MAX_IDLE_BLOCKER_TIME ends idle sessions that keep parallel servers while statements are queued."""
     held = sum(each.servers for each in reading.running if each.idle is not None)
     if held and reading.header.idle_blocker_minutes == 0:
-        text = (
-            f"Idle sessions keep {held} parallel servers now. MAX_IDLE_BLOCKER_TIME is 0: set to a number of minutes, "
-            "Oracle ends such sessions, except those of SYS, while parallel statements are queued."
-        )
+        cure = "MAX_IDLE_BLOCKER_TIME is 0: set to a number of minutes, Oracle ends such sessions, except those of SYS"
+        text = f"Idle sessions keep {held} parallel servers now. {cure}, while parallel statements are queued."
         yield Finding("idle-holders-stay", Severity.NOTE, reading.header.plan, "", text, _IDLE)
 
 

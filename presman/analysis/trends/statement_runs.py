@@ -19,8 +19,6 @@ KEPT = 400
 
 _SAME = timedelta(seconds=5)
 
-_LONGEST_STEP = timedelta(minutes=1)
-
 _LONGEST = 3650 * 86400.0
 """The longest duration in seconds; a wrong counter may give one beyond the range of dates."""
 
@@ -30,7 +28,7 @@ def longest_step(usual: float) -> timedelta:
 
     If a statement was there before a longer step and is not there after it, its end is not known.
     """
-    return max(_LONGEST_STEP, timedelta(seconds=3 * usual))
+    return timedelta(seconds=max(60.0, 3 * usual))
 
 
 class Steps:
