@@ -242,9 +242,8 @@ def notes(facts: Facts, *, mixed_plans: bool) -> tuple[str, ...]:
     if facts.system.part:
         found.append(f"{facts.system.part}; queues and server limits are cluster-wide")
     if number := [row.qcsid for row in facts.snapshot.rows(PxSession)].count(0):
-        found.append(
-            f"{counted(number, 'session')} of V$PX_SESSION have no QCSID: which statements they work for is not known"
-        )
+        which = "which statements they work for is not known"
+        found.append(f"{counted(number, 'session')} of V$PX_SESSION have no QCSID: {which}")
     if number := facts.snapshot.statements_to_come:
         missing = f"{counted(number, 'statement')} in the queue or running"
         found.append(f"SQL texts and plans of {missing} are still being read, a few at each poll")

@@ -158,10 +158,9 @@ def _head(reading: Reading, width: int | None) -> list[str]:
 def _plan(header: Header, name: str) -> str:
     mixed = " (instances differ)" if header.mixed_plans else ""
     cpus = number(header.num_cpus or None, 0)
-    return (
-        f"plan {name}{mixed}  CPU {header.cpu_managed or ABSENT} of {cpus}  caging {header.caging or ABSENT}  PX "
-        f"{header.px_managed or ABSENT}  up {duration(header.uptime)}{header.youngest}"
-    )
+    managed, caging, px = (each or ABSENT for each in (header.cpu_managed, header.caging, header.px_managed))
+    up = f"up {duration(header.uptime)}{header.youngest}"
+    return f"plan {name}{mixed}  CPU {managed} of {cpus}  caging {caging}  PX {px}  {up}"
 
 
 def servers(reading: Reading) -> str:

@@ -32,14 +32,12 @@ def explain(group: Judged, host_busy: float | None = None) -> str:
 
     `host_busy` is the busy part of the host's CPU time (0..1), which distinguishes a limit from a lack of CPU.
     """
+    uses = "" if group.used is None or group.doubt else f"Uses {group.used:.1f} of {group.capacity:.0f} CPUs; "
     if isinstance(group, GroupReading) and group.held:
-        uses = "" if group.used is None or group.doubt else f"Uses {group.used:.1f} of {group.capacity:.0f} CPUs; "
         return f"{uses}{_held(group.held)}: how much CPU they want is not known."
-    if group.verdict is Verdict.NOT_MANAGED and group.used is not None and not group.doubt:
-        return (
-            f"Uses {group.used:.1f} of {group.capacity:.0f} CPUs; Resource Manager does not manage CPU now: no plan "
-            "divides it, and waits for CPU are not counted."
-        )
+    if group.verdict is Verdict.NOT_MANAGED and uses:
+        no_plan = "no plan divides it, and waits for CPU are not counted"
+        return f"{uses}Resource Manager does not manage CPU now: {no_plan}."
     if group.used is None or group.waiting is None or group.doubt:
         return _why_not_judged(group)
     wanted = group.used + group.waiting

@@ -124,10 +124,8 @@ def doubts(rows: Sequence[Latency], histograms: Sequence[Histogram] = ()) -> tup
     for instance in sorted({inst_id for inst_id, _, _ in rows}):
         values = [value for inst_id, _, value in rows if inst_id == instance]
         if len(values) >= GROWING and all(earlier < later for earlier, later in pairwise(values)):
-            found.append(
-                f"instance {instance}: each of the {len(values)} values is larger than the one before: "
-                "a clock or a counter, not a latency"
-            )
+            growing = f"instance {instance}: each of the {len(values)} values is larger than the one before"
+            found.append(f"{growing}: a clock or a counter, not a latency")
     if any(value < 0 for _, _, value in rows):
         found.append("some values are negative")
     absurd = sum(value > LONGEST_MS for _, _, value in rows)
@@ -145,10 +143,8 @@ def _contradictions(rows: Sequence[Latency], histograms: Sequence[Histogram]) ->
         bound = longest / 1000 if longest < OPEN_FROM else 0.0
         beyond = sum(1 for row in rows if row[:2] == (inst_id, event) and row[2] > BEYOND * bound)
         if bound and beyond:
-            found.append(
-                f"{beyond} values are far above the longest wait for {event} on instance {inst_id} since startup "
-                f"(under {bound:,.0f} ms)"
-            )
+            wait = f"the longest wait for {event} on instance {inst_id} since startup (under {bound:,.0f} ms)"
+            found.append(f"{beyond} values are far above {wait}")
     return found
 
 
