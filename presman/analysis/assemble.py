@@ -266,9 +266,8 @@ def with_reasons(
     held: dict[tuple[int, int], str] = {}
     for each in limited:
         if each.verdict is IoVerdict.THROTTLED:
-            held |= dict.fromkeys(
-                [(CLUSTER, each.con_id), (each.inst_id, each.con_id)], each.held_by or "its PDB's limits"
-            )
+            places = [(CLUSTER, each.con_id), (each.inst_id, each.con_id)]
+            held |= dict.fromkeys(places, each.held_by or "its PDB's limits")
     blocked = _blocked_servers(running)
     queues = first.keys() | left.keys() | starts.keys()
     if not (queues or held or blocked):

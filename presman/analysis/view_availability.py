@@ -90,19 +90,13 @@ def evidence(facts: Facts, groups: Sequence[GroupReading], operations: Sequence[
     queue = unavailable(snapshot, Session, ("event",)) or without_rows(system, Session)
     queue = queue or unlisted_queue(facts.deltas) or system.part
     starved = _no_starvation(snapshot, groups) or without_rows(system, ConsumerGroup)
+    starved = starved or _hidden(groups, facts.deltas.interval())
     downgrade = unavailable(snapshot, PxSession, ("degree", "req_degree"))
+    downgrade = downgrade or _no_downgrades(snapshot, operations, system.inst_ids)
     return (
         Evidence("queue", (view_of(snapshot, Session),), queue),
-        Evidence(
-            "starved group",
-            (view_of(snapshot, RsrcPlan), view_of(snapshot, ConsumerGroup)),
-            starved or _hidden(groups, facts.deltas.interval()),
-        ),
-        Evidence(
-            "downgrade",
-            (view_of(snapshot, PxSession), view_of(snapshot, Sysstat)),
-            downgrade or _no_downgrades(snapshot, operations, system.inst_ids),
-        ),
+        Evidence("starved group", (view_of(snapshot, RsrcPlan), view_of(snapshot, ConsumerGroup)), starved),
+        Evidence("downgrade", (view_of(snapshot, PxSession), view_of(snapshot, Sysstat)), downgrade),
     )
 
 
@@ -166,10 +160,8 @@ def unavailable_views(system: SystemFacts) -> tuple[UnavailableView, ...]:
     """
     snapshot = system.snapshot
     asked = (each for each in main_records(snapshot.release) if each in snapshot.sections and each is not SessionCount)
-    found = (
-        (view_of(snapshot, record), unavailable(snapshot, record) or without_rows(system, record)) for record in asked
-    )
-    return tuple(UnavailableView(view, why) for view, why in found if why)
+    found = ((record, unavailable(snapshot, record) or without_rows(system, record)) for record in asked)
+    return tuple(UnavailableView(view_of(snapshot, record), why) for record, why in found if why)
 
 
 _COLUMNS_OF = {

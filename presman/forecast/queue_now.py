@@ -52,10 +52,9 @@ def modelled(reading: Reading, rules: QueueRules, history: StatementHistory) -> 
         return None
     counts = Counted.of(reading)
     unmanaged = _unmanaged(reading, counts)
-    held = [(each, _holder(each, history, managed=each.executing() not in unmanaged)) for each in reading.running]
-    shown: list[tuple[RunningStatement | None, Holder]] = [
-        (each, holder) for each, holder in held if counts.of_statement(each, everybody=True) is not False
-    ]
+    held = (each for each in reading.running if counts.of_statement(each, everybody=True) is not False)
+    shown: list[tuple[RunningStatement | None, Holder]]
+    shown = [(each, _holder(each, history, managed=each.executing() not in unmanaged)) for each in held]
     shown += [(None, holder) for holder in _unlisted_holders(rules, [holder for _, holder in shown])]
     waiting = sorted((each for each in reading.queue if is_known(each.wants)), key=lambda each: -(each.waited or 0.0))
     lines = [(each, found) for each in waiting if (found := _waiting(each, history)) is not None]

@@ -142,9 +142,7 @@ def without_gaps(
         first = index if last is None or index - last > bridge else last + 1
         source[first : index + 1] = [index] * (index + 1 - first)
         last = index
-    return {
-        key: tuple(None if index is None else values[index] or 0.0 for index in source) for key, values in found.items()
-    }
+    return {key: tuple(None if at is None else values[at] or 0.0 for at in source) for key, values in found.items()}
 
 
 def _styles(moment: Moment, measure: str) -> Styles:

@@ -179,9 +179,7 @@ def _choose_to_end(helpers: Sequence[Freeing], short: Sequence[int]) -> list[Fre
         useful = [each for each in busy if _gain(each, left)]
         if not useful:
             return []
-        best = min(
-            useful, key=lambda each: (each.statement.kind is not None, not covers([each], left), _cost(each, left))
-        )
+        best = min(useful, key=lambda one: (one.statement.kind is not None, not covers([one], left), _cost(one, left)))
         busy.remove(best)
         chosen.append(best)
         left = _left(left, [best])

@@ -157,8 +157,6 @@ def _still_short(ended: Sequence[RunningStatement], head: QueueHead, reading: Re
     counts = Counted.of(reading)
     found = [freed for each in ended if (freed := freeing(each, head.shortages, counts))]
     most = [sum(freed.high[n] for freed in found) for n in range(len(head.shortages))]
-    left, short = max(
-        ((shortage.short - high, shortage.short) for shortage, high in zip(head.shortages, most, strict=True)),
-        default=(0, 0),
-    )
+    pairs = zip(head.shortages, most, strict=True)
+    left, short = max(((shortage.short - high, shortage.short) for shortage, high in pairs), default=(0, 0))
     return short if left > spare(head, reading) else 0

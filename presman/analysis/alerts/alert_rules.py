@@ -429,8 +429,7 @@ def basis_not_known(reading: Reading) -> list[Alert]:
     """Return what is not known, and why; for a queue that is only counted, its own alert covers it."""
     counted_only = {"queue"} if reading.queued_by_group() else set()
     lacking = [each for each in reading.basis if each.lacking and each.what not in counted_only]
-    unknown = [
-        f"a {each.what}{' on other instances' * (each.lacking == reading.part)} ({each.lacking})" for each in lacking
-    ]
+    where = " on other instances"
+    unknown = [f"a {each.what}{where * (each.lacking == reading.part)} ({each.lacking})" for each in lacking]
     short = f"not known: {', '.join(f'a {each.what}' for each in lacking)}"
     return [Alert("note", "?", f"Whether there is {', or '.join(unknown)} is not known.", short)] if unknown else []

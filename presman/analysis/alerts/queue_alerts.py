@@ -161,11 +161,9 @@ def blocked_holders(reading: Reading) -> list[Alert]:
         return []
     held, (by_list, by_servers) = sum(statement.servers for statement in blocked), _where_old(reading)
     waits = ((s, session_words(s.blocker, reading, AGO if by_list else "") or s.blocker) for s in blocked)
-    who = _first_three(
-        [f"{s.user} {s.inst_id}:{s.sid},{s.serial} ({s.servers}) waits for {blocker}" for s, blocker in waits]
-    )
+    who = [f"{s.user} {s.inst_id}:{s.sid},{s.serial} ({s.servers}) waits for {blocker}" for s, blocker in waits]
     short = f"{counted(held, 'server')}{by_servers} held by blocked statements{by_list}"
-    text = f"{short}: {who}"
+    text = f"{short}: {_first_three(who)}"
     return [Alert("warn", "▲", text, short, "blocked_holder", amount=held)]
 
 

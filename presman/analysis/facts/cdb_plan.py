@@ -180,9 +180,8 @@ def _in_force(plans: PlanFacts, inst_id: int, con_id: int) -> CdbPlanDirective |
     if row is None or row.shares is None:
         return None
     limit = None if plans.autonomous else row.utilization_limit
-    return CdbPlanDirective(
-        "", plans.system.pdb_names.get(con_id, ""), row.shares, limit, row.parallel_server_limit, "", row.profile
-    )
+    name = plans.system.pdb_names.get(con_id, "")
+    return CdbPlanDirective("", name, row.shares, limit, row.parallel_server_limit, "", row.profile)
 
 
 def percent_fraction(percent: int | None) -> float | None:

@@ -324,9 +324,8 @@ def _guarantee(parent: Branch, whole: float, shares: dict[Key, float]) -> float:
         shares[parent.key] += whole
         return 0.0
     amounts, rest = _by_level(parent, whole)
-    return rest + sum(
-        _guarantee(child, sum(each), shares) for child, each in zip(parent.branches, amounts, strict=True)
-    )
+    children = zip(parent.branches, amounts, strict=True)
+    return rest + sum(_guarantee(child, sum(each), shares) for child, each in children)
 
 
 def positions(parent: Branch, whole: float = 1.0, depth: int = 0) -> Iterable[PlanPosition]:

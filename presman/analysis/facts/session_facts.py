@@ -186,9 +186,7 @@ class SessionFacts(Struct, frozen=True, dict=True):
         """Return the coordinator's instance and SID by those of its server, for the servers among these rows."""
         at_work = {(row.inst_id, row.sid) for row in rows}
         known = ((row, row.qcinst_id) for row in self.snapshot.rows(PxSession) if (row.inst_id, row.sid) in at_work)
-        return {
-            (row.inst_id, row.sid): (inst_id, row.qcsid) for row, inst_id in known if inst_id is not None and row.qcsid
-        }
+        return {(row.inst_id, row.sid): (on, row.qcsid) for row, on in known if on is not None and row.qcsid}
 
 
 _Sessions = TypeVar("_Sessions", Session, SessionInfo)

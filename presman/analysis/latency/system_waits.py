@@ -66,9 +66,8 @@ def redo_sizes(snapshot: Snapshot) -> dict[int, int]:
 
 
 def _health(inst_id: int, waits: Iterable[WaitReading], redo_mb: float | None) -> RedoHealth:
-    (sync_ms, syncs), (write_ms, writes) = (
-        _mean([each for each in waits if each.event == name]) for name in (SYNC, WRITE)
-    )
+    means = (_mean([each for each in waits if each.event == name]) for name in (SYNC, WRITE))
+    (sync_ms, syncs), (write_ms, writes) = means
     outside = 100 * max(0.0, sync_ms - write_ms) / sync_ms if sync_ms and write_ms is not None else None
     return RedoHealth(inst_id, sync_ms, write_ms, syncs, writes, outside, redo_mb)
 

@@ -73,9 +73,8 @@ def _still_queued(facts: Facts, running: Iterable[RunningStatement]) -> Sequence
 
 def _emptied(facts: Facts) -> set[Key]:
     """Return the groups that have nothing queued by an answer of V$RSRC_CONSUMER_GROUP newer than V$SESSION's."""
-    if facts.snapshot.age_if_late(Session) is None or unavailable(
-        facts.snapshot, ConsumerGroup, ("current_pqs_queued",)
-    ):
+    unknown = unavailable(facts.snapshot, ConsumerGroup, ("current_pqs_queued",))
+    if facts.snapshot.age_if_late(Session) is None or unknown:
         return set()
     rows = facts.snapshot.rows(ConsumerGroup)
     found = summed(((row.con_id, row.name), row.current_pqs_queued) for row in rows)
