@@ -270,27 +270,20 @@ def with_reasons(
             held |= dict.fromkeys(places, each.held_by or "its PDB's limits")
     blocked = _blocked_servers(running)
     queues = first.keys() | left.keys() | starts.keys()
-    if not (queues or held or blocked):
-        return tuple(rows)
-
-    def has_one(row: GroupReading) -> bool:
-        """Whether there is a reason: a row is large, and costly to copy."""
+    found = list(rows)
+    for index, row in enumerate(found):
         key, place = (row.con_id, row.name), (row.inst_id, row.con_id)
-        return key in queues or place in held or (*place, row.name) in blocked
-
-    return tuple(
-        row._replace(
-            head_cause=head.cause if (head := first.get((row.con_id, row.name))) is not None else None,
-            queue_hurts=head is not None and head.is_critical,
-            timeout_left=left.get((row.con_id, row.name)),
-            starts_in=starts.get((row.con_id, row.name)),
-            blocked=blocked.get((row.inst_id, row.con_id, row.name), 0),
-            io_held_by=held.get((row.inst_id, row.con_id), "") if row.io is not None and row.io.requests else "",
-        )
-        if has_one(row)
-        else row
-        for row in rows
-    )
+        if key in queues or place in held or (*place, row.name) in blocked:  # a row is large, and costly to copy
+            head = first.get(key)
+            found[index] = row._replace(
+                head_cause=None if head is None else head.cause,
+                queue_hurts=head is not None and head.is_critical,
+                timeout_left=left.get(key),
+                starts_in=starts.get(key),
+                blocked=blocked.get((*place, row.name), 0),
+                io_held_by=held.get(place, "") if row.io is not None and row.io.requests else "",
+            )
+    return tuple(found)
 
 
 def _until_timeouts(queue: Iterable[QueuedStatement]) -> tuple[dict[Key, float], dict[Key, float]]:
