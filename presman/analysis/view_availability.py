@@ -276,8 +276,7 @@ def unlisted_queue(deltas: Deltas) -> str:
     now, before = (_queued(each) if each is not None else None for each in (deltas.current, deltas.previous))
     if now is None or before is None or min(now[1], before[1]) <= max(now[0], before[0]):
         return ""
-    view = view_of(deltas.current, Session)
-    return f"{view} lists {now[0]} of {now[1]} queued statements"
+    return f"{view_of(deltas.current, Session)} lists {now[0]} of {now[1]} queued statements"
 
 
 def _answered(snapshot: Snapshot, record: RecordType) -> bool:

@@ -213,8 +213,7 @@ def about(moment: Moment) -> list[Line]:
         counts.append(f"{', '.join(held)}{_not_counted(moment)}")
     if found.queue:
         counts.append(f"{sum(map(stands_for, found.queue))} queued")
-    several = len(moment.reading.header.instances) > 1
-    where = breadcrumb(title(moment.choices.tab), scopes, several=several)
+    where = breadcrumb(title(moment.choices.tab), scopes, several=len(moment.reading.header.instances) > 1)
     lines: list[Line] = [((f" {where}", "title"), (f"   {'; '.join(counts)}", ""))]
     return lines + [((f" {in_words(moment.reading, row)}", ""),) for row in _own_group(moment)]
 

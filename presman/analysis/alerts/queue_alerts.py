@@ -163,8 +163,7 @@ def blocked_holders(reading: Reading) -> list[Alert]:
     waits = ((s, session_words(s.blocker, reading, AGO if by_list else "") or s.blocker) for s in blocked)
     who = [f"{s.user} {s.inst_id}:{s.sid},{s.serial} ({s.servers}) waits for {blocker}" for s, blocker in waits]
     short = f"{counted(held, 'server')}{by_servers} held by blocked statements{by_list}"
-    text = f"{short}: {_first_three(who)}"
-    return [Alert("warn", "▲", text, short, "blocked_holder", amount=held)]
+    return [Alert("warn", "▲", f"{short}: {_first_three(who)}", short, "blocked_holder", amount=held)]
 
 
 def session_words(blocker: str, reading: Reading, ago: str = "") -> str:

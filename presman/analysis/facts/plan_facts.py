@@ -95,8 +95,7 @@ class PlanFacts(Struct, frozen=True, dict=True):
     @cached_property
     def top_rows(self) -> Mapping[int, RsrcPlan]:
         """V$RSRC_PLAN by instance: the row of the whole instance, or of the container connected to."""
-        by_container = sorted(self.plan_rows.values(), key=lambda row: -row.con_id)
-        return {row.inst_id: row for row in by_container}
+        return {row.inst_id: row for row in sorted(self.plan_rows.values(), key=lambda row: -row.con_id)}
 
     def plan_of(self, inst_id: int, con_id: int) -> str:
         """Return the name of the plan in force in a container of an instance, "" if none can be read."""

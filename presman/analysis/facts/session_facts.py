@@ -123,8 +123,7 @@ class SessionFacts(Struct, frozen=True, dict=True):
         if self.snapshot.section(SessionCount).problem is not None:
             return None
         counted = sum(row.sessions for row in self.counts if row.status in IDLE_STATUSES)
-        listed = sum(row.status in IDLE_STATUSES for row in self.snapshot.rows(Session))
-        return max(0, counted - listed)
+        return max(0, counted - sum(row.status in IDLE_STATUSES for row in self.snapshot.rows(Session)))
 
     def find(self, inst_id: int, sid: int, serial: int | None) -> Session | None:
         """Return a session if it is still the same one: a SID is used again by others."""

@@ -120,8 +120,7 @@ def hours(rows: Iterable[GroupMetricHistory], at: datetime) -> dict[tuple[int, s
         total[0] += row.avg_queued_parallel_stmts * length
         total[1] += row.avg_active_parallel_stmts * length
         total[2] += (row.avg_active_parallel_servers or 0.0) * length
-    seconds = summed((inst_id, length) for (inst_id, _), length in minutes.items())
-    longest = max(seconds.values(), default=0.0)
+    longest = max(summed((inst_id, length) for (inst_id, _), length in minutes.items()).values(), default=0.0)
     return {key: _hour(total, longest) for key, total in sums.items()}
 
 

@@ -73,8 +73,7 @@ def cases(reading: Reading, snapshot: Snapshot) -> tuple[Case, ...]:
     facts = Facts.of(None, snapshot)
     found: dict[tuple[int, str], Case] = {}
     for inst_id in facts.system.inst_ids:
-        shares = facts.division.shares[inst_id]
-        containers = {key[0] for key in shares.shares} or {0}
+        containers = {con_id for con_id, _ in facts.division.shares[inst_id].shares} or {0}
         for con_id in sorted(containers):
             top = facts.plans.plan_of(inst_id, con_id)
             plans = [plan for plan in _with_subplans(facts.plans.books.of(con_id), top) if (con_id, plan) not in found]
