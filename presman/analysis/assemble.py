@@ -263,11 +263,8 @@ def with_reasons(
     """Return the groups with the causes of their queues, and what holds their I/O back if they do some."""
     first = {(head.con_id, head.group): head for head in heads}
     left, starts = _until_timeouts(queue)
-    held: dict[tuple[int, int], str] = {}
-    for each in limited:
-        if each.verdict is IoVerdict.THROTTLED:
-            places = [(CLUSTER, each.con_id), (each.inst_id, each.con_id)]
-            held |= dict.fromkeys(places, each.held_by or "its PDB's limits")
+    throttled = [(each, each.held_by or "its PDB's limits") for each in limited if each.verdict is IoVerdict.THROTTLED]
+    held = {(inst_id, each.con_id): by for each, by in throttled for inst_id in (CLUSTER, each.inst_id)}
     blocked = _blocked_servers(running)
     queues = first.keys() | left.keys() | starts.keys()
     found = list(rows)

@@ -1,9 +1,11 @@
 """Sums: rows grouped by a key, and totals of figures some of which may be unknown."""
 
 from collections.abc import Callable, Hashable, Iterable
+from operator import itemgetter
 from typing import TypeVar
 
 Row = TypeVar("Row")
+Value = TypeVar("Value")
 RowKey = TypeVar("RowKey", bound=Hashable)
 Number = TypeVar("Number", int, float)
 
@@ -22,6 +24,11 @@ def summed(pairs: Iterable[tuple[RowKey, Number]]) -> dict[RowKey, Number]:
     for key, number in pairs:
         found[key] = found.get(key, 0) + number
     return found
+
+
+def maxima(pairs: Iterable[tuple[RowKey, Value]]) -> dict[RowKey, Value]:
+    """Return the largest value of each key, in the order of these values."""
+    return dict(sorted(pairs, key=itemgetter(1)))
 
 
 def sum_of_known(parts: Iterable[float | None]) -> float | None:

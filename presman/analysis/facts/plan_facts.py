@@ -11,7 +11,7 @@ from presman.analysis.facts.plan_book import PlanBook, plan_name
 from presman.analysis.facts.system_facts import ROOT, SystemFacts
 from presman.analysis.readings.reading import is_one_queue
 from presman.base.release import Release
-from presman.base.sums import grouped
+from presman.base.sums import grouped, maxima
 from presman.rows.group_rows import (
     ConsumerGroup,
     ContainerPlan,
@@ -190,11 +190,7 @@ class PlanFacts(Struct, frozen=True, dict=True):
     @cached_property
     def capacities(self) -> Mapping[tuple[int, int], int]:
         """NUM_CPUS of V$RSRCMGRMETRIC by (instance, container)."""
-        found: dict[tuple[int, int], int] = {}
-        for row in self.snapshot.rows(GroupMetric):
-            key = (row.inst_id, row.con_id)
-            found[key] = max(row.num_cpus, found.get(key, 0))
-        return found
+        return maxima(((row.inst_id, row.con_id), row.num_cpus) for row in self.snapshot.rows(GroupMetric))
 
     def num_cpus(self, inst_id: int, con_id: int = 0) -> float:
         """Return the CPUs that Resource Manager hands out; 0.0 if no view shows it.

@@ -326,8 +326,7 @@ def _pressure(instance: InstanceReading, used: float | None, groups: Iterable[Gr
         host = f" of {instance.host_cpus:.0f} CPUs" if instance.host_cpus else ""
         facts += f", host{host} {100 * busy:.0f} % busy"
     if used >= FULL * instance.num_cpus:
-        spare = has_spare_host(instance)
-        why = "CPU_COUNT is used up, the host has spare CPU" if spare else "all CPUs are in use"
+        why = "CPU_COUNT is used up, the host has spare CPU" if has_spare_host(instance) else "all CPUs are in use"
         return f"{facts}: {why}."
     waiting = {row.verdict for row in groups} & _WAITING
     if waiting and waiting <= LIMITED:

@@ -29,7 +29,7 @@ from presman.analysis.parallel.server_pools import old_limit
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement, Servers, WantsSource
 from presman.analysis.view_availability import unavailable
 from presman.base.formats import duration
-from presman.base.sums import summed
+from presman.base.sums import maxima, summed
 from presman.rows.cursor_rows import PxPlanLine
 from presman.rows.group_rows import ConsumerGroup, GroupMetric, PlanDirective, RsrcPlan
 from presman.rows.session_rows import Session, SessionInfo
@@ -205,11 +205,8 @@ class WantedServers(Struct, frozen=True, dict=True):
     @classmethod
     def of(cls, facts: Facts, running: Iterable[RunningStatement]) -> WantedServers:
         """Collect the server sets from one snapshot."""
-        held: dict[Cursor, int] = {}
-        for each in running:
-            if each.sql_id and each.tree_sets:
-                held[each.sql_id, each.child] = max(each.tree_sets, held.get((each.sql_id, each.child), 0))
-        return cls(facts, held)
+        known = ((each, each.tree_sets) for each in running if each.sql_id)
+        return cls(facts, maxima(((each.sql_id, each.child), sets) for each, sets in known if sets))
 
     @cached_property
     def plans(self) -> Mapping[Any, int]:

@@ -17,7 +17,7 @@ from presman.analysis.readings.container_readings import PdbReading
 from presman.analysis.readings.reading import CLUSTER, Reading
 from presman.analysis.readings.session_readings import CLASSES
 from presman.analysis.totals import queued_now
-from presman.base.sums import summed
+from presman.base.sums import maxima, summed
 from presman.rows.group_rows import GroupMetricHistory
 from presman.rows.instance_rows import Pdb, PdbMetricHistory
 from presman.rows.snapshot import Snapshot
@@ -223,9 +223,7 @@ def _minutes(windows: list[_Window]) -> dict[tuple[str, int, datetime], float]:
     Windows of the instances do not end at the same second: the newest of each are one point, and earlier ones are
     counted back from there. Rounding each end would put two windows that end at half past into the same minute.
     """
-    newest: dict[tuple[str, int], datetime] = {}
-    for view, inst_id, end, *_ in windows:
-        newest[view, inst_id] = max(end, newest.get((view, inst_id), end))
+    newest = maxima(((view, inst_id), end) for view, inst_id, end, *_ in windows)
     last = max(newest.values(), default=None)
 
     def minute(view: str, inst_id: int, end: datetime) -> float:
