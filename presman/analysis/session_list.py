@@ -5,10 +5,10 @@ Their activity at the instant of a poll is a sample, without history, from V$SES
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from operator import itemgetter
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from presman.analysis.facts.cursor_facts import why_no_text
 from presman.analysis.facts.facts import Facts
@@ -20,12 +20,14 @@ from presman.base.sums import sum_of_known
 from presman.rows.query_files import SessionRow
 from presman.rows.session_rows import Session, SessionInfo
 from presman.rows.session_state import ON_CPU, blocker, doing, is_held, is_queued
-from presman.rows.snapshot import Snapshot
 
 COORDINATOR, SERVER, QUEUED, GV_QUERY = "QC", "server", "queued", "GV$"
 """The role of a session in parallel execution."""
 
 NO_RATES = SessionRates()
+
+
+_Key: TypeAlias = tuple[int, int]
 
 
 def sessions(facts: Facts, holdings: Holdings) -> tuple[SessionReading, ...]:
@@ -36,8 +38,8 @@ def sessions(facts: Facts, holdings: Holdings) -> tuple[SessionReading, ...]:
     held = {coordinator: len(holding.rows) for coordinator, holding in statements.items()}
     held_rows = ((row, coordinator) for coordinator, holding in statements.items() for row in holding.rows)
     servers = {(row.inst_id, row.sid): (row.serial, coordinator) for row, coordinator in held_rows}
-    originals: dict[tuple[int, int], str] = {}
-    summed = amounts(facts.snapshot)
+    originals: dict[_Key, str] = {}
+    summed = amounts(facts, grown)
     found = []
     for row in facts.snapshot.rows(Session):
         key = row.inst_id, row.sid
@@ -58,14 +60,35 @@ def sessions(facts: Facts, holdings: Holdings) -> tuple[SessionReading, ...]:
     return tuple(found)
 
 
-def amounts(snapshot: Snapshot) -> Mapping[tuple[int, int], Mapping[str, Amount]]:
-    """Return the columns of queries of sessions by instance and SID, each put together from the rows that have it."""
-    rows: dict[tuple[int, int], list[Mapping[str, Amount | None]]] = {}
-    for record, section in snapshot.sections.items():
-        for row in section.rows if issubclass(record, SessionRow) else ():
-            fields = row._asdict()
-            rows.setdefault((fields.pop("inst_id"), fields.pop("sid")), []).append(fields)
-    return {key: together(parts) for key, parts in rows.items()}
+def amounts(facts: Facts, same: Container[_Key]) -> Mapping[_Key, Mapping[str, Amount]]:
+    """Return the columns of queries of sessions by instance and SID, each put together from the rows that have it.
+
+    A name that ends in `_per_s` is that of a counter in the view: its growth per second since the last poll, for
+    sessions that are the `same` as then.
+    """
+    found: dict[_Key, dict[str, Amount]] = {}
+    for record in (each for each in facts.snapshot.sections if issubclass(each, SessionRow)):
+        seconds = facts.deltas.interval(record)
+        before = _by_session(facts.deltas.before(record))
+        for key, now in _by_session(facts.snapshot.rows(record)).items():
+            old = before.get(key, {}) if key in same else {}
+            rates = {name: _rate(now[name], old.get(name), seconds) for name in now if name.endswith("_per_s")}
+            found.setdefault(key, {}).update(together([{**now, **rates}]))
+    return found
+
+
+def _rate(now: Amount, before: Amount | None, seconds: float | None) -> float | None:
+    if isinstance(now, float) and isinstance(before, float) and seconds and now >= before:
+        return (now - before) / seconds
+    return None
+
+
+def _by_session(rows: Iterable[Any]) -> dict[_Key, dict[str, Amount]]:
+    parts: dict[_Key, list[Mapping[str, Amount | None]]] = {}
+    for row in rows:
+        fields = row._asdict()
+        parts.setdefault((fields.pop("inst_id"), fields.pop("sid")), []).append(fields)
+    return {key: together(each) for key, each in parts.items()}
 
 
 def together(parts: Iterable[Mapping[str, Amount | None]]) -> dict[str, Amount]:
@@ -81,7 +104,7 @@ def together(parts: Iterable[Mapping[str, Amount | None]]) -> dict[str, Amount]:
     return found
 
 
-def _role(row: Session, held: int, servers: Mapping[tuple[int, int], tuple[int, Coordinator]]) -> str:
+def _role(row: Session, held: int, servers: Mapping[_Key, tuple[int, Coordinator]]) -> str:
     if held:
         return COORDINATOR
     server = servers.get((row.inst_id, row.sid))

@@ -27,12 +27,7 @@ class LastAnswer(Struct, frozen=True):
         """Return whether a failed query must not be retried yet at `now` (None: not known)."""
         if not self.late and not self.section.problem:
             return False
-        return now is None or now - self.at < (rest_after(self.late) if self.late else MINUTE)
-
-
-def cadence_in(query: Query, detail_level: DetailLevel) -> Cadence:
-    """Return how often a query runs in polls at this level of detail."""
-    return query.cadence if query.shown in detail_level else Cadence.MINUTE
+        return now is None or now - self.at < (RESTS[min(self.late, len(RESTS)) - 1] if self.late else MINUTE)
 
 
 def is_due(
@@ -49,7 +44,7 @@ def is_due(
         return True
     if asked.late or asked.section.problem:
         return not asked.rests(now)
-    if cadence_in(query, detail_level) is Cadence.MINUTE:
+    if query.cadence is Cadence.MINUTE or query.shown not in detail_level:
         return now is not None and now - asked.at >= MINUTE
     return query.cadence is Cadence.REFRESH
 
@@ -73,11 +68,6 @@ def budget_of(refresh: float, chosen: float | None = None) -> float:
     (6.0, 5.0, 30.0, 12.0)
     """
     return min(MOST, max(LEAST, INTERVALS * refresh)) if chosen is None else chosen
-
-
-def rest_after(times: int) -> timedelta:
-    """Return how long a view rests after `times` timeouts in a row."""
-    return RESTS[min(times, len(RESTS)) - 1]
 
 
 # ---- Needs of a poller's caller: which expensive parts of a poll it uses.

@@ -49,7 +49,12 @@ class _File:
         if self._encoder is None or self._encoder.is_full or index - self._firsts[-1] >= CHAIN:
             self._encoder = FrameEncoder(QUICK)
             self._firsts.append(index)
-        self._write(self._encoder.add(snapshot))
+        frame = self._encoder.add(snapshot)
+        self._file.seek(self.size)
+        if self._file.write(frame) != len(frame):
+            raise OSError(ENOSPC, "no room for the history")
+        self.size += len(frame)
+        self._ends.append(self.size)
 
     def read(self, index: int) -> Snapshot:
         """Return the snapshot at an index, unchanged."""
@@ -63,13 +68,6 @@ class _File:
     def finish(self) -> None:
         """Free the encoder and decoder, because no further snapshot is appended."""
         self._encoder = self._decoder = None
-
-    def _write(self, frame: bytes) -> None:
-        self._file.seek(self.size)
-        if self._file.write(frame) != len(frame):
-            raise OSError(ENOSPC, "no room for the history")
-        self.size += len(frame)
-        self._ends.append(self.size)
 
     def _frame(self, index: int) -> bytes:
         self._file.seek(self._ends[index])

@@ -83,14 +83,11 @@ class BusyTexts:
                 self._cursors.setdefault(row.sql_id, _present(row))
         self._asked = self._asked or now
         if self._halved_at is None or now - self._halved_at >= EVERY or now < self._halved_at:
-            self._halve()
+            halved = ((sql_id, samples / 2) for sql_id, samples in self._samples.most_common(MOST_COUNTED))
+            self._keep([(sql_id, left) for sql_id, left in halved if left >= _LEAST])
             self._halved_at = now
         elif len(self._samples) > MOST_COUNTED:
             self._keep(self._samples.most_common(MOST_COUNTED // 2))
-
-    def _halve(self) -> None:
-        halved = ((sql_id, samples / 2) for sql_id, samples in self._samples.most_common(MOST_COUNTED))
-        self._keep([(sql_id, left) for sql_id, left in halved if left >= _LEAST])
 
     def _keep(self, samples: Iterable[tuple[str, float]]) -> None:
         self._samples = Counter(dict(samples))
@@ -206,16 +203,12 @@ def _held_for(shown: Sequence[CursorKey], present: CursorKey | None) -> CursorKe
 
 def _shown_by(session: Session) -> list[CursorKey]:
     """Return the statement that a coordinator executes, and the one it executed before."""
-    found = [_present(session)] if session.sql_id else []
-    return [*found, _previous(session)] if session.prev_sql_id else found
+    cursors = (session.sql_id, session.sql_child_number), (session.prev_sql_id, session.prev_child_number)
+    return [CursorKey(session.inst_id, sql_id, child or 0) for sql_id, child in cursors if sql_id]
 
 
 def _present(session: Session) -> CursorKey:
     return CursorKey(session.inst_id, session.sql_id, session.sql_child_number or 0)
-
-
-def _previous(session: Session) -> CursorKey:
-    return CursorKey(session.inst_id, session.prev_sql_id, session.prev_child_number or 0)
 
 
 class Lookup(NamedTuple):
@@ -264,8 +257,13 @@ class Lookups:
         found: list[Lookup] = []
         asked = 0
         for statement in shown:
+            binds = {
+                "at_inst_id": statement.inst_id,
+                "sql_id": statement.sql_id,
+                "child_number": statement.child_number,
+            }
             lookups = [
-                Lookup(record, statement, _request(queries[record], statement))
+                Lookup(record, statement, Request(queries[record], binds))
                 for record in self.RECORDS
                 if record in queries and self._is_due(record, statement, now)
             ]
@@ -353,9 +351,3 @@ class Lookups:
 
 def _size(rows: tuple[Any, ...]) -> int:
     return sum(len(value) for row in rows for value in row if isinstance(value, str))
-
-
-def _request(query: Query, statement: CursorKey) -> Request:
-    return Request(
-        query, {"at_inst_id": statement.inst_id, "sql_id": statement.sql_id, "child_number": statement.child_number}
-    )

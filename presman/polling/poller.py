@@ -28,41 +28,22 @@ from presman.polling.lookups import (
 )
 from presman.polling.named_sessions import BECOME, NamedSessions, SessionListing, named, requests, together
 from presman.polling.seen_before import SeenBefore
+from presman.rows import group_rows, session_rows
 from presman.rows.cursor_rows import SqlText
-from presman.rows.group_rows import (
-    CdbPlanDirective,
-    ConsumerGroupDefinition,
-    ContainerPlanDirective,
-    GroupMapping,
-    GroupMetric,
-    GroupMetricHistory,
-    PlanDirective,
-    RsrcPlan,
-    RsrcPlanHistory,
-)
+from presman.rows.group_rows import RsrcPlan, RsrcPlanHistory
 from presman.rows.instance_rows import SEED, Database, EventHistogram, Instance, Parameter, Pdb, SystemEvent
 from presman.rows.queries import RECORDS as FOCUSED
 from presman.rows.queries import Cadence, DetailLevel, Focus, Query, load
-from presman.rows.session_rows import (
-    BACKGROUND,
-    FastStartTransaction,
-    NamedSession,
-    PxProcess,
-    PxSession,
-    Session,
-    SessionCount,
-    SessionInfo,
-    SessionLongops,
-    StatisticName,
-)
+from presman.rows.session_rows import NamedSession, PxSession, Session, SessionCount, SessionInfo, SessionLongops
 from presman.rows.session_state import ServerProcesses, is_queued
 from presman.rows.snapshot import Section, Snapshot
 from presman.sources import Answer, Request, Source, WholePolls
 
 LATER = frozenset(
     {
-        *(EventHistogram, SystemEvent, StatisticName, SessionLongops, SessionCount),
-        *(GroupMetric, GroupMetricHistory, GroupMapping, ConsumerGroupDefinition),
+        *(EventHistogram, SystemEvent, session_rows.StatisticName, SessionLongops, SessionCount),
+        *(group_rows.GroupMetric, group_rows.GroupMetricHistory),
+        *(group_rows.GroupMapping, group_rows.ConsumerGroupDefinition),
     }
 )
 """Records that the very first snapshot lacks, because reading them takes half a second or several round trips."""
@@ -70,8 +51,8 @@ LATER = frozenset(
 
 OF_QUEUES: Mapping[type[Any], timedelta] = MappingProxyType(
     {
-        **dict.fromkeys((SessionLongops, PlanDirective, CdbPlanDirective), timedelta()),
-        **dict.fromkeys((ContainerPlanDirective, Parameter), timedelta(seconds=10)),
+        **dict.fromkeys((SessionLongops, group_rows.PlanDirective, group_rows.CdbPlanDirective), timedelta()),
+        **dict.fromkeys((group_rows.ContainerPlanDirective, Parameter), timedelta(seconds=10)),
     }
 )
 """Records that are read once a minute, but after these pauses while a statement is queued.
@@ -130,16 +111,12 @@ class LastAnswers(dict[type[Any], LastAnswer]):
 
     def rolls_back(self) -> bool:
         """Return whether a background process coordinates parallel servers, as SMON does to roll a transaction back."""
-        processes = {(row.inst_id, row.sid) for row in self.rows(Session) if row.type == BACKGROUND}
+        processes = {(row.inst_id, row.sid) for row in self.rows(Session) if row.type == session_rows.BACKGROUND}
         return bool(processes) and any((row.qcinst_id, row.qcsid) in processes for row in self.rows(PxSession))
 
     def has_containers(self) -> bool:
         """Return whether this is known to be a container database; not known before the first read of an epoch."""
         return any(row.cdb == "YES" for row in self.rows(Database)) or any(row.con_id > 2 for row in self.rows(Pdb))
-
-    def is_root(self) -> bool:
-        """Return whether this is the root of a container database: only the root sees the seed in V$PDBS."""
-        return self.has_containers() and any(row.con_id == SEED for row in self.rows(Pdb))
 
     def is_cluster(self) -> bool:
         """Return whether this may be a cluster: it may be one, too, where V$INSTANCE was read but has no rows."""
@@ -150,7 +127,7 @@ class LastAnswers(dict[type[Any], LastAnswer]):
     def servers(self) -> ServerProcesses:
         """Return which parallel servers work for GV$ queries."""
         rows = self.rows
-        return ServerProcesses.of(rows(Instance), rows(PxProcess), rows(Session), self.is_cluster())
+        return ServerProcesses.of(rows(Instance), rows(session_rows.PxProcess), rows(Session), self.is_cluster())
 
     def plans(self) -> tuple[Any, ...]:
         """Return the open plan windows and the active plans of every instance: a change means that a plan changed."""
@@ -241,7 +218,7 @@ class Poller:
                 if record in self._queries and self._queries[record].cadence is Cadence.DEMAND:
                     self._asked.pop(record, None)
         if focus is not None:
-            for record, binds in focus.questions(self._asked.rows(StatisticName)).items():
+            for record, binds in focus.questions(self._asked.rows(session_rows.StatisticName)).items():
                 self.request(record, binds, lasting=True)
 
     def open(self) -> Release:
@@ -274,14 +251,14 @@ class Poller:
         plans, targets = self._asked.plans(), self._asked.targets()
         self._request_focus()
         expected = self._expected_now()
-        self._detail_level = self._listing.detail_level(
-            self.detail_level, expected, is_whole=self.source.kind == "spool"
-        )
+        is_whole = self.source.kind == "spool"
+        self._detail_level = self._listing.detail_level(self.detail_level, expected, is_whole=is_whole)
         due = self._due(expected)
         hurried = on_first_look is not None and not self._asked and self._is_live
         if hurried:
             due = [query for query in due if query.record not in LATER]
-        due += [query for query in self._requested(expected) if query not in due]
+        requested = [self._queries[record] for record in tuple(self._requests) if record in self._queries]
+        due += [each for each in requested if each not in due and not self._asked.rests(each.record, expected)]
         first = self._ask(due, texts=self._busy_texts(expected) if expected and self._is_live else None)
         measured = self._clock()
         if self._last and first.at < self._last[0]:
@@ -410,14 +387,15 @@ class Poller:
         asked, level, number = self._asked.get, self._detail_level, self._number
         still = {record: query for record, query in self._queries.items() if not self._asked.of_poll(number, record)}
         due = [query for record, query in still.items() if is_due(query, asked(record), now, level)]
-        has_queue = self._asked.has_queue
-        sooner = (FastStartTransaction, self._asked.rolls_back), *((record, has_queue) for record in OF_QUEUES)
-        for record, is_wanted in sooner:
+        sooner: dict[type[Any], Callable[[], bool]] = {session_rows.FastStartTransaction: self._asked.rolls_back}
+        sooner |= dict.fromkeys(OF_QUEUES, self._asked.has_queue)
+        for record, is_wanted in sooner.items():
             query = still.get(record)
             if query and query not in due and self._asked.is_older(record, OF_QUEUES.get(record), now) and is_wanted():
                 due.append(query)
-        answers = {"": True, "cdb": self._asked.has_containers(), "root": self._asked.is_root()}
-        answers["cluster"] = self._asked.is_cluster()
+        answers = {"": True, "cdb": self._asked.has_containers(), "cluster": self._asked.is_cluster()}
+        # Only the root sees the seed in V$PDBS.
+        answers["root"] = answers["cdb"] and any(row.con_id == SEED for row in self._asked.rows(Pdb))
         slow = (sessions := asked(Session)) is not None and sessions.late
         due = [query for query in due if answers[query.only] and not (slow and query.record is SessionCount)]
         # V$SESSION is the first view to be slow where there are many sessions: the count goes last, so that it delays
@@ -438,11 +416,6 @@ class Poller:
             return answer.round_trips
         self._remember(now)  # the list of sessions was due only by the source's clock
         return answer.round_trips + self._look_up_named(now)
-
-    def _requested(self, now: datetime | None) -> list[Query]:
-        """Return the queries that were requested for this poll, except those that rest after a failure."""
-        requested = [self._queries[record] for record in tuple(self._requests) if record in self._queries]
-        return [query for query in requested if not self._asked.rests(query.record, now)]
 
     def _ask(
         self, queries: Sequence[Query], lookups: Sequence[Lookup] = (), texts: TextsLookup | None = None

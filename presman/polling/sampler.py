@@ -17,15 +17,7 @@ from presman.base.formats import spelled
 from presman.base.running_out import ran_out, start
 from presman.base.text import clean, one_line
 from presman.polling.cadence import EVERYTHING, PollNeeds, budget_of
-from presman.polling.poll_events import (
-    ActionResult,
-    CarryOut,
-    Event,
-    Polled,
-    PreviewCame,
-    SourceEnded,
-    SourceLost,
-)
+from presman.polling.poll_events import ActionResult, CarryOut, Event, Polled, PreviewCame, SourceEnded, SourceLost
 from presman.rows.commands import Command
 from presman.rows.queries import DetailLevel, Focus, Scope
 from presman.rows.snapshot import Snapshot
@@ -118,8 +110,7 @@ class PolledSource:
         self._now = now
         self._attempts = 0
         self._since: datetime | None = None
-        self._is_open = False
-        self.has_polled = False
+        self._is_open = self.has_polled = False
         self.poller: Poller | None = None
         self.renewed: Callable[[], Source | None] | None = None
         """Returns a source with another password than the one last refused, None while there is none. Set before the

@@ -47,9 +47,7 @@ class SeenBefore:
     def note_plans(self, targets: Mapping[int, int], at: datetime) -> None:
         """Note the instances that V$RSRC_PLAN shows at an instant, with PARALLEL_SERVERS_TARGET."""
         self._planned_at = at
-        self._planned |= {
-            inst_id: MissingInstance(inst_id, "", at, target or None) for inst_id, target in targets.items()
-        }
+        self._planned |= {key: MissingInstance(key, "", at, target or None) for key, target in targets.items()}
 
     def note_instances(self, rows: Collection[Instance], at: datetime, targets: Mapping[int, int]) -> None:
         """Note the rows of V$INSTANCE at an instant, and PARALLEL_SERVERS_TARGET by instance (`targets`)."""

@@ -166,7 +166,7 @@ _SMALLEST_CHAIN = 500
 
 def _plausible(chains: list[Chain], store: Store, messages: list[str]) -> list[Chain]:
     """Return as many chains as a store of that size can contain: each of their polls has its own row."""
-    most, most_chains = store.most_rows, store.most_bytes // _SMALLEST_CHAIN
+    most, most_chains = store.limits.most_rows, store.most_bytes // _SMALLEST_CHAIN
     many = bisect_right(list(accumulate(each.polls for each in chains)), most)
     if many < len(chains):
         messages.append(f"{store.name} is damaged: its blocks claim more than {counted(most, 'poll')}")
@@ -390,20 +390,15 @@ def _decoder_of(chain: Chain) -> FrameDecoder | OldChain:
 
 
 def _texts_of(keys: Sequence[bytes], connection: Connection, chain: OldChain) -> dict[bytes, str]:
-    """Return texts by their hashes."""
-    found = dict.fromkeys(keys, _LOST_TEXT)
+    """Return texts by their hashes, without those longer than presman writes."""
+    found, c = dict.fromkeys(keys, _LOST_TEXT), TEXTS.c
     for begin in range(0, len(keys), _TEXTS_AT_ONCE):
-        for key, text in connection.execute(_texts(keys[begin : begin + _TEXTS_AT_ONCE])):
+        is_wanted = c.hash.in_(keys[begin : begin + _TEXTS_AT_ONCE]), func.length(c.text) <= _LONGEST_TEXT
+        for key, text in connection.execute(select(c.hash, c.text).where(*is_wanted)):
             if isinstance(key, bytes) and isinstance(text, str):
                 chain.take(len(text), "bytes")
                 found[key] = text
     return found
-
-
-def _texts(keys: Sequence[bytes]) -> Any:
-    """Return the SELECT of some texts, without those longer than presman writes."""
-    c = TEXTS.c
-    return select(c.hash, c.text).where(c.hash.in_(keys), func.length(c.text) <= _LONGEST_TEXT)
 
 
 def instant_of(chain: Chain, index: int) -> int:

@@ -152,7 +152,9 @@ class RowWriter:
             if number in now:
                 continue
             if case is not None:
-                cases.append((self._database_id, number, *self._with_hashes(case, texts)))
+                pairs = zip(self._table.of_cases, case, strict=True)
+                stored = [texts.keep(value) if each.is_long and value is not None else value for each, value in pairs]
+                cases.append((self._database_id, number, *stored))
             known = before.get(number)
             values = self._kept_values(row, at, known)
             if known is not None and known.values == values:
@@ -181,11 +183,6 @@ class RowWriter:
         number, is_new = self._numbers.number(tuple(case))
         self._known[raw] = number
         return number, case if is_new else None
-
-    def _with_hashes(self, case: list[Any], texts: TextKeeper) -> list[Any]:
-        """Return the values of a case with hashes in place of long texts."""
-        pairs = zip(self._table.of_cases, case, strict=True)
-        return [texts.keep(value) if each.is_long and value is not None else value for each, value in pairs]
 
     def _kept_values(self, row: Any, at: int, known: _Open | None) -> tuple[Any, ...]:
         """Return the values of a row, with numbers for words and the instant they count from for growing seconds."""

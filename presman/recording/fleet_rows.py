@@ -49,12 +49,9 @@ class FleetRowWriter:
         key_figures = key_figures_of(reading)
         member = Member("", ConnectionState.LIVE, key_figures)
         row: dict[str, Any] = {each.key: each.kept(member) for each in FLEET_FIGURES}
-        row |= {
-            "every_us": self._every,
-            "severity": key_figures.severity,
-            "worst": one_line(key_figures.worst, LONGEST),
-        }
-        row |= {"link": LIVE, "reason": one_line(key_figures.unknown, LONGEST), "database_id": self._database_id}
+        worst, reason = (one_line(each, LONGEST) for each in (key_figures.worst, key_figures.unknown))
+        row |= {"every_us": self._every, "severity": key_figures.severity, "worst": worst}
+        row |= {"link": LIVE, "reason": reason, "database_id": self._database_id}
         run_named(connection, _POLLED, [row])
 
     def mark(self, link: str, reason: str, connection: Connection) -> None:
@@ -141,16 +138,11 @@ def _number(value: Any) -> Any:
 def _row(row: Mapping[Any, Any], now: int) -> FleetRow:
     """Return a row with every value checked: the store may be forged."""
     link, polled_at, every = str(row["link"] or STOPPED), _number(row["polled_at"]), _number(row["every_us"])
-    return FleetRow(
-        clean(str(row["target"])),
-        link if link in {LIVE, LOST} else STOPPED,
-        polled_at,
-        _seconds(now, polled_at),
-        _seconds(now, _number(row["link_at"])),
-        None if every is None else every / MICRO,
-        one_line(clean(str(row["reason"] or "")), LONGEST),
-        None if polled_at is None else _key_figures(row),
-    )
+    link = link if link in {LIVE, LOST} else STOPPED
+    times = polled_at, _seconds(now, polled_at), _seconds(now, _number(row["link_at"]))
+    reason = one_line(clean(str(row["reason"] or "")), LONGEST)
+    every, key_figures = every and every / MICRO, None if polled_at is None else _key_figures(row)
+    return FleetRow(clean(str(row["target"])), link, *times, every, reason, key_figures)
 
 
 def _seconds(now: int, at: Any) -> float | None:

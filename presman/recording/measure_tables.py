@@ -176,9 +176,7 @@ ROW_TABLES = (GROUPS, QUEUE)
 ARRIVALS = tuple(KeptFigure(figure) for figure in MEASURES["arrivals"].figures)
 """The stored figures of a statement that has ended."""
 
-BUCKET = tuple(
-    KeptFigure(figure) for figure in MEASURES["latency"].figures if figure.key in {"inst_id", "event", "upper_us"}
-)
+BUCKET = tuple(KeptFigure(each) for each in MEASURES["latency"].figures if each.key in {"inst_id", "event", "upper_us"})
 """The figures that identify a bucket of a histogram."""
 
 FLEET_FIGURES = tuple(

@@ -60,9 +60,8 @@ class StoredRows:
     def refresh(self) -> None:
         """Look for added polls. Raises RecordingError if some are missing now, and then keeps the known ones."""
         messages: list[str] = []
-        found = ChainIndex(
-            [chain for store, number in self._parts for chain in chain_reader.read_chains(store, number, messages)]
-        )
+        of_stores = (chain_reader.read_chains(store, number, messages) for store, number in self._parts)
+        found = ChainIndex(chain for chains in of_stores for chain in chains)
         if messages and len(found) < len(self._index):
             raise RecordingError(messages[-1])
         for each in messages:
@@ -111,13 +110,9 @@ class StoredRows:
             if cursor is not None:
                 yield from part.store.all_of(cursor.fetchmany)
 
-    def left_out(self, part: PlaybackPart, what: str) -> None:
-        """Note what is left out of a store because no recorder wrote it."""
-        self._note(f"{part.store.name} is damaged: {what}")
-
-    def cut_off(self, part: PlaybackPart, what: str) -> None:
-        """Note how much of a store was read, if there may be more."""
-        self._note(f"{part.store.name}: {what}")
+    def left_out(self, part: PlaybackPart, what: str, *, damaged: bool = True) -> None:
+        """Note what is left out of a store: because no recorder wrote it, or, unless `damaged`, because it is much."""
+        self._note(f"{part.store.name}{' is damaged' * damaged}: {what}")
 
     def each(
         self, make: Callable[[Row], T], statement: Any, start: datetime | None, end: datetime | None, /, **binds: Any
@@ -372,14 +367,18 @@ class Playback(StoredRows):
 
     def damaged(self, start: datetime | None = None, end: datetime | None = None) -> list[stored.DamagedPolls]:
         """Return the unreadable polls between two instants, chain by chain: those from a wrong checksum on."""
-        chains = self._index.between(*_bounds(start, end))
-        of_stores = [[each for each in chains if each.store is store] for store, _ in self._parts]
-        return [
-            stored.DamagedPolls(instant(instant_of(each, good) if good else each.first_at), instant(each.last_at), lost)
-            for own in filter(None, of_stores)
-            for each, reason in zip(own, list(chain_reader.why_damaged(own[0].store, own)), strict=True)
-            if reason and (lost := each.polls - (good := _readable_polls(self._reader, each)))
-        ]
+        chains, found = self._index.between(*_bounds(start, end)), []
+        for store, _ in self._parts:
+            own = [each for each in chains if each.store is store]
+            reasons = list(chain_reader.why_damaged(store, own)) if own else []
+            for each in (each for each, reason in zip(own, reasons, strict=True) if reason):
+                with suppress(DamagedError):
+                    self._reader.snapshot(each, 0)
+                good = self._reader.readable_polls(each)  # before the damage
+                since = instant_of(each, good) if good else each.first_at
+                if lost := each.polls - good:
+                    found.append(stored.DamagedPolls(instant(since), instant(each.last_at), lost))
+        return found
 
 
 class _LostChain(NamedTuple):
@@ -421,10 +420,3 @@ def _indexes_of_chains(among: Iterable[tuple[Chain, range]], low: int, high: int
             first, last = _poll(chain, low, after=False), _poll(chain, high, after=True)
             ends += [indexes[each - chain.chain] for each in (first, last) if first <= last]
     return range(min(ends), max(ends) + 1) if ends else range(0)
-
-
-def _readable_polls(reader: chain_reader.ChainReader, chain: Chain) -> int:
-    """Return how many polls of a chain can be read before the damage."""
-    with suppress(DamagedError):
-        reader.snapshot(chain, 0)
-    return reader.readable_polls(chain)

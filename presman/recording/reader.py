@@ -104,7 +104,8 @@ class Recording:
             rows = store.rows(chosen)
         except DamagedStoreError as error:
             self.damage.append(str(error))
-            return _nameless(store)
+            numbers = store.rows(select(BLOCKS.c.database_id).distinct())
+            return [(each, f"database {each}", "", "recording") for (each,) in numbers if isinstance(each, int)]
         if len(rows) > MOST_DATABASES:
             raise RecordingError(f"{self.name} names more than {MOST_DATABASES:,} databases")
         words = [
@@ -125,9 +126,3 @@ class Recording:
         if not found:
             raise RecordingError(self.damage[0])
         return found
-
-
-def _nameless(store: Store) -> list[tuple[int, str, str, str]]:
-    """Return the databases of a store whose names cannot be read."""
-    numbers = store.rows(select(BLOCKS.c.database_id).distinct())
-    return [(each, f"database {each}", "", "recording") for (each,) in numbers if isinstance(each, int)]

@@ -33,14 +33,6 @@ def _not_recorded(start: datetime | None, end: datetime | None, playback: Playba
     return found
 
 
-def _set_back(playback: Playback, indexes: range) -> list[str]:
-    """Return sentences about the clock of the database, if it was set back: times on both sides do not fit."""
-    found = [f"{spelled_instant(one)} to {spelled_instant(other)}" for one, other in playback.went_back(indexes)]
-    return [
-        f"the clock went back from {each}: times that begin before that and end after it are wrong" for each in found
-    ]
-
-
 class RecordingSource:
     """The polls of one recorded database between two instants, in order.
 
@@ -98,7 +90,10 @@ class RecordingSource:
             if not self.indexes:
                 empty = nothing_in(self.name, spelled_span(start, end), playback.first, playback.last)
                 raise self.refused(str(empty))
-            self.notes += _not_recorded(start, end, playback) + _set_back(playback, self.indexes)
+            self.notes += _not_recorded(start, end, playback)
+            for one, other in playback.went_back(self.indexes):
+                back = f"the clock went back from {spelled_instant(one)} to {spelled_instant(other)}"
+                self.notes.append(f"{back}: times that begin before that and end after it are wrong")
             first = self.readable(self._next)
             if first is None:
                 which = f"every poll {spelled_span(start, end)}" if len(self.indexes) < len(playback) else "every poll"

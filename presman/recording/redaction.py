@@ -134,9 +134,8 @@ class Redactor:
     def _section(self, record: RecordType, section: Section) -> Section:
         problem = section.problem
         if problem is not None:
-            problem = Problem(
-                problem.code, "no answer in time" if problem.late else "not read", problem.view, "", problem.late
-            )
+            text = "no answer in time" if problem.late else "not read"
+            problem = Problem(problem.code, text, problem.view, "", problem.late)
         changes = [self._change(record.__name__, name, kind) for name, (kind, _) in field_types(record).items()]
         make: Callable[[Any], Any] = record._make  # type: ignore[attr-defined]
         rows = tuple(

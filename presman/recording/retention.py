@@ -123,9 +123,8 @@ def trim(
     """
     if location.is_daily:
         return _trim_days(location, limits, now)
-    return sum(
-        _trim_store(store, limits, now, None if store.kind == "sqlite" else targets) for store in location.stores()
-    )
+    stores = location.stores()
+    return sum(_trim_store(each, limits, now, None if each.kind == "sqlite" else targets) for each in stores)
 
 
 def _trim_days(location: RecordingLocation, limits: RetentionLimits, now: datetime) -> int:

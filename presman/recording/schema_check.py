@@ -112,16 +112,6 @@ def verify(connection: sqlite3.Connection) -> None:
         raise ForeignSchemaError(f"its {foreign} is not what a recorder makes")
 
 
-def foreign_relation(connection: Connection, *, writing: bool) -> str:
-    """Return the name of an object in PostgreSQL that has the name of a table of presman but is not a plain table.
-
-    Also return operators and functions that have the name of one of PostgreSQL's own; "" if there is none.
-    """
-    if (kind := connection.execute(_SHADOWED).scalar()) is not None:
-        return f"own {kind} instead of PostgreSQL's"
-    return str(connection.execute(_FOREIGN, {"writing": writing}).scalar() or "")
-
-
 @cache
 def _definitions() -> Mapping[str, Definition]:
     """Return the definitions of presman by name, in the order of their creation."""
@@ -178,6 +168,8 @@ def rescued(path: Path, folder: Path, make: Callable[[Path], None]) -> Path:
     """Return a copy of a file, in `folder`, with the schema of a new recording created by `make`. Raises OSError."""
     fresh, copy = folder / "fresh.presman", folder / path.name
     make(fresh)
+    with closing(sqlite3.connect(fresh)) as connection:  # in a new file each table has a single page
+        roots = {root for (root,) in connection.execute("SELECT rootpage FROM sqlite_master")}
     for suffix in ("", "-wal"):
         source = path.with_name(path.name + suffix)
         if source.exists():
@@ -187,7 +179,7 @@ def rescued(path: Path, folder: Path, make: Callable[[Path], None]) -> Path:
     with copy.open("r+b") as file:
         file.seek(0, 2)
         pages = max(file.tell(), len(content)) // size
-        for number in _schema_pages(fresh, len(content) // size):
+        for number in sorted({*range(1, len(content) // size + 1)} - roots - {_POINTER_MAP}):  # only of the schema
             page = bytearray(content[(number - 1) * size : number * size])
             if number == 1:
                 page[_PAGES], page[_FREE] = pages.to_bytes(4, "big"), bytes(8)
@@ -195,13 +187,6 @@ def rescued(path: Path, folder: Path, make: Callable[[Path], None]) -> Path:
             file.write(page)
         file.truncate(pages * size)
     return copy
-
-
-def _schema_pages(fresh: Path, pages: int) -> list[int]:
-    """Return the numbers of the pages that only the schema uses: in a new file each table has a single page."""
-    with closing(sqlite3.connect(fresh)) as connection:
-        roots = {root for (root,) in connection.execute("SELECT rootpage FROM sqlite_master")}
-    return [number for number in range(1, pages + 1) if number not in roots | {_POINTER_MAP}]
 
 
 # ---- Store tables: created if missing, checked before anything is read.
@@ -215,7 +200,10 @@ def prepare_tables(connection: Connection, name: str, limits: StatementLimits) -
     if inspect(connection).has_table("meta"):
         if _format(connection, name) < FORMAT:
             limits.begin()
-            _upgrade(connection)
+            for view in selects(connection.dialect.name):  # the blocks do not change
+                connection.execute(text(f'DROP VIEW IF EXISTS "{view}"'))
+            _create(connection)
+            connection.execute(META.update().where(META.c.name == "format").values(value=str(FORMAT)))
             limits.end()
         return
     _create(connection)
@@ -266,9 +254,15 @@ def _format(connection: Connection, name: str) -> int:
 
 
 def _check_relations(connection: Connection, name: str, *, writing: bool) -> None:
-    """Raise RecordingError if PostgreSQL has anything but plain tables; files are checked when connecting."""
-    is_server = connection.dialect.name == "postgresql"
-    if is_server and (relation := foreign_relation(connection, writing=writing)):
+    """Raise RecordingError if PostgreSQL has anything but plain tables; files are checked when connecting.
+
+    Nor may it have operators and functions with the name of one of PostgreSQL's own.
+    """
+    if connection.dialect.name != "postgresql":
+        return
+    if (kind := connection.execute(_SHADOWED).scalar()) is not None:
+        raise RecordingError(f"{name}: its own {kind} instead of PostgreSQL's is not what a recorder makes")
+    if relation := connection.execute(_FOREIGN, {"writing": writing}).scalar():
         raise RecordingError(f"{name}: its {relation} is not what a recorder makes")
 
 
@@ -277,11 +271,3 @@ def _create(connection: Connection) -> None:
     METADATA.create_all(connection)
     for view, select in selects(connection.dialect.name).items():
         connection.execute(text(f'CREATE VIEW "{view}" AS {select}'))
-
-
-def _upgrade(connection: Connection) -> None:
-    """Upgrade a recording with today's tables to today's format; its blocks do not change."""
-    for view in selects(connection.dialect.name):
-        connection.execute(text(f'DROP VIEW IF EXISTS "{view}"'))
-    _create(connection)
-    connection.execute(META.update().where(META.c.name == "format").values(value=str(FORMAT)))

@@ -186,7 +186,11 @@ def _read_schema(connection: ReadConnection, path: Path, note: Callable[[str], N
     except sqlite3.OperationalError:
         raise
     except (UnicodeDecodeError, sqlite3.DatabaseError):  # SQLite quotes the damaged bytes in its message
-        _rescue(connection)
+        # With this setting it accepts a schema up to the first damaged definition, and a file of any length. The first
+        # statement still fails.
+        connection.execute("PRAGMA writable_schema=ON")
+        with suppress(UnicodeDecodeError, sqlite3.DatabaseError):
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         note(cut_short(path) or _RESCUED)
 
 
@@ -204,17 +208,6 @@ def _state(path: Path) -> tuple[int, ...]:
     except OSError as error:
         raise sqlite3.OperationalError(f"unable to open: {error.strerror}") from error
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
-
-
-def _rescue(connection: sqlite3.Connection) -> None:
-    """Let SQLite read what it can of a truncated file, or of a schema with damaged definitions.
-
-    With this setting it accepts a schema up to the first damaged definition, and a file of any length. The first
-    statement still fails.
-    """
-    connection.execute("PRAGMA writable_schema=ON")
-    with suppress(UnicodeDecodeError, sqlite3.DatabaseError):
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
 
 
 def cut_short(path: Path) -> str:

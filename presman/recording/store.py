@@ -15,7 +15,7 @@ from threading import Lock
 from typing import Any
 from weakref import finalize
 
-from sqlalchemy import URL, Connection, Engine, Executable, Pool, create_engine, event
+from sqlalchemy import Connection, Engine, Executable, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
@@ -25,16 +25,9 @@ from presman.base.formats import counted
 from presman.base.private_files import exists, expanded, is_folder
 from presman.base.running_out import has_room
 from presman.base.text import clean, one_line
-from presman.recording import schema_check, sqlite_files
+from presman.recording import schema_check, sqlite_files, statement_limits
 from presman.recording.schema_check import damage_of_tables, prepare_tables
-from presman.recording.statement_limits import (
-    HEAP,
-    LONG_VALUES,
-    StatementLimits,
-    bytes_in_use,
-    bytes_of_long_values,
-    bytes_on_disk,
-)
+from presman.recording.statement_limits import LONG_VALUES, StatementLimits
 from presman.recording.store_errors import DamagedStoreError, LargeNumberError, RecordingError, StoreLostError, trouble
 
 # ---- Opening: a URL of PostgreSQL, a file for writing, or a file for reading, which may be forged.
@@ -73,8 +66,10 @@ def engine_of_url(location: str, *, writing: bool) -> Engine:
         raise RecordingError(f"write the file's name alone, not {shown(location)}")
     if backend != "postgresql":
         raise RecordingError(f"no store of kind {backend!r}: a file, or postgresql+psycopg://user@host/database")
+    if url.drivername in {"postgresql", "postgres"}:
+        url = url.set(drivername="postgresql+psycopg")
     try:
-        engine = create_engine(_with_driver(url), pool_pre_ping=True, connect_args={"connect_timeout": 10})
+        engine = create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10})
     except ModuleNotFoundError:
         raise RecordingError("PostgreSQL needs a driver: pip install 'presman[postgres]'") from None
     if writing:
@@ -85,10 +80,6 @@ def engine_of_url(location: str, *, writing: bool) -> Engine:
         # Before SQLAlchemy's own first queries, which would have no time limit.
         event.listen(engine, "connect", bound, insert=True)
     return engine
-
-
-def _with_driver(url: URL) -> URL:
-    return url.set(drivername="postgresql+psycopg") if url.drivername in {"postgresql", "postgres"} else url
 
 
 def _for_writing(connection: Any, _record: object) -> None:
@@ -120,20 +111,13 @@ def check_file(path: Path, name: str, *, writing: bool) -> None:
         raise RecordingError(f"{name}: {error.strerror or error}") from error
 
 
-def writing_engine(path: Path, limits: StatementLimits, pool: type[Pool]) -> Engine:
-    """Return an engine that connects to a file for writing."""
-    engine = create_engine("sqlite://", creator=partial(sqlite_files.connected, path, limits), poolclass=pool)
-    event.listen(engine, "begin", _begin_immediately)
-    return engine
-
-
 def _begin_immediately(connection: Connection) -> None:
     connection.connection.cursor().execute("BEGIN IMMEDIATE")
 
 
 def has_damaged_schema(path: Path, limits: StatementLimits) -> bool:
     """Whether the schema of a file is damaged in a way that a copy with an intact schema repairs."""
-    has_hole = path.stat().st_size > 2 * bytes_on_disk(path)  # a copy would allocate it
+    has_hole = path.stat().st_size > 2 * statement_limits.bytes_on_disk(path)  # a copy would allocate it
     if has_hole or not schema_check.has_layout_of_today(path):
         return False
     try:
@@ -145,16 +129,6 @@ def has_damaged_schema(path: Path, limits: StatementLimits) -> bool:
         return False
     finally:
         limits.raise_again()
-
-
-def copy_with_schema(path: Path, name: str, make: Callable[[Path], None]) -> tuple[Path, TemporaryDirectory[str]]:
-    """Return a copy of a file with the schema of a new recording created by `make`, and its temporary folder."""
-    copies = TemporaryDirectory(prefix="presman-")
-    try:
-        return schema_check.rescued(path, Path(copies.name), make), copies
-    except OSError as error:
-        copies.cleanup()
-        raise RecordingError(f"{name} is damaged, no room for a copy: {error.strerror or error}") from error
 
 
 # ---- The store.
@@ -194,7 +168,7 @@ class Store:
         path = expanded(location)
         is_new = writing and not is_url(location) and not exists(path)
         self._path = path
-        self._limits = StatementLimits(path, is_unwanted)
+        self.limits = StatementLimits(path, is_unwanted)
         self._file: tuple[int, int] | None = None
         self.engine = self._engine()
         # Closes the connections of a store that is garbage: nothing that the engine refers to may refer to the store.
@@ -242,7 +216,7 @@ class Store:
                 sqlite_files.empty_log(connection.cursor())
         self.engine.dispose()
         if is_file and not self.writing:
-            sqlite_files.remove_empty_log(self._path, self._limits)
+            sqlite_files.remove_empty_log(self._path, self.limits)
         if self._copies is not None:
             self._copies.cleanup()
 
@@ -266,27 +240,23 @@ class Store:
         """Run the body as one query, whose rows are fetched as needed; only `blocks` may be as long as blocks."""
         with self.translating_errors(), self.engine.connect() as connection:
             file = connection.connection.driver_connection if blocks else None
-            with self._limits.blocks(file) if isinstance(file, sqlite3.Connection) else nullcontext():
+            with self.limits.blocks(file) if isinstance(file, sqlite3.Connection) else nullcontext():
                 yield connection.execution_options(stream_results=True, max_row_buffer=_FETCHED)
-
-    @property
-    def most_rows(self) -> int:
-        """The most rows that a table can have in a store of this size."""
-        return self._limits.most_rows
 
     @property
     def most_bytes(self) -> int:
         """The most bytes that the blocks can have in a store of this size."""
-        return self._limits.most_bytes
+        return self.limits.most_bytes
 
     def all_of(self, fetch: Callable[[int], Sequence[Sequence[Any]]]) -> Iterator[Any]:
         """Yield all rows that `fetch` returns. Raises DamagedStoreError for more than the store can have."""
-        most, many, is_server, size = self.most_rows, 0, self.kind != "sqlite", 0
+        most, many, is_server, size = self.limits.most_rows, 0, self.kind != "sqlite", 0
         while part := fetch(_FETCHED):
             many += len(part)
             if many > most:
                 raise DamagedStoreError(f"{self.name} is damaged: it decompresses to more than {counted(most, 'row')}")
-            size += bytes_of_long_values(part) if is_server else 0  # those of files are counted before they are kept
+            if is_server:  # those of files are counted before they are kept
+                size += statement_limits.bytes_of_long_values(part)
             if size > LONG_VALUES:
                 raise DamagedStoreError(f"{self.name} is damaged: longer texts than any that were recorded")
             yield from part
@@ -297,7 +267,7 @@ class Store:
         try:
             yield
         except (DBAPIError, self._driver.Error) as error:  # the driver's own, of a command passed directly to it
-            self._limits.raise_again()
+            self.limits.raise_again()
             self.check_wanted()
             message = error.orig if isinstance(error, DBAPIError) else error
             is_gone = isinstance(error, DBAPIError) and error.connection_invalidated
@@ -312,7 +282,7 @@ class Store:
                 reason = "it changes all the time, and not as a recorder writes"
             raise RecordingError(f"{self.name}: {one_line(clean(reason), 200)}") from error
         except MemoryError as error:
-            if self.kind != "sqlite" or not has_room(HEAP):
+            if self.kind != "sqlite" or not has_room(statement_limits.HEAP):
                 raise
             raise DamagedStoreError(f"{self.name} is damaged: it has a row larger than any recorded one") from error
         except OverflowError as error:  # raised by the driver
@@ -320,7 +290,7 @@ class Store:
 
     def check_wanted(self) -> None:
         """Raise StoreLostError once the result is unwanted."""
-        if self._limits.is_unwanted():
+        if self.limits.is_unwanted():
             raise StoreLostError(f"{self.name} is not read any further")
 
     def size(self, enough: int = 0, targets: Sequence[str] | None = None) -> int | None:
@@ -333,7 +303,7 @@ class Store:
                 self.translating_errors(),
                 self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection,
             ):
-                return bytes_in_use(connection, enough, targets)
+                return statement_limits.bytes_in_use(connection, enough, targets)
         with self.translating_errors(), self.engine.connect() as connection:
             pages, free, size = (
                 connection.exec_driver_sql(f"PRAGMA {name}").scalar_one()
@@ -357,27 +327,33 @@ class Store:
             return engine_of_url(self.location, writing=self.writing)
         check_file(self._path, self.name, writing=self.writing)
         pool = QueuePool if self._alone else NullPool
-        if self.writing:
-            return writing_engine(self._path, self._limits, pool)
-        return sqlite_files.reading_engine(self._readable(), self._note, self._limits, pool)
+        if not self.writing:
+            return sqlite_files.reading_engine(self._readable(), self._note, self.limits, pool)
+        connect = partial(sqlite_files.connected, self._path, self.limits)
+        engine = create_engine("sqlite://", creator=connect, poolclass=pool)
+        event.listen(engine, "begin", _begin_immediately)
+        return engine
 
     def _readable(self) -> Path:
         """Return the path of the file, or of a copy with an intact schema if its own is damaged."""
-        if not has_damaged_schema(self._path, self._limits):
+        if not has_damaged_schema(self._path, self.limits):
             return self._path
         self._note("its schema is damaged: the one that presman writes is used")
         if missing := sqlite_files.cut_short(self._path):
             self._note(missing)
-        found, self._copies = copy_with_schema(
-            self._path, self.name, lambda fresh: Store(str(fresh), writing=True).close()
-        )
-        return found
+        self._copies = TemporaryDirectory(prefix="presman-")
+        folder = Path(self._copies.name)
+        try:
+            return schema_check.rescued(self._path, folder, lambda fresh: Store(str(fresh), writing=True).close())
+        except OSError as error:
+            self._copies.cleanup()
+            raise RecordingError(f"{self.name} is damaged, no room for a copy: {error.strerror or error}") from error
 
     def _check(self) -> None:
         """Create the tables for writing; note what is missing. Raises RecordingError if it is not a recording."""
         if self.writing:
             with self.engine.begin() as connection:
-                prepare_tables(connection, self.name, self._limits)
+                prepare_tables(connection, self.name, self.limits)
         with self.engine.connect() as connection:
             for damage in damage_of_tables(connection, self.name, self.translating_errors, writing=self.writing):
                 self._note(damage)

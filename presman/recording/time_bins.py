@@ -3,7 +3,7 @@
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import pairwise
@@ -20,7 +20,7 @@ from presman.recording.codec.shapes import instant, microseconds
 from presman.recording.measure_tables import MICRO, QUEUED, SCALE, SPAN
 from presman.recording.playback import Playback
 from presman.recording.playback_values import PlaybackPart, Row, StatementLife, a_number
-from presman.recording.window_lines import AT_ONCE, SpanWaits, lines_of, pieces, poll_lines, span_waits
+from presman.recording.window_lines import AT_ONCE, lines_of, pieces, poll_lines, span_waits
 
 T = TypeVar("T")
 
@@ -137,8 +137,10 @@ def group_bins(playback: Playback, bins: list[TimeBin], start: datetime, end: da
     for part in map(sampled, playback.parts(start, end)):
         sums = _sums_by_bin(playback, part, width)
         for each in playback.made(partial(_time_bin, part), part, _BINS, width=width):
-            if each.key in keys:
-                found += [_group_bin(each, *who, own) for who, own in sorted(sums[each.key[1]].items())]
+            for (con_id, group), own in sorted(sums[each.key[1]].items()) if each.key in keys else ():
+                servers, queued = (_mean(own.get(figure), each.polls, 1) for figure in _PER_POLL)
+                used, waiting, io = (_mean(own.get(figure), each.known, 1) for figure in _PER_KNOWN)
+                found.append(GroupBin(each.key, con_id, group, used, waiting, io, servers, queued))
     return found
 
 
@@ -163,12 +165,6 @@ def _sums_by_bin(playback: Playback, part: PlaybackPart, width: int) -> _Sums:
                     sums = found[number][con_id, group]
                     sums[figure] = sums.get(figure, 0.0) + sum(values)
     return found
-
-
-def _group_bin(among: TimeBin, con_id: int, group: str, sums: Mapping[str, float]) -> GroupBin:
-    servers, queued = (_mean(sums.get(each), among.polls, 1) for each in _PER_POLL)
-    used, waiting, io = (_mean(sums.get(each), among.known, 1) for each in _PER_KNOWN)
-    return GroupBin(among.key, con_id, group, used, waiting, io, servers, queued)
 
 
 def sampled(part: PlaybackPart) -> PlaybackPart:
@@ -202,17 +198,13 @@ def bucket_bins(playback: Playback, start: datetime, end: datetime, width: int) 
     found: EventBins = defaultdict(lambda: defaultdict(Counter))
     for part in map(sampled, playback.parts(start, end)):
         for each in span_waits(playback, part):
-            for poll, waits in _by_poll(part, each, width):
-                found[each.event][part.store.name, poll // width][each.upper_us] += waits
+            begin, waits = each.span * SPAN, each.waits
+            if width % SPAN == 0 and part.first <= begin and begin + SPAN - 1 <= part.last:
+                waits = (sum(filter(None, waits)),)  # bins are whole spans: all waits at the first poll
+            for poll, many in enumerate(waits, begin):
+                if many and part.first <= poll <= part.last:
+                    found[each.event][part.store.name, poll // width][each.upper_us] += many
     return found
-
-
-def _by_poll(part: PlaybackPart, found: SpanWaits, width: int) -> Iterator[tuple[int, int]]:
-    """Yield polls and the waits in them; if bins are whole spans, all waits of a span at its first poll."""
-    begin, waits = found.span * SPAN, found.waits
-    if width % SPAN == 0 and part.first <= begin and begin + SPAN - 1 <= part.last:
-        waits = (sum(filter(None, waits)),)
-    yield from ((poll, many) for poll, many in enumerate(waits, begin) if many and part.first <= poll <= part.last)
 
 
 def _mean(total: float | None, weight: float, scale: int = SCALE) -> float | None:
@@ -321,7 +313,7 @@ def _most_of(
     """Run a query that returns at most `most` rows; if it returns that many, note which ones they are."""
     found = playback.made(make, part, statement, most=most, **binds)
     if len(found) == most:
-        playback.cut_off(part, f"no more than {most:,} {what} are read")
+        playback.left_out(part, f"no more than {most:,} {what} are read", damaged=False)
     return found
 
 

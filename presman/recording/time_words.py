@@ -82,7 +82,10 @@ def _begin_meant(
     clock, low = _CLOCK.fullmatch(words), first if since is None else since
     try:
         if clock:
-            return _of_day(clock, low, last, zone, note)
+            zone = _zone_of(clock) or zone
+            at = _naive(last.astimezone(zone).date(), clock)
+            is_to_come = at.replace(tzinfo=zone).astimezone(UTC) > last
+            return _chosen_instant(at - timedelta(days=is_to_come), zone, low, last, note)
         found = datetime.fromisoformat(words)
         if 1900 < found.year < 9000:
             return _chosen_instant(found, zone, low, last, note)
@@ -149,13 +152,6 @@ def spelled_time(at: datetime) -> str:
     local = at.astimezone()
     twice = len(instants_of(local.replace(tzinfo=None, fold=0))) > 1
     return f"{local:%H:%M:%S}" + (_offset(local) if twice else "")
-
-
-def _of_day(clock: re.Match[str], low: datetime, last: datetime, zone: tzinfo | None, note: Note | None) -> datetime:
-    zone = _zone_of(clock) or zone
-    at = _naive(last.astimezone(zone).date(), clock)
-    is_to_come = at.replace(tzinfo=zone).astimezone(UTC) > last
-    return _chosen_instant(at - timedelta(days=is_to_come), zone, low, last, note)
 
 
 def _zone_of(clock: re.Match[str]) -> tzinfo | None:

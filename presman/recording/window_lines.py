@@ -15,7 +15,7 @@ from math import isnan, nan
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
-from sqlalchemy import TextClause, text
+from sqlalchemy import text
 
 from presman.base.text import clean
 from presman.recording.codec.shapes import microseconds
@@ -154,25 +154,22 @@ def lines_of(playback: Playback, part: PlaybackPart, figures: Sequence[str]) -> 
     polls = {poll: (float(at), nan if seconds is None else float(seconds))
              for poll, at, seconds in playback.rows(part, _POLLS)
              if is_number(at) and (seconds is None or is_number(seconds)) and _is_among(poll, part)}  # fmt: skip
-    rows = playback.rows(part, _rows_of(figures)) if has_groups(playback, part) else []
+    columns = ", ".join(FIGURES[each] for each in figures)
+    statement = text(_ROWS.format(columns, _WITH_CASES if "c." in columns else ""))
+    rows = playback.rows(part, statement) if has_groups(playback, part) else []
     drawn = _row_indexes(playback, part, rows) if rows else {}
     values = list(zip(*rows, strict=True))[3:] or [()] * len(figures)  # no rows if they are damaged
-    columns = [[*(value if is_number(value) else nan for value in column), nan] for column in values]
+    known_values = [[*(value if is_number(value) else nan for value in column), nan] for column in values]
     inside = [poll in polls for poll in range(part.first, part.last + 1)]
     known = {}
     for who, indexes in drawn.items():
         used = list(compress(indexes, inside))
-        for figure, column in zip(figures, columns, strict=True):
+        for figure, column in zip(figures, known_values, strict=True):
             line = array("d", [column[index] for index in used])
             if not all(map(isnan, line)):
                 known[figure, who] = line
     times, seconds = (array("d", [each[index] for each in polls.values()]) for index in (0, 1))
     return GroupLines(array("q", polls), times, seconds, known)
-
-
-def _rows_of(figures: Sequence[str]) -> TextClause:
-    columns = ", ".join(FIGURES[each] for each in figures)
-    return text(_ROWS.format(columns, _WITH_CASES if "c." in columns else ""))
 
 
 def _is_among(poll: object, part: PlaybackPart) -> bool:

@@ -17,7 +17,7 @@ from presman.recording.codec.shapes import DamagedError, microseconds
 from presman.recording.figure_writer import FigureWriter, TextKeeper
 from presman.recording.fleet_rows import LOST, STOPPED, FleetRowWriter
 from presman.recording.measure_tables import MICRO, NOT_KNOWN, scaled
-from presman.recording.schema import BLOCKS, DATABASES, EVENTS, POLLS, insert, next_number, run_named
+from presman.recording.schema import BLOCKS, DATABASES, EVENTS, POLLS, insert, next_number, run, run_named
 from presman.recording.statement_lives import StatementLives
 from presman.recording.store import Store
 from presman.recording.store_errors import RecordingError
@@ -42,8 +42,7 @@ class SnapshotWriter:
     def _begin(self) -> None:
         self._encoder = FrameEncoder(THOROUGH)
         self._frames: list[bytes] = []
-        self._first_poll = 0
-        self._first_at = 0
+        self._first_poll = self._first_at = 0
         self._last_at: datetime | None = None
 
     def write(self, snapshot: Snapshot, poll: int, connection: Connection) -> None:
@@ -129,10 +128,8 @@ class RecordingWriter:
         self._kind = kind
         self._watch = EventWatch()
         self._ready = False
-        self._database_id = 0
-        self._poll = 0
+        self._database_id = self._poll = self._event = 0
         self._lives_before: StatementLives | None = before._lives if before is not None and before._poll else None
-        self._event = 0
         self._name = ""
         self._last_at: datetime | None = None
         self._pending: list[DatabaseEvent] = []
@@ -150,9 +147,8 @@ class RecordingWriter:
         except BaseException as error:
             self._ready = False
             if self._store.is_conflict(error.__cause__):
-                raise RecordingError(
-                    f"{self._store.name}: another recorder writes {self._target} at the same time"
-                ) from error
+                text = f"{self._store.name}: another recorder writes {self._target} at the same time"
+                raise RecordingError(text) from error
             raise
         self._event += len(self._pending)
         self._pending = []
@@ -229,14 +225,11 @@ class RecordingWriter:
         self._lives.write(reading, poll, connection)
         self._fleet.write(reading, connection)
         self._texts.write(at, connection)
-        events = [self._event_row(self._event + index, each) for index, each in enumerate(self._pending)]
-        run_named(connection, _NEW_EVENT, events)
-
-    def _event_row(self, number: int, event: DatabaseEvent) -> dict[str, Any]:
-        return {
-            "database_id": self._database_id, "event": number, "at": microseconds(event.at), "kind": event.kind,
-            "consumer_group": event.group, "sql_id": event.sql_id, "text": event.text,
-        }  # fmt: skip
+        events = [
+            (self._database_id, number, microseconds(each.at), each.kind, each.group, each.sql_id, each.text)
+            for number, each in enumerate(self._pending, self._event)
+        ]
+        run(connection, _NEW_EVENT, events)
 
 
 def _poll_row(snapshot: Snapshot, reading: Reading) -> dict[str, Any]:

@@ -83,18 +83,12 @@ def observed_plan(previous: Snapshot | None, snapshot: Snapshot, reading: Readin
     first = facts.system.inst_ids[0]
     shares = facts.division.shares[first]
     queues = {facts.plans.has_one_queue(first, row.con_id) for row in reading.cluster_groups()}
+    directives = {Group(*key): row for key, row in shares.directives.items()}
+    tree, by_weight = plan_branch(shares.root) if shares.shares else None, frozenset(_by_weight(shares.root))
+    titles = {Group(row.con_id, row.name): row.title for row in reading.cluster_groups()}
     header = reading.header
-    return ObservedPlan(
-        {Group(*key): row for key, row in shares.directives.items()},
-        plan_branch(shares.root) if shares.shares else None,
-        frozenset(_by_weight(shares.root)),
-        queues == {True},
-        max(1, len(header.instances)),
-        header.servers.maximum,
-        snapshot.release,
-        header.autonomous,
-        {Group(row.con_id, row.name): row.title for row in reading.cluster_groups()},
-    )
+    database = max(1, len(header.instances)), header.servers.maximum, snapshot.release, header.autonomous
+    return ObservedPlan(directives, tree, by_weight, queues == {True}, *database, titles)
 
 
 def _by_weight(branch: Branch) -> Iterator[Group]:
@@ -202,9 +196,8 @@ class ObservedLoad(Struct, frozen=True):
     def limits_servers(self, kind: str, group: Group) -> bool:
         """Whether this kind of change limits a group's servers: the CPU limit does if there is no limit of servers."""
         row = self.plan.directives.get(group)
-        return kind == "limits" or (
-            kind == "cpu" and row is not None and row.parallel_server_limit is None and not self.plan.is_old
-        )
+        of_cpu = row is not None and row.parallel_server_limit is None and not self.plan.is_old
+        return kind == "limits" or (kind == "cpu" and of_cpu)
 
     def allowed(self, group: Group, percent: int) -> int:
         """Return the servers that a limit allows a group: within a container's limit it is a percentage of that."""
@@ -243,14 +236,11 @@ class ObservedLoad(Struct, frozen=True):
         found = replay(resized, rules_of(self, choice), self.seed, courses, free)
         slower = [(new.ran or 0.0) - (old.ran or 0.0) for old, new in zip(arrivals, resized, strict=True)]
         runs = {group for group, action in self.rules.actions.items() if action == "RUN"}
-        return ReplayOutcome(
-            found,
-            tuple(each.group for each in found.statements),
-            tuple(inf if each.timed_out and each.group not in runs else each.waited for each in found.statements),
-            tuple(slower),
-            frozenset(number for number, each in enumerate(found.statements) if each.timed_out or each.is_cut),
-            self.skipped,
-        )
+        played = found.statements
+        waits = tuple(inf if each.timed_out and each.group not in runs else each.waited for each in played)
+        unstarted = frozenset(number for number, each in enumerate(played) if each.timed_out or each.is_cut)
+        groups = tuple(each.group for each in played)
+        return ReplayOutcome(found, groups, waits, tuple(slower), unstarted, self.skipped)
 
 
 class Size(NamedTuple):
@@ -400,9 +390,8 @@ def _run_times(arrivals: Iterable[Arrival]) -> dict[str, Durations | None]:
     found: dict[str, list[ObservedDuration]] = {}
     for each in arrivals:
         if each.ran is not None:
-            found.setdefault(each.group, []).append(
-                ObservedDuration(each.ran, each.outcome is not ArrivalOutcome.RUNNING)
-            )
+            has_ended = each.outcome is not ArrivalOutcome.RUNNING
+            found.setdefault(each.group, []).append(ObservedDuration(each.ran, has_ended))
     return {group: kaplan_meier(lasted) for group, lasted in found.items()}
 
 

@@ -193,7 +193,7 @@ def advise(
     kinds = kinds or advise_search.kinds_of(autonomous=plan.autonomous)[:4]
     load, courses = ObservedLoad.of(arrivals, plan, goals, seed), 3 if quick else _replays(arrivals, COURSES, 3)
     before = load.played(PRESENT, courses)
-    error_now = _replay_error(load, before)
+    error_now = error(observed(arrivals)[load.skipped :], before.replayed.statements[load.skipped :])
     found = tuple(_finding(goal, before, load) for goal in goals)
     asked: _Asked = tuple(zip(goals, found, strict=True))
     verdict, message = _early_verdict(found, goals, plan)
@@ -205,7 +205,8 @@ def advise(
         if not verdict:
             search.run(on_choice)
             finals = _finals(search, before, courses, 5 if quick else _replays(arrivals, 19, 5))
-            needed = None if _is_met(finals, goals) else advise_search.servers_needed(load, goals, courses)
+            is_met = bool(finals) and meets(finals[0][1], goals)
+            needed = None if is_met else advise_search.servers_needed(load, goals, courses)
         if finals and finals[0][0]:
             many = advise_load.other_days(load, 19 if quick else _replays(arrivals, 99, 39), held_back=True)
             days = [load.played(finals[0][0], 1, day) for day in many]
@@ -218,8 +219,9 @@ def advise(
     best = finals[0][0] if finals else PRESENT
     if best:
         found = tuple(_with_promise(*each, finals[0][1], days, load) for each in zip(found, goals, strict=True))
+    seconds = (max(each.last for each in arrivals) - min(each.first for each in arrivals)).total_seconds()
     advice = Advice(
-        verdict, message, len(arrivals) - load.skipped, _seconds_of(arrivals), seed, error_now,
+        verdict, message, len(arrivals) - load.skipped, seconds, seed, error_now,
         len(search.scored), is_over, found, tuple(curves),
         _replayed_choice(load, PRESENT, before, before, _told(before, asked, error_now)),
         tuple(_replayed_choice(load, each, before, then, _told(then, asked, error_now)) for each, then in finals),
@@ -255,34 +257,17 @@ def _told(outcome: ReplayOutcome, asked: _Asked, error_now: float | None) -> boo
 def _judged(met: Sequence[bool | None], kinds: Sequence[str], error_now: float | None) -> tuple[str, str]:
     """Return the verdict on the best choice, and its message; `met` says for each choice whether it meets all goals."""
     off = "" if error_now is None else f", on average by {duration(error_now)}"
+    unsure = f"is not known: the replay misses what was observed{off}"
     if None in met[:1]:
-        return "unsure", f"whether the first choice meets the goals is not known: {_MISSES}{off}"
+        return "unsure", f"whether the first choice meets the goals {unsure}"
     if met[:1] == [True]:
         return "advised", ""
+    missed = "the first choice misses a goal"
     if True in met:
-        return (
-            "unmet",
-            "the first choice misses a goal; one below it would have met them all, at a higher cost or by chance",
-        )
+        return "unmet", f"{missed}; one below it would have met them all, at a higher cost or by chance"
     if None in met:
-        return (
-            "unmet",
-            f"the first choice misses a goal; whether one below it meets them all is not known: {_MISSES}{off}",
-        )
+        return "unmet", f"{missed}; whether one below it meets them all {unsure}"
     return "unmet", f"nothing that was tried meets every goal; tried were changes to {', '.join(kinds)}"
-
-
-_MISSES = "the replay misses what was observed"
-
-
-def _replay_error(load: ObservedLoad, before: ReplayOutcome) -> float | None:
-    """Return the mean error of a replayed wait over the statements that count; None if it cannot be measured."""
-    return error(observed(load.arrivals)[load.skipped :], before.replayed.statements[load.skipped :])
-
-
-def _seconds_of(arrivals: Sequence[Arrival]) -> float:
-    """Return the length of the observation."""
-    return (max(each.last for each in arrivals) - min(each.first for each in arrivals)).total_seconds()
 
 
 def _script_and_notes(
@@ -359,10 +344,6 @@ def _as_good(one: Sequence[float], other: Sequence[float]) -> bool:
     """Whether no wait is longer by more than a second and a twentieth, with no more servers and changes."""
     waits = all(a <= 1.05 * b + 1 for a, b in zip(one[:-2], other[:-2], strict=True))
     return waits and all(a <= b for a, b in zip(one[-2:], other[-2:], strict=True))
-
-
-def _is_met(finals: Sequence[tuple[Choice, ReplayOutcome]], goals: Sequence[Goal]) -> bool:
-    return bool(finals) and meets(finals[0][1], goals)
 
 
 def _with_promise(
@@ -521,40 +502,29 @@ def _group_waits(group: Group, before: ReplayOutcome, after: ReplayOutcome, titl
         for part in (0.5, 0.95)
         for outcome in (before, after)
     ]
-    median_before, median_after, p95_before, p95_after = (_finite(wait) for wait, _ in pairs)
-    return GroupWaits(
-        con_id=group.con_id,
-        group=group.name,
-        statements=len(members),
-        median_before=median_before,
-        median_after=median_after,
-        p95_before=p95_before,
-        p95_after=p95_after,
-        unstarted_before=sum(n in before.unstarted for n in members),
-        unstarted_after=sum(n in after.unstarted for n in members),
-        runs_longer=sum(after.slower[n] for n in members) / len(members),
-        longer=tuple(is_longer(*pair) for pair in pairs),
-        title=titled(group, titles),
-    )
+    middle_was, middle, p95_was, p95 = (_finite(wait) for wait, _ in pairs)
+    unstarted_was, unstarted = (sum(n in each.unstarted for n in members) for each in (before, after))
+    slower, longer = sum(after.slower[n] for n in members) / len(members), tuple(is_longer(*pair) for pair in pairs)
+    figures = middle_was, middle, p95_was, p95, unstarted_was, unstarted, slower, longer
+    return GroupWaits(group.con_id, group.name, len(members), *figures, titled(group, titles))
 
 
 def in_words(load: ObservedLoad, change: Change) -> str:
     """Return a change in words: ``limit of BATCH 50 % -> 75 %``."""
     kind, group, value = change
-    name = group.name if group is not None else ""
-    if kind == "target":
+    if group is None:
         return f"PARALLEL_SERVERS_TARGET {load.rules.target} -> {value}"
-    if kind == "limits" and group is not None:
-        return f"limit of {name} {load.percent(group)} % -> {value} %"
-    if kind == "levels" and group is not None:
-        return f"level of {name} {load.level(group)} -> {value}"
-    if kind == "shares" and group is not None:
-        return f"share of {name} {load.percentage(group)} -> {value}"
-    if kind == "concurrency" and group is not None:
-        degree = load.plan.directives[group].parallel_degree_limit_p1
-        then = services.at_once(load.rules.target, value), services.degree(load.rules.target, value)
-        more = f", which has room for more than {value}" if then[0] > value else ""
-        return (
-            f"concurrency limit of {name} {load.concurrency(group)} -> {then[0]} (degree {degree} -> {then[1]}{more})"
-        )
+    name = group.name
+    match kind:
+        case "limits":
+            return f"limit of {name} {load.percent(group)} % -> {value} %"
+        case "levels":
+            return f"level of {name} {load.level(group)} -> {value}"
+        case "shares":
+            return f"share of {name} {load.percentage(group)} -> {value}"
+        case "concurrency":
+            degree, now = load.plan.directives[group].parallel_degree_limit_p1, load.concurrency(group)
+            many, then = services.at_once(load.rules.target, value), services.degree(load.rules.target, value)
+            more = f", which has room for more than {value}" if many > value else ""
+            return f"concurrency limit of {name} {now} -> {many} (degree {degree} -> {then}{more})"
     return f"degree limit of {name} -> {value}" if kind == "degree" else f"queue timeout of {name} -> {value} s"

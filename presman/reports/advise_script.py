@@ -65,25 +65,22 @@ def quoted(name: str) -> str:
 
 
 def _values(load: ObservedLoad, choice: Choice) -> tuple[Values, Values]:
+    changed: list[tuple[Group, str, int, int]] = []
+    for kind, group, value in sorted(choice, key=str):
+        if group is not None and kind not in {"levels", "shares"}:
+            parameter, former = _parameter(load, kind, group)
+            changed.append((group, parameter, former, value))
+    for group, *levels in _levels(load, choice):
+        pairs = enumerate(zip(*levels, strict=True), 1)
+        changed += [(group, f"new_mgmt_p{level}", was, then) for level, (was, then) in pairs if was != then]
     new: Values = {}
     old: Values = {}
-    for kind, group, value in sorted(choice, key=str):
-        if group is None or kind in {"levels", "shares"}:
-            continue
-        parameter, former = _parameter(load, kind, group)
-        new.setdefault((_plan_of(load, group), group), {})[parameter] = value
-        old.setdefault((_plan_of(load, group), group), {})[parameter] = former
-    for group, before, after in _levels(load, choice):
-        for index in range(LEVELS):
-            if before[index] != after[index]:
-                new.setdefault((_plan_of(load, group), group), {})[f"new_mgmt_p{index + 1}"] = after[index]
-                old.setdefault((_plan_of(load, group), group), {})[f"new_mgmt_p{index + 1}"] = before[index]
+    for group, parameter, was, then in changed:
+        row = load.plan.directives.get(group)
+        key = row.plan if row is not None else _UNNAMED_PLAN, group
+        new.setdefault(key, {})[parameter] = then
+        old.setdefault(key, {})[parameter] = was
     return new, old
-
-
-def _plan_of(load: ObservedLoad, group: Group) -> str:
-    row = load.plan.directives.get(group)
-    return row.plan if row is not None else _UNNAMED_PLAN
 
 
 _NAMES = {
@@ -138,9 +135,8 @@ def _script(what: str, values: Values, target: int | None, load: ObservedLoad) -
         "SET DEFINE OFF",
     ]
     if con_ids := sorted({group.con_id for _, group in values if group.con_id}):
-        lines.append(
-            f"-- Its directives are those of the container with CON_ID {' and '.join(map(str, con_ids))}: run it there"
-        )
+        named = " and ".join(map(str, con_ids))
+        lines.append(f"-- Its directives are those of the container with CON_ID {named}: run it there")
     if any(plan == _UNNAMED_PLAN for plan, _ in values):
         lines.append(f"-- The plan is not known here: write its name in place of {_UNNAMED_PLAN}")
     if values:

@@ -41,7 +41,9 @@ def grid(load: ObservedLoad, kinds: Iterable[str], goals: Sequence[Goal]) -> dic
         if kind == "target":
             found[kind, None] = _targets(load)
         else:
-            found |= {(kind, group): _VALUES[kind](load, group, group.name in names) for group in groups}
+            found |= {(kind, group): _VALUES[kind](load, group) for group in groups}
+    for group in (group for group in groups if group.name in names):
+        found.pop(("timeouts", group), None)  # it would end what is to start in time
     return {knob: values for knob, values in found.items() if values}
 
 
@@ -59,7 +61,7 @@ def sizes(load: ObservedLoad, group: Group) -> list[int]:
     return [each.servers for each in load.arrivals if (each.con_id, each.group) == group and each.servers > 0]
 
 
-def _limits(load: ObservedLoad, group: Group, _has_goal: bool) -> tuple[int, ...]:
+def _limits(load: ObservedLoad, group: Group) -> tuple[int, ...]:
     """Return limits in steps of the group's median statement, with room for one, two and so on, and for the largest."""
     degrees = sizes(load, group)
     steps = fitting(load, group, percents(load, group, median_low(degrees))) if degrees else []
@@ -80,7 +82,7 @@ def fitting(load: ObservedLoad, group: Group, limits: Iterable[int]) -> list[int
     return [percent for percent in limits if load.allowed(group, percent) >= least]
 
 
-def _levels(load: ObservedLoad, group: Group, _has_goal: bool) -> tuple[int, ...]:
+def _levels(load: ObservedLoad, group: Group) -> tuple[int, ...]:
     present = load.level(group)
     if present is None:
         return ()
@@ -88,7 +90,7 @@ def _levels(load: ObservedLoad, group: Group, _has_goal: bool) -> tuple[int, ...
     return tuple(level for level in sorted(used | {min(LEVELS, max(used) + 1)}) if level != present)
 
 
-def _shares(load: ObservedLoad, group: Group, _has_goal: bool) -> tuple[int, ...]:
+def _shares(load: ObservedLoad, group: Group) -> tuple[int, ...]:
     if load.level(group) is None and group not in load.plan.services:
         return ()
     present = load.percentage(group)
@@ -96,12 +98,12 @@ def _shares(load: ObservedLoad, group: Group, _has_goal: bool) -> tuple[int, ...
     return tuple(sorted(value for value in values - {present} if value <= 100))
 
 
-def _degrees(load: ObservedLoad, group: Group, _has_goal: bool) -> tuple[int, ...]:
+def _degrees(load: ObservedLoad, group: Group) -> tuple[int, ...]:
     degree = max(sizes(load, group), default=0) // 2
     return tuple(degree // part for part in (8, 4, 2) if degree // part >= 2)
 
 
-def _concurrencies(load: ObservedLoad, group: Group, _has_goal: bool) -> tuple[int, ...]:
+def _concurrencies(load: ObservedLoad, group: Group) -> tuple[int, ...]:
     """Return the concurrency limits of MEDIUM that come of the present degree and of lower ones."""
     present, target = load.concurrency(group), load.rules.target
     if present is None:
@@ -111,18 +113,14 @@ def _concurrencies(load: ObservedLoad, group: Group, _has_goal: bool) -> tuple[i
     return tuple(sorted(limit for limit in limits if limit > present))
 
 
-def _timeouts(load: ObservedLoad, group: Group, has_goal: bool) -> tuple[int, ...]:
+def _timeouts(load: ObservedLoad, group: Group) -> tuple[int, ...]:
     present = load.rules.timeouts.get(group, inf)
-    return () if has_goal else tuple(value for value in (60, 300, 900, 3600) if value < present)
+    return tuple(value for value in (60, 300, 900, 3600) if value < present)
 
 
-_VALUES: Mapping[str, Callable[[ObservedLoad, Group, bool], tuple[int, ...]]] = {
-    "limits": _limits,
-    "levels": _levels,
-    "shares": _shares,
-    "degree": _degrees,
-    "timeouts": _timeouts,
-    "concurrency": _concurrencies,
+_VALUES: Mapping[str, Callable[[ObservedLoad, Group], tuple[int, ...]]] = {
+    **{"limits": _limits, "levels": _levels, "shares": _shares},
+    **{"degree": _degrees, "timeouts": _timeouts, "concurrency": _concurrencies},
 }
 
 
@@ -350,21 +348,17 @@ class Search:
         That is one with little cost whose goals are met or nearly so: what costs much is made cheaper only by undoing
         it. A choice comes last if its result equals that of a choice with fewer changes or with other values.
         """
-        left = [each for each in self.scored if each not in self._tried and self._may_be_best(each)]
-        return min(
-            left, key=lambda each: (self._is_like_another(each), self._hope(each), self._rank(each)), default=None
-        )
 
-    def _hope(self, choice: Choice) -> tuple[bool, float]:
-        """Return a figure that is small for choices with little cost whose goals are met or nearly so."""
-        found = self.scored[choice]
-        return not found.keeps, found.cost + _FAR * sum(map(_excess, self.goals, found.waits))
+        def rank(choice: Choice) -> tuple[object, ...]:
+            found = self.scored[choice]
+            fewer = [self.scored[choice - {each}] for each in choice if choice - {each} in self.scored]
+            is_worth_less = any(other.waits == found.waits and other.total < found.total for other in fewer)
+            is_like_another = is_worth_less or self._outcome(choice) in self._outcomes
+            hope = found.cost + _FAR * sum(map(_excess, self.goals, found.waits))
+            return is_like_another, not found.keeps, hope, self._rank(choice)
 
-    def _is_like_another(self, choice: Choice) -> bool:
-        found = self.scored[choice]
-        fewer = [self.scored[choice - {each}] for each in choice if choice - {each} in self.scored]
-        is_worth_less = any(other.waits == found.waits and other.total < found.total for other in fewer)
-        return is_worth_less or self._outcome(choice) in self._outcomes
+        return min((each for each in self.scored if each not in self._tried and self._may_be_best(each)),
+                   key=rank, default=None)  # fmt: skip
 
     def _outcome(self, choice: Choice) -> tuple[frozenset[Knob], Scored]:
         return frozenset(each[:2] for each in choice), self.scored[choice]

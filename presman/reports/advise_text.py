@@ -18,10 +18,10 @@ _WIDE = 100
 _BAR = 36
 
 
-def as_text(advice: Advice, *, wide: int = _WIDE) -> str:
+def as_text(advice: Advice) -> str:
     """Return the advice as text. Ends in a newline."""
-    outcome = [each for line in closing(advice) for each in wrap(line, wide)]
-    basis = [*wrap(_first(advice), wide), *_goals(advice)]
+    outcome = [each for line in closing(advice) for each in wrap(line, _WIDE)]
+    basis = [*wrap(_first(advice), _WIDE), *_goals(advice)]
     blocks = [outcome, basis] if advice.verdict == "too_short" else [basis, *([] if advice.choices else [outcome])]
     blocks += [list(_curve_lines(curve)) for curve in advice.curves]
     blocks += [[*_choices(advice), *outcome]] if advice.choices else []
@@ -32,7 +32,7 @@ def as_text(advice: Advice, *, wide: int = _WIDE) -> str:
     for name, texts in (("notes", advice.notes), ("assumptions", advice.assumptions)):
         if texts:
             lines += ["", f"{name}:"]
-            lines += [each for text in texts for each in wrap(f"  - {text}", wide, subsequent_indent="    ")]
+            lines += [each for text in texts for each in wrap(f"  - {text}", _WIDE, subsequent_indent="    ")]
     return "\n".join(lines) + "\n"
 
 
@@ -124,7 +124,7 @@ def closing(advice: Advice) -> Iterable[str]:
         yield "No target alone would do."
     if advice.choices and (why := _why_unreliable(advice)):
         yield f"{why}: the waits under other directives are only rough."
-    if advice.choices and (losers := [_lost(each) for each in advice.choices[0].groups if _loses(each)]):
+    if advice.choices and (losers := [lost for each in advice.choices[0].groups if (lost := _lost(each))]):
         yield f"What the first choice costs: {'; '.join(losers)}."
     if advice.cpu:
         moved = [each for each in advice.cpu if abs(each.after - each.before) > max(1, 0.01 * each.wanted)]
@@ -157,16 +157,14 @@ def _why_unreliable(advice: Advice) -> str:
     return "A replayed wait is off by more than a goal allows" if beyond else ""
 
 
-def _loses(each: GroupWaits) -> bool:
+def _lost(each: GroupWaits) -> str:
+    """Return what a group loses, "" if it loses nothing."""
+    name, _, middle, most, unstarted, longer = _cells(each)
     pairs = ((each.median_before, each.median_after), (each.p95_before, each.p95_after))
     later = any(before is not None and (after is None or is_longer(before, after)) for before, after in pairs)
-    return later or each.unstarted_after > each.unstarted_before or each.runs_longer >= 1
-
-
-def _lost(each: GroupWaits) -> str:
-    _, _, middle, most, unstarted, longer = _cells(each)
-    more = [f"{unstarted} do not start"] * (each.unstarted_after > each.unstarted_before) + [longer] * bool(longer)
-    return ", ".join([f"{each.title or each.group} median {middle}, p95 {most}", *more])
+    fewer = each.unstarted_after > each.unstarted_before
+    more = [f"{unstarted} do not start"] * fewer + [longer] * bool(longer)
+    return ", ".join([f"{name} median {middle}, p95 {most}", *more]) if later or more else ""
 
 
 _NO_RATE = "how long that takes is not known"

@@ -74,8 +74,11 @@ class FileRows:
         names: list[str] = []
         for line in short_lines(file):
             self.number += 1
-            found = _object(line)
-            if found is None:
+            try:
+                found = json.loads(line)
+            except (ValueError, RecursionError):
+                found = None
+            if not isinstance(found, dict):
                 error = self.error("it is not a JSON object")
                 if line.endswith("\n"):
                     raise error
@@ -103,14 +106,6 @@ class FileRows:
                     yield [_text(each) for each in row]
         except (ArrowException, OSError) as error:
             raise ChartError(f"{self.name}: {one_line(clean(str(error)), 120)}") from None
-
-
-def _object(line: str) -> dict[str, Any] | None:
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
 
 
 def _text(value: Any) -> str:
@@ -234,7 +229,10 @@ def _read(rows: FileRows, lines: Iterator[list[str]], wanted: Sequence[str]) -> 
         if torn is not None:
             raise torn
         if row[0] == header[0]:  # a repeated header, of a stream with a new group or of two files in one
-            plan, header = _next_plan(rows, plan, row, header, wanted), row
+            if row != header and row[0] != TIME:
+                raise rows.error("another header: two measures in one file")
+            plan = plan if row == header else columns(rows, row, [name for name in wanted if name in row])
+            header = row
             continue
         if len(row) != len(header):
             # The last line of a file may be cut short because its writer was killed; in other lines that is an error.
@@ -249,16 +247,6 @@ def _read(rows: FileRows, lines: Iterator[list[str]], wanted: Sequence[str]) -> 
     if plan.measure:
         notes += [f"{rows.name} has no value in {clean(name)}" for name, series in found.items() if not series]
     return FileSeries(plan.measure, tuple(panels), tuple(notes))
-
-
-def _next_plan(
-    rows: FileRows, plan: ColumnPlan, row: Sequence[str], header: Sequence[str], wanted: Sequence[str]
-) -> ColumnPlan:
-    if row == header:
-        return plan
-    if row[0] != TIME:
-        raise rows.error("another header: two measures in one file")
-    return columns(rows, row, [name for name in wanted if name in row])
 
 
 def _take(

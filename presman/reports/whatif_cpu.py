@@ -173,9 +173,8 @@ def _never_short(found: Collection[GroupCpu], wanted: float) -> str:
 
 def _line(key: Key, each: GroupCpu) -> str:
     con_id, name = key
-    cells = [
-        f"{duration(lack)} ({_percent(lack, each.wanted)})" for lack in (each.observed, each.replayed, each.changed)
-    ]
+    lacks = each.observed, each.replayed, each.changed
+    cells = [f"{duration(lack)} ({_percent(lack, each.wanted)})" for lack in lacks]
     title = f"{name}#{con_id}" if con_id else name
     return f"{title:<26} {duration(each.wanted):>9} {cells[0]:>20} {cells[1]:>16} {cells[2]:>16}"
 

@@ -14,7 +14,7 @@ from presman.analysis.caches import RowCache
 from presman.analysis.facts.facts import Facts
 from presman.analysis.readings.group_readings import LIMITED, Verdict
 from presman.analysis.readings.reading import Alert, Reading
-from presman.analysis.readings.statement_readings import Cause, QueuedStatement, QueueHead, StartForecast
+from presman.analysis.readings.statement_readings import Cause, QueuedStatement, StartForecast
 from presman.base.formats import number
 from presman.figures.statement_figures import NO_START, why_no_forecast
 from presman.forecast import forecaster
@@ -200,26 +200,16 @@ class LimitChanges:
 def of_group(group: Group, reading: Reading, *, of_cpu: bool = False) -> Knob:
     """Return the limit that delays a group: that for which the head of its queue waits, else that of its CPU."""
     head = next((each for each in reading.heads if (each.con_id, each.group) == group), None)
+    of_servers = "concurrency" if reading.header.autonomous and group.name == services.MEDIUM else "limits"
     if head is not None and not of_cpu:
-        return _binding(head, group, reading)
+        by_group = any(each.group for each in head.shortages) or head.cause is Cause.GROUP
+        if by_group or (head.cause is Cause.NEVER_FITS and not head.is_too_large_for_target):
+            return of_servers, group
+        return ("shares", group) if head.cause is Cause.NOT_CHOSEN else TARGET
     row = next((each for each in reading.cluster_groups() if (each.con_id, each.name) == group), None)
     verdict = None if row is None else row.verdict
-    if verdict in LIMITED:
-        return "cpu", group
-    if verdict in {Verdict.STARVED, Verdict.SHORT, Verdict.ZERO_SHARE}:
-        return "shares", group
-    return _of_servers(group, reading)
-
-
-def _of_servers(group: Group, reading: Reading) -> Knob:
-    return ("concurrency" if reading.header.autonomous and group.name == services.MEDIUM else "limits"), group
-
-
-def _binding(head: QueueHead, group: Group, reading: Reading) -> Knob:
-    by_group = any(each.group for each in head.shortages) or head.cause is Cause.GROUP
-    if by_group or (head.cause is Cause.NEVER_FITS and not head.is_too_large_for_target):
-        return _of_servers(group, reading)
-    return ("shares", group) if head.cause is Cause.NOT_CHOSEN else TARGET
+    is_short = verdict in {Verdict.STARVED, Verdict.SHORT, Verdict.ZERO_SHARE}
+    return "cpu" if verdict in LIMITED else "shares" if is_short else of_servers, group
 
 
 def of_alerts(alerts: Sequence[Alert], reading: Reading, subject: str) -> tuple[Group | None, Knob]:
@@ -284,11 +274,6 @@ _Pair = tuple[_Start, _Start]
 """The start of one statement in a course without and with the changes."""
 
 
-def _starts_at(pairs: Sequence[tuple[Played, Played]], index: int | None) -> list[_Pair]:
-    """Return the starts of the waiting statement with this index; none if the model does not have it."""
-    return [] if index is None else [(_Start.of(now, index), _Start.of(then, index)) for now, then in pairs]
-
-
 class _Starts(NamedTuple):
     """Starts in all courses, of one statement or of several that came together: their interval to display.
 
@@ -324,12 +309,14 @@ class QueueCourses:
         """
         model = self.forecast_basis.model
         pairs = self._pairs(under(model.now, load, choice))
-        indexes = {each.executing(): index for index, each in enumerate(model.waiting)}
+        starts_of: dict[object, list[_Pair]] = {}
+        for index, each in enumerate(model.waiting):
+            starts_of[each.executing()] = [(_Start.of(now, index), _Start.of(then, index)) for now, then in pairs]
         found: list[ChangedStart] = []
         for _, queue in groupby(sorted(reading.queue, key=forecaster.queue_of), forecaster.queue_of):
             first: ChangedStart | None = None
             for alike in forecaster.together(queue):
-                own = [_starts_at(pairs, indexes.get(row.executing())) for row in alike]
+                own = [starts_of.get(row.executing(), []) for row in alike]
                 now, then = (self._starts([pair[way] for starts in own for pair in starts]) for way in (0, 1))
                 changed = [self._change(row, starts, now, then, first) for row, starts in zip(alike, own, strict=True)]
                 found, first = found + changed, changed[-1]
@@ -368,8 +355,10 @@ class QueueCourses:
         """Return the changed start: `shown`, shifted by the difference in the courses, and equally certain."""
         if None in (shown.median, shown.low, shown.high) or now.interval.median == inf:
             return self._start(row, then)
-        ends = (shown.median or 0.0, shown.low or 0.0, shown.high or 0.0)
-        return self._start(row, then, Interval(*map(_moved, ends, now.interval, then.interval)))
+        ends = zip((shown.median or 0.0, shown.low or 0.0, shown.high or 0.0), now.interval, then.interval, strict=True)
+        # Later by the same seconds as in the courses, or sooner by the same factor, so never negative.
+        moved = (end + later - sooner if later >= sooner else end * later / sooner for end, sooner, later in ends)
+        return self._start(row, then, Interval(*moved))
 
     def _start(self, row: QueuedStatement, starts: _Starts, shown: Interval | None = None) -> StartForecast:
         """Return the start in the courses: its interval, or `shown` in place of it, or why there is none."""
@@ -391,11 +380,6 @@ class QueueCourses:
             basis = self.forecast_basis
             raw = raw._replace(high=min(raw.high, HORIZON)).widened(basis.factor, basis.least)
         return _Starts(raw, reach)
-
-
-def _moved(shown: float, now: float, then: float) -> float:
-    """Return `shown`, later by the same seconds as in the courses, or sooner by the same factor, so never negative."""
-    return shown + then - now if then >= now else shown * then / now
 
 
 def _not_before(first: StartForecast | None, starts: StartForecast) -> StartForecast:

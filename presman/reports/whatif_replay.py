@@ -86,12 +86,8 @@ def _instant(text: str) -> datetime:
     return found
 
 
-def _number(text: str) -> float | None:
-    return float(text) if text else None
-
-
-def _whole(text: str) -> int | None:
-    return int(text) if text else None
+def _if_any(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    return lambda text: read(text) if text else None
 
 
 COLUMNS: Mapping[str, Callable[[str], Any]] = {
@@ -100,12 +96,12 @@ COLUMNS: Mapping[str, Callable[[str], Any]] = {
     "consumer_group": lambda text: intern(clean(text)),
     "servers": int,
     "waited_s": float,
-    "run_s": _number,
+    "run_s": _if_any(float),
     "fate": ArrivalOutcome,
-    "px_servers_target": _whole,
-    "px_servers_limit": _whole,
+    "px_servers_target": _if_any(int),
+    "px_servers_limit": _if_any(int),
     "guaranteed_share": lambda text: float(text or 0),
-    "timeout_s": _number,
+    "timeout_s": _if_any(float),
     "timeout_action": clean,
     "first_seen": _instant,
     "last_seen": _instant,
@@ -176,14 +172,11 @@ def observed_rules(arrivals: Sequence[Arrival]) -> Rules:
 
 def observed(arrivals: Sequence[Arrival]) -> tuple[ReplayedStatement, ...]:
     """Return what really became of the statements."""
-    return tuple(
-        ReplayedStatement(_group(each), each.waited, _timed_out(each), each.outcome is ArrivalOutcome.QUEUED)
-        for each in arrivals
-    )
-
-
-def _timed_out(each: Arrival) -> bool:
-    return each.outcome is ArrivalOutcome.LEFT and each.timeout is not None and each.waited >= each.timeout - 5
+    found = []
+    for each in arrivals:
+        timed_out = each.outcome is ArrivalOutcome.LEFT and each.timeout is not None and each.waited >= each.timeout - 5
+        found.append(ReplayedStatement(_group(each), each.waited, timed_out, each.outcome is ArrivalOutcome.QUEUED))
+    return tuple(found)
 
 
 def replay(
@@ -202,39 +195,24 @@ def replay(
     """
     never_queue = bypassing(arrivals) if free is None else free
     played = [_Play(arrivals, rules, f"{seed}/whatif/{course}", never_queue).run() for course in range(courses)]
-    together = tuple(map(_middle, zip(*(each.statements for each in played), strict=True)))
+    statements = zip(*(each.statements for each in played), strict=True)
+    together = tuple(sorted(same, key=lambda each: each.waited)[courses // 2] for same in statements)
     waits = [[one.waited for one in each.statements] for each in played]
-    return Replayed(together, median_high(each.peak for each in played), _spread(waits))
-
-
-def _middle(statements: Sequence[ReplayedStatement]) -> ReplayedStatement:
-    return sorted(statements, key=lambda each: each.waited)[len(statements) // 2]
-
-
-def _spread(courses: Sequence[Sequence[float]]) -> float:
-    """Return the mean difference between a statement's waits in two courses."""
-    pairs = (abs(a - b) for one, other in combinations(courses, 2) for a, b in zip(one, other, strict=True))
-    return fmean(pairs) if len(courses) > 1 and courses[0] else 0.0
+    apart = (abs(a - b) for one, other in combinations(waits, 2) for a, b in zip(one, other, strict=True))
+    spread = fmean(apart) if courses > 1 and arrivals else 0.0
+    return Replayed(together, median_high(each.peak for each in played), spread)
 
 
 def _limits(rules: Rules, groups: Sequence[Group]) -> scheduler.Limits:
-    pools = {
-        group: (scheduler.ServerPoolLimit(f"{group.con_id} {group.name}", most),)
-        for group, most in rules.limits.items()
-    }
-    table = {
-        group: QueueRule(pools.get(group, ()), rules.timeouts.get(group), rules.actions.get(group) or "CANCEL")
-        for group in groups
-    }
-    nodes = tuple(Node(group.name, _weights(rules, group), group=group) for group in groups)
-    queueing = scheduler.Queueing.FIFO if rules.one_queue else scheduler.Queueing.FULL
-    return scheduler.Limits(rules.target, UNLIMITED, queueing, table, rules.plan or Node("observed", children=nodes))
-
-
-def _weights(rules: Rules, group: Group) -> tuple[float, ...]:
-    present = min(LEVELS, max(1, rules.levels.get(group, 1))) - 1
-    weight = max(rules.weights.get(group, 0.0), 1e-6)
-    return tuple(weight if level == present else 0.0 for level in range(LEVELS))
+    table, nodes = {}, []
+    for group in groups:
+        most, weights = rules.limits.get(group), [0.0] * LEVELS
+        pools = () if most is None else (scheduler.ServerPoolLimit(f"{group.con_id} {group.name}", most),)
+        table[group] = QueueRule(pools, rules.timeouts.get(group), rules.actions.get(group) or "CANCEL")
+        weights[min(LEVELS, max(1, rules.levels.get(group, 1))) - 1] = max(rules.weights.get(group, 0.0), 1e-6)
+        nodes.append(Node(group.name, tuple(weights), group=group))
+    queueing, plan = (scheduler.Queueing.FIFO if rules.one_queue else scheduler.Queueing.FULL), rules.plan
+    return scheduler.Limits(rules.target, UNLIMITED, queueing, table, plan or Node("observed", children=tuple(nodes)))
 
 
 class _Play:
@@ -261,33 +239,23 @@ class _Play:
             now = min(self._events[0][0] if self._events else inf, inf if timeout is None else timeout)
             if now > self._end:
                 break
-            self._at(now)
-            if now == timeout:
-                self._expire(now)
-            self._pump(now)
+            while self._events and self._events[0][0] <= now:
+                _, kind, _, number = heappop(self._events)
+                if kind == 0:
+                    self._queue.release(self._entries[number])
+                else:
+                    self._arrive(number, now)
+            for entry, outcome in self._queue.expire(now) if now == timeout else ():
+                self._waited(entry.number, now, timed_out=True)
+                if outcome is scheduler.QueueOutcome.FORCED:
+                    self._start(entry.number, now)
+            for entry in self._queue.pump():
+                self._waited(entry.number, now)
+                self._start(entry.number, now)
         for number, entry in self._entries.items():
             if number not in self._left and not entry.running:
                 self._waited(number, self._end, is_cut=True)
         return Replayed(tuple(self._statements), self._peak)
-
-    def _at(self, now: float) -> None:
-        while self._events and self._events[0][0] <= now:
-            _, kind, _, number = heappop(self._events)
-            if kind == 0:
-                self._queue.release(self._entries[number])
-            else:
-                self._arrive(number, now)
-
-    def _expire(self, now: float) -> None:
-        for entry, outcome in self._queue.expire(now):
-            self._waited(entry.number, now, timed_out=True)
-            if outcome is scheduler.QueueOutcome.FORCED:
-                self._start(entry.number, now)
-
-    def _pump(self, now: float) -> None:
-        for entry in self._queue.pump():
-            self._waited(entry.number, now)
-            self._start(entry.number, now)
 
     def _arrive(self, number: int, now: float) -> None:
         each = self._arrivals[number]
@@ -346,9 +314,8 @@ def bypassing(arrivals: Sequence[Arrival]) -> frozenset[int]:
         if each.outcome is not ArrivalOutcome.QUEUED and _starts(each) < begin.timestamp()
     }
     ends: list[tuple[float, int]] = []
-    by_start = sorted(
-        (n for n in range(len(arrivals)) if arrivals[n].ran is not None), key=lambda n: _starts(arrivals[n])
-    )
+    known = (n for n, each in enumerate(arrivals) if each.ran is not None)
+    by_start = sorted(known, key=lambda n: _starts(arrivals[n]))
     coming, in_use, held = deque(by_start), 0, Counter[Group]()
     # Start and end are known to half a poll's time: what ends or starts at that moment does not count as running.
     for number in by_start:

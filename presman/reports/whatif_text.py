@@ -48,13 +48,8 @@ def waits(statements: Sequence[ReplayedStatement]) -> WaitSummary:
         return WaitSummary(0, 0, 0.0, 0.0, 0.0, 0)
     known = _three([each.waited for each in statements])
     most = _three([inf if each.is_cut else each.waited for each in statements])
-    return WaitSummary(
-        len(statements),
-        sum(each.waited > 1.0 for each in statements),
-        *known,
-        sum(each.timed_out for each in statements),
-        tuple(map(is_longer, known, most)),
-    )
+    queued, timeouts = sum(each.waited > 1.0 for each in statements), sum(each.timed_out for each in statements)
+    return WaitSummary(len(statements), queued, *known, timeouts, tuple(map(is_longer, known, most)))
 
 
 def _three(some: Iterable[float]) -> tuple[float, float, float]:
@@ -100,27 +95,26 @@ def report(
     lines = [
         f"{came} in {duration(seconds)}{there_before(len(basis.before))}; mean wait {more}{mean:.1f} s",
         f"replayed under the settings at its end, {_error_in_words(observed, same.statements, basis.before, mean)}",
-        *([_randomness(same.spread)] if same.spread > 1 else []),
-        *([basis.caution] if basis.caution else []),
-        "",
-        _head(),
     ]
+    if same.spread > 1:
+        lines.append(
+            f"which group's statement comes next is random: {COURSES} orders are replayed and the median is shown; "
+            f"a wait differs by {same.spread:.1f} s between two orders"
+        )
+    times = f"{'median':>10} {'p95':>10} {'max':>10}"
+    head = f"{'group':<22} {'':<9} {'statements':>10} {'waited':>7} {times} {'timeouts':>8} {'peak':>5}"
+    lines += [*([basis.caution] if basis.caution else []), "", head]
+    replays = [("replayed", same), *([("what if", other)] if other is not None else [])]
     for name, group in _groups(observed, basis.titles):
         lines.append(_line(name, "observed", waits(_of(observed, group)), None))
-        lines.append(_line("", "replayed", waits(_of(same.statements, group)), same.peak if group is None else None))
-        if other is not None:
-            lines.append(
-                _line("", "what if", waits(_of(other.statements, group)), other.peak if group is None else None)
-            )
-    lines += [*_unlisted(observed, basis), "", "assumptions:", *(f"  - {text}" for text in (*ASSUMPTIONS, basis.order))]
+        for kind, replay in replays:
+            peak = replay.peak if group is None else None
+            lines.append(_line("", kind, waits(_of(replay.statements, group)), peak))
+    if unlisted := {each.group for each in basis.before} - {each.group for each in observed}:
+        names = listed([titled(group, basis.titles) for group in sorted(unlisted)])
+        lines.append(f"no row for {names}: all statements seen there came before")
+    lines += ["", "assumptions:", *(f"  - {text}" for text in (*ASSUMPTIONS, basis.order))]
     return "\n".join(lines) + "\n"
-
-
-def _unlisted(observed: Sequence[ReplayedStatement], basis: ReplayBasis) -> Iterable[str]:
-    """Yield the groups that have no row, and why."""
-    if found := {each.group for each in basis.before} - {each.group for each in observed}:
-        names = listed([titled(group, basis.titles) for group in sorted(found)])
-        yield f"no row for {names}: all statements seen there came before"
 
 
 def _error_in_words(
@@ -147,14 +141,6 @@ def there_before(many: int) -> str:
     return f" (and {count(many)} that were there before: replayed, not counted)" if many else ""
 
 
-def _randomness(spread: float) -> str:
-    """Return in words which part of the error is random."""
-    return (
-        f"which group's statement comes next is random: {COURSES} orders are replayed and the median is shown; a wait "
-        f"differs by {spread:.1f} s between two orders"
-    )
-
-
 def titled(group: Group, titles: Mapping[Group, str]) -> str:
     """Return a group's display name; with the number of its container if the name is unknown."""
     return titles.get(group) or (f"{group.name}#{group.con_id}" if group.con_id else group.name)
@@ -168,11 +154,6 @@ def _groups(statements: Sequence[ReplayedStatement], titles: Mapping[Group, str]
 
 def _of(statements: Sequence[ReplayedStatement], group: Group | None) -> list[ReplayedStatement]:
     return [each for each in statements if group is None or each.group == group]
-
-
-def _head() -> str:
-    times = f"{'median':>10} {'p95':>10} {'max':>10}"
-    return f"{'group':<22} {'':<9} {'statements':>10} {'waited':>7} {times} {'timeouts':>8} {'peak':>5}"
 
 
 def wait_words(seconds: float | None, longer: bool = False) -> str:

@@ -91,9 +91,8 @@ def dequeue(victim: Victim) -> Command:
     inst_id, sid, serial = _numbers(victim)
     sql_id = _sql_id(victim)
     call = "DBMS_RESOURCE_MANAGER.DEQUEUE_PARALLEL_STATEMENT"
-    statement = (
-        f"BEGIN {call}(session_id => :sid, session_serial => :serial, inst_id => :inst_id, sql_id => :sql_id); END;"
-    )
+    named = "session_id => :sid, session_serial => :serial, inst_id => :inst_id, sql_id => :sql_id"
+    statement = f"BEGIN {call}({named}); END;"
     binds: dict[str, int | str] = {"sid": sid, "serial": serial, "inst_id": inst_id, "sql_id": sql_id}
     text = f"EXEC {call}({sid}, {serial}, {inst_id}, '{sql_id}')"
     note = (

@@ -333,9 +333,8 @@ def load(release: Release, folder: Path | None = None) -> Mapping[RecordType, Qu
     Raises QueryError if a file is missing, unreadable or has a broken header.
     """
     folder = folder or query_files.queries_folder()
-    versions = [
-        (Release.parse(each.name), each) for each in folder.iterdir() if each.is_dir() and each.name[0].isdigit()
-    ]
+    folders = (each for each in folder.iterdir() if each.is_dir() and each.name[0].isdigit())
+    versions = [(Release.parse(each.name), each) for each in folders]
     serving = [each for version, each in sorted(versions, reverse=True) if version <= release]
     chosen: dict[RecordType, Query] = {}
     for name, record in by_query().items():

@@ -27,9 +27,9 @@ def queries_folder() -> Path:
     raise QueryError(f"the folder of SQL queries is missing: neither {package / 'sql'} nor a checkout's queries/")
 
 
-def variants(folder: Path | None = None) -> list[Path]:
+def variants() -> list[Path]:
     """Return every query file, including release variants, sorted."""
-    return sorted((folder or queries_folder()).rglob("*.sql"))
+    return sorted(queries_folder().rglob("*.sql"))
 
 
 def view_of_grant(grant: str) -> str:

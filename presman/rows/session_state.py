@@ -52,11 +52,6 @@ _WAITING_FOR_CPU = "WAITING FOR CPU"
 """V$RSRC_SESSION_INFO.STATE of a session that is ready to run but held off CPU."""
 
 
-def is_quantum(event: str) -> bool:
-    """Return whether an event is that of sessions held off CPU: manuals and views spell it with and without a space."""
-    return event.startswith("resmgr:") and event.replace(" ", "") == _QUANTUM
-
-
 def is_waiting(state: str) -> bool:
     """Return whether a session waits now; False without STATE, because then it is not known."""
     return state == "WAITING"
@@ -138,8 +133,8 @@ def is_held(event: str, state: str, managed: str) -> bool:
     `event` and `state` are V$SESSION's. `managed` is V$RSRC_SESSION_INFO.STATE, which decides where V$SESSION.STATE is
     not known: in a published 11.1 listing five of six sessions with the event are running, with it as their last wait.
     """
-    if state:
-        return state == "WAITING" and is_quantum(event)
+    if state:  # manuals and views spell the event with and without a space
+        return state == "WAITING" and event.startswith("resmgr:") and event.replace(" ", "") == _QUANTUM
     return managed == _WAITING_FOR_CPU
 
 

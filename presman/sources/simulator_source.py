@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event
@@ -26,6 +27,7 @@ _FAST = 10.0
 _NO_WAIT = "views that do not answer are simulated: presman did not wait for them"
 
 
+@dataclass(eq=False)
 class SimulatorSource:
     """A simulated database, read through the same SQL as a real one.
 
@@ -36,28 +38,20 @@ class SimulatorSource:
 
     kind = "simulator"
     instance = 1
+    scenario: str | Path = "mixed"
+    _: KW_ONLY
+    seed: int | None = None
+    speed: float = 1.0
+    release: Release | None = None
+    size: float | None = None
+    clock: Callable[[], float] = time.monotonic
+    start: datetime | None = None
 
-    def __init__(
-        self,
-        scenario: str | Path = "mixed",
-        *,
-        seed: int | None = None,
-        speed: float = 1.0,
-        release: Release | None = None,
-        size: float | None = None,
-        clock: Callable[[], float] = time.monotonic,
-        start: datetime | None = None,
-    ) -> None:
-        stem = scenario if isinstance(scenario, str) and not scenario.endswith(".toml") else Path(scenario).name
-        self.name = clean(f"demo:{stem}")
+    def __post_init__(self) -> None:
+        """Name the source."""
+        is_name = isinstance(self.scenario, str) and not self.scenario.endswith(".toml")
+        self.name = clean(f"demo:{self.scenario if is_name else Path(self.scenario).name}")
         self.scope = Scope.CLUSTER
-        self._scenario = scenario
-        self._seed = seed
-        self._speed = speed
-        self._release = release
-        self._size = size
-        self._clock = clock
-        self._start = start
         self._opened = 0.0
         self._simulation: Simulation | None = None
         self._database: EmbeddedDatabase | None = None
@@ -80,30 +74,29 @@ class SimulatorSource:
         from presman.sources.simulator.views import Publisher
 
         try:
-            scenario = load_scenario(self._scenario)
-            scenario = scenario.sized(scenario.header.size if self._size is None else self._size)
-            release = self._release or Release.parse(scenario.header.release)
+            scenario = load_scenario(self.scenario)
+            scenario = scenario.sized(scenario.header.size if self.size is None else self.size)
+            release = self.release or Release.parse(scenario.header.release)
             if scenario.pdbs and release < Release(12, 1):
                 raise ScenarioError(f"{self.name}: release {release} has no pluggable databases; use 12.1 or later")
         except ScenarioError as error:
             raise InvalidSourceError(str(error), retry=False) from error
-        seed = scenario.header.seed if self._seed is None else self._seed
-        start = (self._start or datetime.now(UTC)).astimezone(UTC)
-        simulation = warmed(
-            scenario, release, seed, STEP * max(1.0, self._speed / _FAST), is_unwanted=self._unwanted.is_set
-        )
+        seed = scenario.header.seed if self.seed is None else self.seed
+        start = (self.start or datetime.now(UTC)).astimezone(UTC)
+        step = STEP * max(1.0, self.speed / _FAST)
+        simulation = warmed(scenario, release, seed, step, is_unwanted=self._unwanted.is_set)
         if simulation.now < 0:
             raise SourceError(f"{self.name}: its warm-up was ended before it was over")
         simulation.origin = start
         self._simulation = simulation
         self._database = EmbeddedDatabase(release)
         self._publisher = Publisher(simulation, self._database)
-        self._opened = self._clock()
+        self._opened = self.clock()
         return release
 
     def advance(self) -> None:
         """Advance the simulation to the time that the clock requires."""
-        self.simulation.advance((self._clock() - self._opened) * self._speed)
+        self.simulation.advance((self.clock() - self._opened) * self.speed)
 
     def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:  # noqa: ARG002 - quick
         """Run `requests` on the views at the current simulated time."""

@@ -1,6 +1,7 @@
 """Survey of trace files, one after the other; only the figures of each are kept."""
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import KW_ONLY, dataclass, field
 
 from presman.base.text import clean
 from presman.trace.tally import EventTallies, Summary, Trail
@@ -83,6 +84,7 @@ _MOST_EVENTS = 3_000
 _MOST_SLOTS = 30_000
 
 
+@dataclass(eq=False)
 class Survey:
     """Sums up files. `trails` (one for each event, for scatters) are kept only on request.
 
@@ -90,22 +92,15 @@ class Survey:
     Without `on_waits` and trails the order of waits does not matter, and they are only counted.
     """
 
-    def __init__(
-        self,
-        selection: EventSelection,
-        *,
-        keep_trails: bool = False,
-        on_waits: Callable[[WaitColumns], None] | None = None,
-        moved: Callable[[str, int, int, int], None] = lambda *_: None,
-    ) -> None:
-        self.files: list[FileFigures] = []
-        self.interrupted = False
-        self.total = EventTallies()
-        self.trails: dict[str, Trail] = {}
-        self._selection = selection
-        self._keep_trails = keep_trails
-        self._on_waits = on_waits
-        self._moved = moved
+    selection: EventSelection
+    _: KW_ONLY
+    keep_trails: bool = False
+    on_waits: Callable[[WaitColumns], None] | None = None
+    moved: Callable[[str, int, int, int], None] = lambda *_: None
+    files: list[FileFigures] = field(init=False, default_factory=list)
+    interrupted: bool = field(init=False, default=False)
+    total: EventTallies = field(init=False, default_factory=EventTallies)
+    trails: dict[str, Trail] = field(init=False, default_factory=dict)
 
     def add(self, trace: TraceFile) -> FileFigures:
         """Read a whole file. A truncated one counts up to its end, with `error` set.
@@ -113,7 +108,7 @@ class Survey:
         So does one that the user interrupts, with `interrupted` set.
         """
         figures = FileFigures(clean(trace.name), ticks=trace.unit)
-        parser, ledger = TraceParser(self._selection, figures), EventTallies()
+        parser, ledger = TraceParser(self.selection, figures), EventTallies()
         try:
             self._read(trace, parser, ledger)
         except TraceError as error:
@@ -145,22 +140,22 @@ class Survey:
                 read += len(block)
                 yield block
 
-        consume = self._in_order if self._keep_trails or self._on_waits else TraceParser.count
+        consume = self._in_order if self.keep_trails or self.on_waits else TraceParser.count
         try:
             for piece in map(without_statements, pieces(counted())):
                 consume(parser, piece, ledger)
                 if len(ledger.tallies) > _MOST_EVENTS:
                     raise TraceError(f"more than {_MOST_EVENTS:,} different events: this file is damaged")
-                self._moved(trace.name, trace.position, trace.size, read)
+                self.moved(trace.name, trace.position, trace.size, read)
         finally:
             parser.settle(ledger)
 
     def _in_order(self, parser: TraceParser, piece: bytes, ledger: EventTallies) -> None:
         waits = parser.waits(piece)
         ledger.add(*waits)
-        if self._on_waits:
-            self._on_waits(waits)
-        if self._keep_trails:
+        if self.on_waits:
+            self.on_waits(waits)
+        if self.keep_trails:
             self._follow(waits)
 
     def _follow(self, waits: WaitColumns) -> None:

@@ -53,9 +53,7 @@ class Tally:
     __slots__ = ("_over", "bits", "blocks", "counts", "longest", "total", "waits")
 
     def __init__(self) -> None:
-        self.waits = 0
-        self.total = 0
-        self.longest = 0
+        self.waits = self.total = self.longest = 0
         self.blocks: int | None = None
         self.bits: int | None = None
         self.counts: Counter[int] = Counter()
@@ -103,11 +101,11 @@ class Tally:
         self.counts, self.bits = Counter(), bits
         self._add_rounded(counts, count_over=first)
 
-    def percentiles(self, permilles: Sequence[int] = PERMILLES) -> tuple[int | None, ...]:
-        """Return several percentiles, `permilles` ascending, from one pass over the sorted values."""
+    def percentiles(self) -> tuple[int | None, ...]:
+        """Return the percentiles at PERMILLES from one pass over the sorted values."""
         if not self.waits:
-            return (None,) * len(permilles)
-        ranks = [max(1, -(-self.waits * permille // 1000)) for permille in permilles]
+            return (None,) * len(PERMILLES)
+        ranks = [max(1, -(-self.waits * permille // 1000)) for permille in PERMILLES]
         found: list[int | None] = []
         seen = 0
         for value in sorted(self.counts):
@@ -131,18 +129,10 @@ class Tally:
 
     def summary(self, event: str, file: str | None) -> Summary:
         """Return the figures."""
-        return Summary(
-            event=event,
-            file=file,
-            waits=self.waits,
-            total=self.total,
-            mean=self.total / self.waits if self.waits else None,
-            percentiles=self.percentiles(),
-            longest=self.longest if self.waits else None,
-            over=self.over(),
-            blocks=self.blocks,
-            error=0 if self.bits is None else 2.0**-self.bits,
-        )
+        mean, longest = (self.total / self.waits, self.longest) if self.waits else (None, None)
+        error = 0 if self.bits is None else 2.0**-self.bits
+        figures = mean, self.percentiles(), longest, self.over(), self.blocks, error
+        return Summary(event, file, self.waits, self.total, *figures)
 
     def _add_rounded(self, counts: Mapping[int, int], *, count_over: bool = True) -> None:
         bits = self.bits or 0
@@ -285,16 +275,10 @@ def histogram(tally: Tally) -> list[HistogramBar]:
     """Return bars half a power of two wide, from the shortest wait to the longest, empty ones included."""
     counts: Counter[int] = Counter()
     for value, count in tally.values():
-        counts[_half_octave(value)] += count
+        octave = max(0, value.bit_length() - 1)
+        # The bar k with 2 ** (k/2) <= value < 2 ** ((k+1)/2), in whole numbers; 0 for 0 and 1.
+        counts[2 * octave + (value * value >= 1 << (2 * octave + 1))] += count
     if not counts:
         return []
     indexes = range(min(counts), max(counts) + 1)
     return [HistogramBar(2 ** (index / 2) if index else 0, 2 ** ((index + 1) / 2), counts[index]) for index in indexes]
-
-
-def _half_octave(value: int) -> int:
-    """Return the bucket k with 2 ** (k/2) <= value < 2 ** ((k+1)/2), in whole numbers; 0 for 0 and 1."""
-    if value < 2:
-        return 0
-    octave = value.bit_length() - 1
-    return 2 * octave + (value * value >= 1 << (2 * octave + 1))

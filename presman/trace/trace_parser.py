@@ -59,11 +59,6 @@ class EventSelection(Struct, frozen=True):
         """Return whether `event` matches one of the names."""
         return any(_matches(event, name) for name in self.names)
 
-    def leaves_out(self, event: str) -> bool:
-        """Return whether `event` is idle and not named in full."""
-        full_names = {name.casefold() for name in self.names}
-        return not self.idle and event in IDLE and event.casefold() not in full_names
-
 
 def is_pattern(name: str) -> bool:
     """Return whether `name` contains a wildcard. The asterisk of ``SQL*Net`` is not one: it is part of event names."""
@@ -239,6 +234,7 @@ class _Names(dict[bytes, Name]):
     def __init__(self, selection: EventSelection) -> None:
         super().__init__()
         self._selection = selection
+        self._full_names = {name.casefold() for name in selection.names}
         wished = (name for name in selection.names if not is_pattern(name))
         self._known = {squeezed(name): name for name in (*wished, *IDLE, *BLOCKS)}
 
@@ -249,7 +245,8 @@ class _Names(dict[bytes, Name]):
             self._known.setdefault(squeezed(event), event)
         event = self._known.get(squeezed(event), event)
         wanted = self._selection.names_event(event)
-        left_out = wanted and self._selection.leaves_out(event)
+        is_idle = event in IDLE and event.casefold() not in self._full_names and not self._selection.idle
+        left_out = wanted and is_idle
         # In a line with a damaged name, the number of blocks is not trusted either.
         blocks_at = BLOCKS.get(event, 0) if not whole or text.casefold() == event.casefold() else 0
         name = Name(event, wanted and not left_out, left_out, blocks_at)
@@ -258,14 +255,9 @@ class _Names(dict[bytes, Name]):
         return name
 
 
-def _joined(digits: bytes) -> bytes:
-    """Return digits without the line wraps between them."""
-    return b"".join(digits.split())
-
-
 def _blocks(digits: bytes) -> int | None:
     """Return a number of blocks, None if it is missing or impossible."""
-    return int(joined) if (joined := _joined(digits)).isdigit() else None
+    return int(joined) if (joined := b"".join(digits.split())).isdigit() else None
 
 
 class FileFigures(Struct):
@@ -314,7 +306,8 @@ class TraceParser:
         wanted = [pair for pair in named if pair[0].wanted]
         if len(wanted) < len(named):
             self.figures.idle += len([None for name, _ in named if name.left_out])
-        elapsed = [int(_joined(row[1])) * self.figures.ticks for _, row in wanted]
+        # Digits may be wrapped, too.
+        elapsed = [int(b"".join(row[1].split())) * self.figures.ticks for _, row in wanted]
         blocks = [_blocks(row[name.blocks_at]) if name.blocks_at else None for name, row in wanted]
         return self._checked(WaitColumns([name.event for name, _ in wanted], elapsed, blocks))
 

@@ -107,9 +107,8 @@ def _notes(files: Iterable[FileFigures]) -> list[str]:
 def unread(file: FileFigures) -> str:
     """Return how many wait lines were not understood, with the first of them."""
     lines = "WAIT line was" if file.unread == 1 else "WAIT lines were"
-    return (
-        f"{file.name}: {formats.count(file.unread)} {lines} not understood and not counted, the first: {file.example}"
-    )
+    text = f"{formats.count(file.unread)} {lines} not understood and not counted, the first: {file.example}"
+    return f"{file.name}: {text}"
 
 
 def _absent(survey: Survey, selection: EventSelection) -> list[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -11,10 +13,11 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.groups.counter_deltas import of_sessions
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import Activity, Amount, SqlSample
-from presman.analysis.session_list import activity, blocking, together
+from presman.analysis.session_list import activity, amounts, blocking, together
 from presman.analysis.trends.series import Series
 from presman.analysis.trends.sql_minutes import SqlMinutes
 from presman.rows.queries import null_row
+from presman.rows.query_files import SessionRow
 from presman.rows.session_rows import Session, SessionInfo
 from presman.rows.snapshot import Section
 from presman.tabs.choices import Choices
@@ -133,3 +136,16 @@ def test_of_several_rows_numbers_are_added_up_and_the_first_text_and_instant_sta
     ]
     assert together(rows) == {"bytes": 5.5, "work": "sort", "since": NOON}
     assert together([{"bytes": None, "work": ""}]) == {}
+
+
+READS: Any = type("Reads", (namedtuple("Reads", "inst_id sid reads_per_s bytes"), SessionRow), {})
+
+
+def test_a_counter_is_shown_as_its_growth_per_second_while_it_grows_in_the_same_session() -> None:
+    before = snapshot(READS(1, 7, 100.0, 5.0), READS(1, 8, 100.0, None), READS(1, 9, 100.0, None))
+    now = snapshot(
+        READS(1, 7, 130.0, 6.0), READS(1, 7, 20.0, 1.0), READS(1, 8, 90.0, 2.0), READS(1, 9, 170.0, 3.0), after=2
+    )
+    grown, less, other = {"reads_per_s": 25.0, "bytes": 7.0}, {"bytes": 2.0}, {"bytes": 3.0}
+    assert amounts(Facts.of(before, now), {(1, 7), (1, 8)}) == {(1, 7): grown, (1, 8): less, (1, 9): other}
+    assert amounts(Facts.of(None, now), {(1, 7)})[1, 7] == {"bytes": 7.0}

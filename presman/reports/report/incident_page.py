@@ -152,9 +152,8 @@ def what_happened(incident: Incident, axis: report_charts.TimeAxis) -> Markup:
 def events(incident: Incident, axis: report_charts.TimeAxis) -> Markup:
     """Return the events as marks over time, and the most important ones as a list."""
     if not incident.marks:
-        return section(
-            "Events", element("p", none_seen(incident, "No event was recorded in this period"), class_="none")
-        )
+        text = none_seen(incident, "No event was recorded in this period")
+        return section("Events", element("p", text, class_="none"))
     grave = [each for each in incident.events if each.kind in _GRAVE][:_TOP]
     table = _listed(grave, axis, incident.colours) if grave else Markup()
     body = element("figure", report_charts.event_chart(incident.marks, axis))
@@ -360,16 +359,11 @@ def heading(incident: Incident, made: datetime) -> Markup:
     return element("header", *lines)
 
 
-def all_sections(incident: Incident) -> Markup:
-    """Return the sections in order."""
-    axis = report_charts.TimeAxis(
-        edges(list(incident.bins), incident.usual)[incident.bins[0].key][0], incident.end, incident.gaps
-    )
-    parts = [part(incident, axis) for part in (what_happened, events, over_time, statements, latency)]
-    return joined([*parts, moment(incident), rests_on(incident), all_events(incident, axis), meanings()])
-
-
 def incident_page(incident: Incident, made: datetime) -> str:
     """Return the page; `made` is the present time."""
     title = f"{incident.target} {report_charts.between(incident.start, incident.end)}"
-    return page(title, heading(incident, made), all_sections(incident))
+    start, _ = edges(list(incident.bins), incident.usual)[incident.bins[0].key]
+    axis = report_charts.TimeAxis(start, incident.end, incident.gaps)
+    parts = [part(incident, axis) for part in (what_happened, events, over_time, statements, latency)]
+    parts += [moment(incident), rests_on(incident), all_events(incident, axis), meanings()]
+    return page(title, heading(incident, made), *parts)

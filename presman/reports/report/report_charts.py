@@ -152,9 +152,8 @@ def legend(lives: Sequence[StatementLife], colours: GroupColours) -> Markup:
     groups = sorted({(life.group, _style(life, colours)) for life in lives})
     marks = [(style, "■", name or "group unknown") for name, style in groups]
     marks += [("", "▂", "queued"), ("", "█", "running"), ("idle", "█", "idle, keeps its servers")]
-    return svg.joined(
-        svg.element("span", svg.element("b", sign, class_=style or None), f" {text}") for style, sign, text in marks
-    )
+    signs = ((svg.element("b", sign, class_=style or None), text) for style, sign, text in marks)
+    return svg.joined(svg.element("span", sign, f" {text}") for sign, text in signs)
 
 
 _AREA_TOP, _BOTTOM, _HEIGHT = 8.0, 158.0, 182.0
@@ -223,9 +222,8 @@ def _y(value: float, scale: float) -> float:
 
 def _levels(ticks: Sequence[float], unit: str) -> Markup:
     texts = [*map(tick_label, ticks[:-1]), f"{tick_label(ticks[-1])} {unit}"]
-    return svg.joined(
-        svg.level(_y(at, ticks[-1]), text, LEFT, svg.WIDTH - RIGHT) for at, text in zip(ticks, texts, strict=True)
-    )
+    labels = zip(ticks, texts, strict=True)
+    return svg.joined(svg.level(_y(at, ticks[-1]), text, LEFT, svg.WIDTH - RIGHT) for at, text in labels)
 
 
 def _areas(chart: AreaChart, axis: TimeAxis, scale: float) -> list[Markup]:
@@ -262,9 +260,8 @@ def _hover(chart: AreaChart, column: ChartColumn, axis: TimeAxis) -> Markup:
     """Return the invisible column that shows its figures under the mouse."""
     total = sum_of_known(column.values)
     lines = [between(column.start, column.end), f"total {number(total)} {chart.unit}" if total is not None else ABSENT]
-    lines += [
-        f"{name}: {number(value)}" for name, value in zip(chart.layers, column.values, strict=True) if value != 0.0
-    ]
+    layers = zip(chart.layers, column.values, strict=True)
+    lines += [f"{name}: {number(value)}" for name, value in layers if value != 0.0]
     if column.line is not None:
         lines.append(f"{chart.line_name}: {number(column.line)}")
     if column.polls > 1:
@@ -312,15 +309,10 @@ class TimeAxis(Struct, frozen=True):
 
 def below(axis: TimeAxis, top: float, bottom: float) -> Markup:
     """Return the ticks with their labels below `bottom`, and the gaps between `top` and `bottom`."""
-    parts = [
-        svg.joined(
-            (
-                svg.element("path", d=f"M{axis.x(at):.1f} {top:.1f}V{bottom + 4:.1f}", stroke=svg.RULE),
-                svg.label(axis.x(at), bottom + 17, axis.label(at)),
-            )
-        )
-        for at in axis.ticks()
-    ]
+    parts = []
+    for at in axis.ticks():
+        parts.append(svg.element("path", d=f"M{axis.x(at):.1f} {top:.1f}V{bottom + 4:.1f}", stroke=svg.RULE))
+        parts.append(svg.label(axis.x(at), bottom + 17, axis.label(at)))
     return svg.joined([*parts, *(_gap(axis, each, top, bottom) for each in side_by_side(axis))])
 
 

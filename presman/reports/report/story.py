@@ -7,14 +7,8 @@ from typing import NamedTuple
 
 from presman.analysis.plans.plan_view import plan_name
 from presman.analysis.readings.reading import Alert
-from presman.analysis.trends.database_events import (
-    ALERT_THERE,
-    PLAN_CHANGED,
-    QUEUE_BEGAN,
-    QUEUE_ENDED,
-    kind_in_words,
-    plan_after,
-)
+from presman.analysis.trends import database_events as happened
+from presman.analysis.trends.database_events import ALERT_THERE, PLAN_CHANGED, QUEUE_BEGAN, QUEUE_ENDED
 from presman.base.formats import count, counted, listed, number, server_time, spelled
 from presman.recording.time_bins import counted_kinds
 from presman.recording.time_words import spelled_instant
@@ -87,7 +81,7 @@ def _plans(incident: Incident) -> str:
     """Return the plans in their order, by the polls read again and the changes recorded between them."""
     known = [(each.at, _in_force(plan_name(each.reading))) for each in incident.samples]
     known += [
-        (each.at, _in_force(plan_after(each)))
+        (each.at, _in_force(happened.plan_after(each)))
         for each in incident.events
         if each.kind == PLAN_CHANGED and incident.start < each.at <= incident.end
     ]
@@ -187,8 +181,9 @@ def _cpu(incident: Incident) -> list[str]:
 
 
 def _events(incident: Incident) -> list[str]:
-    kinds = counted_kinds(incident.marks)
-    counts = [counted(many, kind_in_words(kind), _PLURAL.get(kind, "")) for kind, many in sorted(kinds.items())]
+
+    by_kind = sorted(counted_kinds(incident.marks).items())
+    counts = [counted(many, happened.kind_in_words(kind), _PLURAL.get(kind, "")) for kind, many in by_kind]
     return [f"Events: {', '.join(counts)}."] if counts else [none_seen(incident, "No event was recorded")]
 
 
@@ -265,6 +260,5 @@ def unknown(incident: Incident) -> list[str]:
         reasons |= {f"{each.view or each.query}: {each.text}" for each in sample.reading.troubles}
         reasons |= {f"{each.view} did not answer in time" for each in sample.reading.late}
         polls.update(reasons)
-    return found + [
-        f"{why} (in {many} of {count(len(incident.samples))} polls checked)" for why, many in sorted(polls.items())
-    ]
+    checked = f"of {count(len(incident.samples))} polls checked"
+    return found + [f"{why} (in {many} {checked})" for why, many in sorted(polls.items())]

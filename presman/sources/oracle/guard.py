@@ -154,8 +154,7 @@ class Guard(asyncio.Protocol):
         self.driver = driver
         self._packets = Packets()
         self._proxy_answer: bytes | None = None
-        self._retired = False
-        self.is_over = False
+        self._retired = self.is_over = False
 
     def connection_made(self, transport: Any) -> None:
         """Keep the transport."""

@@ -57,26 +57,6 @@ class SessionDetails(NamedTuple):
     cloud_service: str
 
 
-class TimeLeft:
-    """The time left for a read, by `clock` in seconds."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._deadline = math.inf
-
-    def begin(self, within: float | None) -> None:
-        """Begin a read with a time limit in seconds; None means no limit."""
-        self._deadline = math.inf if within is None else self._clock() + within
-
-    def left(self) -> float:
-        """Return the seconds that are left."""
-        return self._deadline - self._clock()
-
-    def patience(self, call_timeout: float) -> float:
-        """Return the time limit of the next query, in seconds: it must leave time for the following ones."""
-        return min(call_timeout, max(SHORTEST_CALL, self.left() / 2))
-
-
 class OracleSource:
     """Answers queries from a live database. See :class:`presman.sources.Source`.
 
@@ -107,7 +87,7 @@ class OracleSource:
         self._cloud = ""
         self._cancelled = False
         self._spent = 0
-        self._time = TimeLeft(clock)
+        self._deadline = math.inf
         self._one_by_one_until = -math.inf
 
     # -- open, close ----------------------------------------------------------------------------------------------
@@ -180,7 +160,7 @@ class OracleSource:
     def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
         """Run `requests`. Raises SourceError if the connection is lost."""
         before = self._spent + _round_trips(self._connection)
-        self._time.begin(within)
+        self._deadline = math.inf if within is None else self._clock() + within
         try:
             sections = self._sections(requests)
         except Cancelled:
@@ -209,7 +189,7 @@ class OracleSource:
             if request.query.view in silent:  # another query of this view would take as long again
                 found[index] = self._section(request.query, TimeoutError("not asked, its view did not answer"))
                 continue
-            if self._time.left() <= 0:
+            if self._clock() >= self._deadline:
                 found[index] = self._section(request.query, TimeoutError("not asked, the time for the poll was up"))
                 continue
             try:
@@ -236,8 +216,7 @@ class OracleSource:
         statements = [_statement(requests[index], self.scope, self._session, self._facts) for index in chosen]
         begun = self._clock()
         try:
-            patience = self._time.patience(self._settings.call_timeout)
-            first, *others = self._connected.fetch_all([ASK_TIME, *statements], patience)
+            first, *others = self._connected.fetch_all([ASK_TIME, *statements], self._patience())
         except ConnectionLost as lost:
             if not lost.stuck:
                 raise
@@ -278,7 +257,7 @@ class OracleSource:
         return self._read_any(request)
 
     def _read_one(self, request: Request) -> Section:
-        query, begun, timeout = request.query, self._clock(), self._time.patience(self._settings.call_timeout)
+        query, begun, timeout = request.query, self._clock(), self._patience()
         received = self._connected.received
 
         def statement() -> BoundSelect:
@@ -312,7 +291,7 @@ class OracleSource:
         """
         before = self.instance
         self.close()
-        self._connect(min(self._connect_timeout, max(SHORTEST_LOGIN, self._time.left())))
+        self._connect(min(self._connect_timeout, max(SHORTEST_LOGIN, self._deadline - self._clock())))
         now = self.instance
         if before and now != before:
             self.close()
@@ -353,9 +332,13 @@ class OracleSource:
 
     # -- pieces ---------------------------------------------------------------------------------------------------
 
+    def _patience(self) -> float:
+        """Return the time limit of the next query, in seconds: it must leave time for the following ones."""
+        return min(self._settings.call_timeout, max(SHORTEST_CALL, (self._deadline - self._clock()) / 2))
+
     def _ask_time(self) -> None:
         try:
-            self._session.locate(self._connected.fetch(ASK_TIME, self._time.patience(self._settings.call_timeout)))
+            self._session.locate(self._connected.fetch(ASK_TIME, self._patience()))
         except ConnectionLost as lost:
             if not lost.stuck:
                 raise

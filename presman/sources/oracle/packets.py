@@ -241,13 +241,9 @@ class Packets:
 
     def __init__(self) -> None:
         self._rest = b""
-        self._wide = False
-        self._is_oracle = False
-        self._may_speak = True
-        self._more = False
-        self._knows_server = False
+        self._wide = self._is_oracle = self._more = self._knows_server = False
+        self._may_speak = self._begins_answer = True
         self._introduction: bytes | None = None
-        self._begins_answer = True
 
     @property
     def begun(self) -> bytes:
@@ -329,12 +325,8 @@ class Packets:
 def _check_accept(packet: bytes) -> None:
     """Raise NotOracle if an ACCEPT is too short for its version, or its packet size is out of range."""
     version = int.from_bytes(packet[8:10], "big")
-    if len(packet) < 10 or (version >= WIDE_SINCE and len(packet) < _length(version)):
+    if len(packet) < (ACCEPT_FLAGS if version >= FLAGS_SINCE else ACCEPT_SIZES if version >= WIDE_SINCE else 10):
         raise NotOracle(f"the listener's answer ends after {len(packet)} bytes: that is not Oracle's protocol")
     size = int.from_bytes(packet[32:36], "big")
     if version >= WIDE_SINCE and not SMALLEST_SDU <= size <= LARGEST:
         raise NotOracle(f"the listener wants packets of {size} bytes: that is not Oracle's protocol")
-
-
-def _length(version: int) -> int:
-    return ACCEPT_FLAGS if version >= FLAGS_SINCE else ACCEPT_SIZES

@@ -7,7 +7,7 @@ all be cancelled, and the thick driver, which is synchronous (thick_connection.p
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from enum import Enum
 from typing import Any, NamedTuple, TypeVar
 
@@ -202,7 +202,7 @@ class ThinConnection:
             pipeline.add_fetchall(statement.sql, dict(statement.binds), arraysize=statement.rows)
         self.round_trips += 1  # the driver does not report the round trip of a pipeline
         try:
-            results = self._wait(_answered(self._connection, pipeline), timeout)
+            results = self._wait(self._connection.run_pipeline(pipeline, continue_on_error=True), timeout)
         except TimeoutError as error:  # a pipeline cannot be interrupted: the connection is unusable
             raise ConnectionLost(error, stuck=True) from error
         except (oracledb.Error, ValueError, OverflowError) as error:
@@ -298,39 +298,25 @@ class ThinConnection:
 
 async def _fetched(connection: Any, statement: BoundSelect, allow: Callable[[], None]) -> Rows:
     """Return the rows of one SELECT; `allow` is called to reset the size limit after each fetch of huge rows."""
-    cursor = connection.cursor()
-    cursor.arraysize = cursor.prefetchrows = statement.rows
-    try:
-        await cursor.execute(statement.sql, dict(statement.binds))
-        if statement.shorten is not None:
-            return await _shortened(cursor, statement.shorten, allow)
-        rows: Rows = await cursor.fetchall()
-        return rows
-    finally:
-        cursor.close()
-
-
-async def _shortened(cursor: Any, shorten: Callable[[Rows], Rows], allow: Callable[[], None]) -> Rows:
-    """Fetch and shorten the rows of each round trip separately, so that only those are in memory at full length."""
     found: list[tuple[Any, ...]] = []
     kept = 0
-    while batch := await cursor.fetchmany():
-        rows = shorten(batch)
-        kept += sum(len(value) for row in rows for value in row if isinstance(value, str))
-        if kept > MOST:
-            raise ConnectionLost(AnswerTooLarge(), stuck=True)
-        found += rows
-        allow()
+    with closing(connection.cursor()) as cursor:
+        cursor.arraysize = cursor.prefetchrows = statement.rows
+        await cursor.execute(statement.sql, dict(statement.binds))
+        if statement.shorten is None:
+            rows: Rows = await cursor.fetchall()
+            return rows
+        # Rows are shortened after each round trip, so that only those of one are in memory at full length.
+        while batch := await cursor.fetchmany():
+            rows = statement.shorten(batch)
+            kept += sum(len(value) for row in rows for value in row if isinstance(value, str))
+            if kept > MOST:
+                raise ConnectionLost(AnswerTooLarge(), stuck=True)
+            found += rows
+            allow()
     return found
 
 
 async def _executed(connection: Any, sql: str, binds: Mapping[str, Any]) -> None:
-    cursor = connection.cursor()
-    try:
+    with closing(connection.cursor()) as cursor:
         await cursor.execute(sql, dict(binds))
-    finally:
-        cursor.close()
-
-
-async def _answered(connection: Any, pipeline: Any) -> Any:
-    return await connection.run_pipeline(pipeline, continue_on_error=True)

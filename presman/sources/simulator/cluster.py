@@ -139,14 +139,10 @@ class ActivePlans:
             percent = directive.utilization_limit
         if percent is not None:
             pools.append(ServerPoolLimit(f"{group.con_id} {group.name}", target * percent // 100))
-        return QueueRule(
-            pools=tuple(pools),
-            timeout=directive.parallel_queue_timeout,
-            action=directive.pq_timeout_action if self.release >= Release(18) else "CANCEL",
-            bypass=since_12 and directive.parallel_stmt_critical == "BYPASS_QUEUE",
-            always=since_12 and directive.parallel_stmt_critical == "QUEUE",
-            degree_limit=directive.parallel_degree_limit_p1,
-        )
+        action = directive.pq_timeout_action if self.release >= Release(18) else "CANCEL"
+        critical = directive.parallel_stmt_critical if since_12 else "FALSE"
+        when = directive.parallel_queue_timeout, action, critical == "BYPASS_QUEUE", critical == "QUEUE"
+        return QueueRule(tuple(pools), *when, directive.parallel_degree_limit_p1)
 
     def resolve(self, con_id: int, name: str) -> Group:
         """Return the group of sessions that are mapped to `name`: OTHER_GROUPS if the active plan lacks it."""

@@ -6,11 +6,8 @@ The one-minute metrics are computed from the former; the sums of the histograms 
 from __future__ import annotations
 
 from array import array
-from collections import deque
-from collections.abc import Iterator
 from enum import IntEnum
 from functools import cache
-from itertools import chain
 from math import erf, exp, inf, log, log2, sqrt
 from typing import NamedTuple
 
@@ -48,20 +45,12 @@ class GroupCounters:
     __slots__ = ("base", "mark", "noted", "rates", "totals")
 
     def __init__(self) -> None:
-        self.totals = list(ZERO)
-        self.rates = list(ZERO)
-        self.base = list(ZERO)
-        self.mark = list(ZERO)
-        self.noted = list(ZERO)
+        self.totals, self.rates, self.base, self.mark, self.noted = (list(ZERO) for _ in range(5))
 
     def flow(self, seconds: float) -> None:
         """Advance the totals by `seconds` at the current rates."""
         if any(self.rates):
             self.totals = [total + rate * seconds for total, rate in zip(self.totals, self.rates, strict=True)]
-
-    def since_activation(self) -> list[float]:
-        """Return the counters since the plan was activated."""
-        return [total - base for total, base in zip(self.totals, self.base, strict=True)]
 
     def take_noted(self) -> list[float]:
         """Return what was counted since the last call."""
@@ -89,24 +78,9 @@ class Minute(NamedTuple):
     deltas: array[float]
 
 
-class Metrics:
-    """The last hour of closed intervals, oldest first, each a list of rows."""
-
-    def __init__(self) -> None:
-        self.intervals: deque[list[Minute]] = deque(maxlen=HISTORY)
-        self.opened = 0.0
-
-    def last(self) -> list[Minute]:
-        """Return the newest closed interval."""
-        return self.intervals[-1] if self.intervals else []
-
-    def hour(self) -> Iterator[Minute]:
-        """Return an iterator over the rows of all intervals."""
-        return chain.from_iterable(self.intervals)
-
-
 BUCKETS = 33
 """Bucket b holds waits shorter than 2**b microseconds and not shorter than 2**(b - 1)."""
+_BOUNDS = (0.0, *(float(1 << bucket) for bucket in range(BUCKETS - 1)), inf)
 
 Shape = tuple[tuple[int, float, float], ...]
 """For each bucket: its number, its share of the waits, and their mean in microseconds."""
@@ -119,18 +93,14 @@ def shape(*modes: tuple[float, float, float]) -> Shape:
     for weight, median, sigma in modes:
         centre, mean = log(median), median * exp(sigma * sigma / 2)
         for bucket in range(BUCKETS):
-            lower, upper = ((log(bound) - centre) / sigma if bound else -inf for bound in _edges(bucket))
+            edges = _BOUNDS[bucket : bucket + 2]
+            lower, upper = ((log(bound) - centre) / sigma if bound else -inf for bound in edges)
             parts[bucket] += weight * (_normal(upper) - _normal(lower))
             # The contribution to the mean between two bounds is the probability of a normal shifted by sigma.
             times[bucket] += weight * mean * (_normal(upper - sigma) - _normal(lower - sigma))
     kept = [bucket for bucket, part in enumerate(parts) if part > 1e-7]
     total = sum(parts[bucket] for bucket in kept)
     return tuple((bucket, parts[bucket] / total, times[bucket] / parts[bucket]) for bucket in kept)
-
-
-def _edges(bucket: int) -> tuple[float, float]:
-    lower = 0.0 if bucket == 0 else float(1 << (bucket - 1))
-    return lower, inf if bucket == BUCKETS - 1 else float(1 << bucket)
 
 
 def _normal(value: float) -> float:
@@ -153,6 +123,7 @@ _LOG_WRITE = (
     shape((0.62, 390.0, 0.16), (0.375, 560.0, 0.28), (0.004, 2_400.0, 0.6), (0.001, 5_500.0, 0.4)),
     shape((0.90, 600.0, 0.5), (0.08, 3_500.0, 0.7), (0.02, 20_000.0, 0.8)),
 )
+_LOG_SYNC = shape((0.6, 610.0, 0.2), (0.38, 900.0, 0.35), (0.02, 5_000.0, 0.8)), _LOG_WRITE[1]
 STORAGE = {
     "disk": (
         shape((0.22, 700.0, 0.6), (0.76, 9_500.0, 0.75), (0.001, 700_000.0, 0.4)),
@@ -181,11 +152,6 @@ class Event(Struct):
     counts: list[int] = field(default_factory=lambda: [0] * BUCKETS)
     micros: float = 0.0
     _carry: list[float] = field(default_factory=lambda: [0.0] * BUCKETS)
-
-    @property
-    def total(self) -> int:
-        """Waits since startup."""
-        return sum(self.counts)
 
     def record(self, waits: float, badness: float = 0.0, micros: float | None = None) -> None:
         """Count `waits` waits, spread over the buckets; fractions carry over. `micros` overrides their total time."""
@@ -223,12 +189,7 @@ def events_of(storage: str, cluster: bool) -> dict[str, Event]:
         Event(scan, "User I/O", good, bad),
         Event("direct path write", "User I/O", good, bad),
         Event("log file parallel write", "System I/O", *_LOG_WRITE),
-        Event(
-            "log file sync",
-            "Commit",
-            shape((0.6, 610.0, 0.2), (0.38, 900.0, 0.35), (0.02, 5_000.0, 0.8)),
-            _LOG_WRITE[1],
-        ),
+        Event("log file sync", "Commit", *_LOG_SYNC),
         Event("control file sequential read", "System I/O", shape((1.0, 170.0, 0.2)), good),
         Event("latch free", "Other", shape((1.0, 1_100.0, 0.6)), slow),
         Event("enq: PS - contention", "Other", shape((1.0, 330.0, 0.3)), slow),

@@ -207,15 +207,8 @@ class SessionStream:
         self.sessions = sessions
         self.group = Group(0, spec.group)
         self.cursors: list[Cursor] = []
-        self.duty = 0.0
-        self.fraction = 1.0
-        self.pace = 1.0
-        self.cycle = 1.0
-        self.turn = 0.0
-        self.cpu = 0.0
-        self.wait = 0.0
-        self.requests = 0.0
-        self.reads = 0.0
+        self.duty = self.turn = self.cpu = self.wait = self.requests = self.reads = 0.0
+        self.fraction = self.pace = self.cycle = 1.0
         self.cpu_rate = self.wait_rate = self.call_rate = self.read_rate = 0.0
         self._random = random
         self._noise = random.gauss(0.0, 1.0)

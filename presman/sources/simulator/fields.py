@@ -10,6 +10,7 @@ from presman.base.formats import UNITS, seconds_of
 
 Reader = Callable[[Any], Any]
 T = TypeVar("T")
+N = TypeVar("N", int, float)
 
 
 LARGEST = 1e15
@@ -64,9 +65,7 @@ def number(least: float = 0.0, most: float = float("inf")) -> Reader:
             raise ValueError(f"expected a number, got {value!r}")
         if not abs(value) <= LARGEST:  # inf and nan, too
             raise ValueError(f"must be finite and at most {LARGEST:g}, got {value}")
-        if not least <= value <= most:
-            raise ValueError(f"must be {_between(least, most)}, got {value}")
-        return float(value)
+        return float(_within(value, least, most))
 
     return read
 
@@ -77,9 +76,7 @@ def whole(least: int = 0, most: int = 1_000_000) -> Reader:
     def read(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int):
             raise ValueError(f"expected a whole number, got {value!r}")
-        if not least <= value <= most:
-            raise ValueError(f"must be {_between(least, most)}, got {value}")
-        return value
+        return _within(value, least, most)
 
     return read
 
@@ -96,8 +93,11 @@ def session(value: Any) -> tuple[int, int]:
     return int(found[1] or 1), int(found[2])
 
 
-def _between(least: float, most: float) -> str:
-    return f"at least {least}" if most == float("inf") else f"from {least} to {most}"
+def _within(value: N, least: N, most: N) -> N:
+    if not least <= value <= most:
+        allowed = f"at least {least}" if most == float("inf") else f"from {least} to {most}"
+        raise ValueError(f"must be {allowed}, got {value}")
+    return value
 
 
 def text(value: Any) -> str:

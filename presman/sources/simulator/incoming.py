@@ -18,8 +18,7 @@ class Incoming:
     def __init__(self, cluster: Cluster, workload: Workload) -> None:
         self._cluster = cluster
         self._workload = workload
-        self._number = 0
-        self._turn = 0
+        self._number = self._turn = 0
         scenario, seed = cluster.scenario, cluster.seed
         for index in range(len(scenario.pools)):
             self._connect_pool(index)

@@ -88,6 +88,7 @@ _COMMIT_REDO = 5_200
 _IDLE_REDO = 900
 """Bytes of redo per commit, and per second without commits. Direct path writes are assumed to be NOLOGGING."""
 
+_OF_STORAGE = (Count.LARGE_READ_MEGABYTES, Count.LARGE_WRITE_MEGABYTES, Count.SMALL_READ_MEGABYTES)
 _BACKGROUND = ("PMON", "LGWR", "DBW0", "CKPT", "SMON", "MMON", "DBRM")
 
 
@@ -104,10 +105,7 @@ class Machine:
         self.statistics: dict[str, float] = dict.fromkeys(STATISTICS, 0)
         self.accounts: dict[Group, counters.GroupCounters] = {}
         self.pools: list[SessionStream] = []
-        self.busy = 0.0
-        self.io_wait = 0.0
-        self.load = 0.0
-        self.badness = 0.0
+        self.busy = self.io_wait = self.load = self.badness = 0.0
         self._storage_means = tuple(counters.mean_of(each) for each in counters.STORAGE[self.capacity.storage])
         self.latency = self._mean_latency()
         self.limits = {pdb.con_id: pdb.directive for pdb in scenario.pdbs if release >= _IO_LIMITS and is_limited(pdb)}
@@ -281,9 +279,7 @@ class Machine:
             total = [sum_ + amount for sum_, amount in zip(total, delta, strict=True)]
             bad += delta[Count.CPU_WAITS] * starvation(fractions.get(group, 1.0))
         self._record_waits(total, bad, seconds, running)
-        megabytes = (
-            total[Count.LARGE_READ_MEGABYTES] + total[Count.LARGE_WRITE_MEGABYTES] + total[Count.SMALL_READ_MEGABYTES]
-        )
+        megabytes = sum(total[each] for each in _OF_STORAGE)
         self.badness = min(0.9, (megabytes / seconds / self.capacity.io_mb_per_second) ** 2)
         self.io_wait += total[Count.IO_SERVICE_TIME] * 0.2
 

@@ -137,11 +137,10 @@ def _wants(node: Node, demand: Mapping[Group, float], ceiling: float, found: dic
 
 
 def _give(node: Node, wants: Mapping[int, float], amount: float, given: dict[Group, float]) -> None:
-    if node.group is not None:
-        if amount > 0:
-            given[node.group] = amount
-        return
     if amount <= 0:
+        return
+    if node.group is not None:
+        given[node.group] = amount
         return
     rooms = [wants[id(child)] for child in node.children]
     parts = rooms if sum(rooms) <= amount + _ENOUGH else fill(node.children, rooms, amount)

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
 from presman.sources.simulator import fields as read
 from presman.sources.simulator.fields import key
+
+Sized = TypeVar("Sized", "Capacity", "StatementStream", "SessionPool")
 
 OTHER_GROUPS = "OTHER_GROUPS"
 OWN_SID = 77
@@ -402,9 +405,8 @@ class Scenario:
     def altered(self, change: Alteration) -> Scenario:
         """Return the scenario with another PARALLEL_SERVERS_TARGET, or another directive of a plan."""
         if change.directive is None:
-            return replace(
-                self, capacity=replace(self.capacity, parallel_servers_target=change.parallel_servers_target)
-            )
+            capacity = replace(self.capacity, parallel_servers_target=change.parallel_servers_target)
+            return replace(self, capacity=capacity)
         plan = self.plans[change.plan]
         directives = {**plan.directives, change.group: change.directive}
         return replace(self, plans={**self.plans, change.plan: replace(plan, directives=directives)})
@@ -414,29 +416,15 @@ class Scenario:
         if size == 1.0:
             return self
 
-        def grown(number: int) -> int:
-            return number and max(1, round(number * size))
+        def grown(spec: Sized, names: str, **others: Any) -> Sized:
+            values = ((name, getattr(spec, name)) for name in names.split())
+            return replace(spec, **{name: value and max(1, round(value * size)) for name, value in values}, **others)
 
-        given = self.capacity
-        capacity = replace(
-            given,
-            cpu_count=grown(given.cpu_count),
-            host_cpus=given.host_cpus and grown(given.host_cpus),
-            parallel_servers_target=given.parallel_servers_target and grown(given.parallel_servers_target),
-            parallel_max_servers=given.parallel_max_servers and grown(given.parallel_max_servers),
-            io_mb_per_second=given.io_mb_per_second * size,
-        )
-        streams = tuple(
-            replace(
-                stream,
-                every=stream.every and stream.every / size,
-                burst=grown(stream.burst),
-                sessions=grown(stream.sessions),
-            )
-            for stream in self.streams
-        )
-        pools = tuple(replace(pool, count=grown(pool.count)) for pool in self.pools)
-        return replace(self, capacity=capacity, streams=streams, pools=pools)
+        mb, numbers = self.capacity.io_mb_per_second, "cpu_count host_cpus parallel_servers_target parallel_max_servers"
+        capacity = grown(self.capacity, numbers, io_mb_per_second=mb * size)
+        streams = (grown(each, "burst sessions", every=each.every and each.every / size) for each in self.streams)
+        pools = (grown(each, "count") for each in self.pools)
+        return replace(self, capacity=capacity, streams=tuple(streams), pools=tuple(pools))
 
     @property
     def who_connects(self) -> tuple[SessionPool | StatementStream | ScriptedStatement, ...]:

@@ -50,7 +50,9 @@ def _call(simulation: Simulation, procedure: str, arguments: Mapping[str, Any]) 
     if procedure == "DEQUEUE_PARALLEL_STATEMENT":
         _need(simulation, _SINCE)
         session = _session(simulation, *named, arguments.get("inst_id"), 29370)
-        _dequeue(simulation, session, str(arguments.get("sql_id") or ""))
+        execution = _execution(simulation, session, str(arguments.get("sql_id") or ""))
+        if execution is not None and execution.phase is Phase.QUEUED:
+            simulation.workload.dequeue(execution)
     elif procedure == "SWITCH_CONSUMER_GROUP_FOR_SESS":
         session = _session(simulation, *named, 1, 29370)
         if session.con_id != (1 if simulation.plans.cdb else 0):
@@ -100,12 +102,6 @@ def _kill(simulation: Simulation, session: SimulatedSession) -> None:
         return  # the pools' clients log on again at once
     simulation.incoming.forget(session)
     workload.disconnect(session)
-
-
-def _dequeue(simulation: Simulation, session: SimulatedSession, sql_id: str) -> None:
-    execution = _execution(simulation, session, sql_id)
-    if execution is not None and execution.phase is Phase.QUEUED:
-        simulation.workload.dequeue(execution)
 
 
 def _switch(simulation: Simulation, session: SimulatedSession, group: str) -> None:

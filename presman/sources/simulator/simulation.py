@@ -6,6 +6,7 @@ seed, and the instants that the simulation was advanced to.
 """
 
 from array import array
+from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
@@ -17,22 +18,15 @@ from typing import NamedTuple
 
 from presman.base.release import Release
 from presman.forecast.scheduler import Group
+from presman.sources.simulator import scenario as specs
 from presman.sources.simulator.cluster import Cluster
-from presman.sources.simulator.counters import GroupCounters, Metrics, Minute
+from presman.sources.simulator.counters import HISTORY, GroupCounters, Minute
 from presman.sources.simulator.executions import SimulatedSession
 from presman.sources.simulator.incoming import Incoming
 from presman.sources.simulator.machine import RESERVED, Machine
 from presman.sources.simulator.parsing import sql_id_of
 from presman.sources.simulator.plan_tree import hand_out
-from presman.sources.simulator.scenario import (
-    OTHER_GROUPS,
-    OWN_SID,
-    Alteration,
-    Client,
-    MonitorSpec,
-    PlanChange,
-    Scenario,
-)
+from presman.sources.simulator.scenario import OTHER_GROUPS, OWN_SID, Client, MonitorSpec, Scenario
 from presman.sources.simulator.workload import Workload, set_queue_rates
 
 # ---- Monitors: sessions that query GV$ views, for which a cluster has separate parallel servers (PZnn) on each
@@ -110,8 +104,9 @@ class Simulation(Cluster):
         root = 1 if self.plans.cdb else 0
         specs = enumerate((OWN, *scenario.monitors))
         self.monitors = [GvMonitor(spec, self.machines, root, number, self.born) for number, spec in specs]
-        self.metrics = Metrics()
-        self.metrics.opened = self.now
+        self.minutes: deque[list[Minute]] = deque(maxlen=HISTORY)
+        """The last hour of closed intervals of the metrics, oldest first; `opened` is when the open one began."""
+        self.opened = self.now
         self._minutes = Random(f"{seed}/minutes")
         self.fractions: dict[int, dict[Group, float]] = {machine.inst_id: {} for machine in self.machines}
         self._finish = self._timeout = inf
@@ -164,9 +159,8 @@ class Simulation(Cluster):
         if self.dirty:
             self._balance()
             self.dirty = False
-        self._finish = min(
-            (self.now + max(0.0, run.left) / run.speed for run in self.workload.running if run.speed > 0), default=inf
-        )
+        ends = (self.now + max(0.0, run.left) / run.speed for run in self.workload.running if run.speed > 0)
+        self._finish = min(ends, default=inf)
         timeout = self.workload.queue.next_timeout()
         self._timeout = inf if timeout is None else timeout
 
@@ -236,18 +230,18 @@ class Simulation(Cluster):
             for account in machine.accounts.values():
                 account.mark = account.totals
             machine.exhausted_mark = machine.exhausted
-        self.metrics.intervals.append(rows)
-        self.metrics.opened = self.now
+        self.minutes.append(rows)
+        self.opened = self.now
         self.at(self.now + 60.0 + self._minutes.randrange(0, 12) / 100, self._close_minute)
 
     def _minute(self, machine: Machine, group: Group, account: GroupCounters) -> Minute:
         ceiling, servers = self.plans.ceilings.get(group, 1.0), self.plans.servers_limit(group)
-        exhausted = (machine.exhausted - machine.exhausted_mark) / (self.now - self.metrics.opened)
+        exhausted = (machine.exhausted - machine.exhausted_mark) / (self.now - self.opened)
         deltas = array("d", map(sub, account.totals, account.mark))
-        where = machine.inst_id, group, self.metrics.opened, self.now
+        where = machine.inst_id, group, self.opened, self.now
         return Minute(*where, machine.capacity.cpu_count, ceiling, servers, exhausted, deltas)
 
-    def _alter(self, change: Alteration) -> None:
+    def _alter(self, change: specs.Alteration) -> None:
         if change.restart is not None:
             self._crash(change.restart)
             self.at(self.now + change.takes, partial(self._restart, change.restart))
@@ -287,7 +281,7 @@ class Simulation(Cluster):
                 session.cpu = session.wait = session.pq_queued = session.pq_active = 0.0
         self._apply_plans()
 
-    def _change_plan(self, change: PlanChange) -> None:
+    def _change_plan(self, change: specs.PlanChange) -> None:
         con_id = self.scenario.con_id(change.pdb)
         self.plans.change(con_id, change.plan.upper(), self.now, change.window)
         self.open_accounts()

@@ -163,24 +163,21 @@ class Workload:
         _assign_servers(execution, self._cluster.open_machines, self._skew)
         if entry.dop > 1:
             verb = execution.cursor.text.split(None, 1)[0].lower()
-            _home(self._cluster, execution).count_start(entry.degree, entry.dop, verb)
+            cluster.machines[execution.session.inst_id - 1].count_start(entry.degree, entry.dop, verb)
         self.running.append(execution)
 
     def finish_done(self) -> None:
         """Finish the executions whose work is done; some keep their servers."""
+        cluster = self._cluster
         for execution in [each for each in self.running if each.left <= _DONE]:
-            self._finish(execution)
-
-    def _finish(self, execution: Execution) -> None:
-        cluster, session = self._cluster, execution.session
-        cluster.dirty = True
-        self.running.remove(execution)
-        if execution.hold > 0 and execution.servers:
-            execution.phase = Phase.HOLDING
-            execution.held_since = session.changed = cluster.now
-            cluster.at(cluster.now + execution.hold, partial(self.abort, execution))
-            return
-        self._close(execution)
+            cluster.dirty = True
+            self.running.remove(execution)
+            if execution.hold > 0 and execution.servers:
+                execution.phase = Phase.HOLDING
+                execution.held_since = execution.session.changed = cluster.now
+                cluster.at(cluster.now + execution.hold, partial(self.abort, execution))
+            else:
+                self._close(execution)
 
     def _close(self, execution: Execution) -> None:
         """Close the cursor: free its servers, and add its usage to the totals."""
@@ -229,9 +226,8 @@ class Workload:
         plans = self._cluster.plans
         for execution in list(self.running):
             leaf = plans.leaves.get(execution.group)
-            if leaf is None or leaf.directive.switch_time is None:
-                continue
-            if execution.cpu - execution.cpu_at_switch < leaf.directive.switch_time:
+            limit = leaf.directive.switch_time if leaf is not None else None
+            if leaf is None or limit is None or execution.cpu - execution.cpu_at_switch < limit:
                 continue
             execution.cpu_at_switch = execution.cpu
             target = leaf.directive.switch_group
@@ -350,12 +346,8 @@ def _count(cluster: Cluster, execution: Execution, what: Count, amount: float = 
     cluster.count(execution.session.inst_id, execution.group, what, amount)
 
 
-def _home(cluster: Cluster, execution: Execution) -> Machine:
-    return cluster.machines[execution.session.inst_id - 1]
-
-
 def _note_queue_wait(cluster: Cluster, execution: Execution) -> None:
     waited = cluster.now - execution.queued_at
     if waited > 0:
         execution.session.pq_queued += waited
-        _home(cluster, execution).events["resmgr:pq queued"].record_one(waited)
+        cluster.machines[execution.session.inst_id - 1].events["resmgr:pq queued"].record_one(waited)

@@ -8,7 +8,7 @@ truncated.
 import csv
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -67,26 +67,23 @@ def header(path: Path, lines: Sequence[str], known: Mapping[str, str], chatter: 
     """
     first_unknown = None
     for index, line in enumerate(lines[:_PREAMBLE]):
-        below = underlining(lines[index + 1]) if index + 1 < len(lines) else None
-        found = _underlined_header(index, line, below, known) if below else None
+        found = None
+        if index + 1 < len(lines) and (below := underlining(lines[index + 1])):
+            spans, between = below
+            names = [plain(line[left:right]) for left, right in _to_end_of_line(spans)]
+            columns = tuple(_whole(name, right - left, known) for name, (left, right) in zip(names, spans, strict=True))
+            found = Layout(index, columns, between, spans) if _names_columns(columns, known) else None
         if found is None and not chatter.fullmatch(line):
             found = _delimited_header(index, line, known)
             first_unknown = index if first_unknown is None else first_unknown
         if found is not None:
-            _refuse_duplicates(path, found)
+            seen = found.columns
+            if twice := next((name for at, name in enumerate(seen) if name and name in seen[:at]), None):
+                raise SourceError(f"{path}, line {index + 1}: column {clean(twice)} appears twice", retry=False)
             return found
     if first_unknown is None:
         return None
     raise SourceError(f"{path}, line {first_unknown + 1}: {_no_header(lines[first_unknown], known)}", retry=False)
-
-
-def _underlined_header(
-    index: int, line: str, below: tuple[tuple[Span, ...], str], known: Mapping[str, str]
-) -> Layout | None:
-    spans, between = below
-    names = [plain(line[left:right]) for left, right in _to_end_of_line(spans)]
-    columns = tuple(_whole(name, right - left, known) for name, (left, right) in zip(names, spans, strict=True))
-    return Layout(index, columns, between, spans) if _names_columns(columns, known) else None
 
 
 def _delimited_header(index: int, line: str, known: Mapping[str, str]) -> Layout | None:
@@ -134,13 +131,6 @@ def _whole(name: str, width: int, known: Mapping[str, str]) -> str:
 def _named(name: str, known: Mapping[str, str]) -> str:
     """Return the column's name; the `#` of SERIAL# and the like may be missing."""
     return f"{name}#" if name not in known and f"{name}#" in known else name
-
-
-def _refuse_duplicates(path: Path, found: Layout) -> None:
-    names = found.columns
-    twice = next((name for index, name in enumerate(names) if name and name in names[:index]), None)
-    if twice:
-        raise SourceError(f"{path}, line {found.start + 1}: column {clean(twice)} appears twice", retry=False)
 
 
 def plain(name: str) -> str:
@@ -194,7 +184,8 @@ def decoded(data: bytes, encoding: str = "") -> SpoolText:
     known = encoding or _marked(data)
     if known:
         text = data.decode(known, errors="replace")
-        return SpoolText(text, _note_on_undecodable(text, known) if encoding else "")
+        lost = text.count("\ufffd") if encoding else 0
+        return SpoolText(text, f"{lost} characters are not {known}" if lost else "")
     try:
         return SpoolText(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
@@ -227,11 +218,6 @@ def _fits(data: bytes, encoding: str) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _note_on_undecodable(text: str, encoding: str) -> str:
-    count = text.count("\ufffd")
-    return f"{count} characters are not {encoding}" if count else ""
 
 
 # ---- Spooled file of SQL*Plus or SQLcl: its rows, without the tool's messages; errors name the line
@@ -447,21 +433,3 @@ def _text(path: Path, encoding: str) -> SpoolText:
         raise SourceError(f"{path} has a line of more than {LONGEST >> 20} MB: that is not a spool", retry=False)
     found = decoded(content, encoding)
     return found._replace(text=found.text.replace("\r\n", "\n"))
-
-
-def refuse_many(folder: Path, files: Iterable[SpoolFile]) -> None:
-    """Raise SourceError if there are more rows than MOST_LINES, which would take too much memory."""
-    if sum(len(file.rows) for file in files) > MOST_LINES:
-        text = (
-            f"{folder} has more than {MOST_LINES:,} lines in its files, which presman reads at most: split it by time"
-        )
-        raise SourceError(text, retry=False)
-
-
-def refuse_duplicate_files(files: Iterable[SpoolFile]) -> None:
-    """Raise SourceError if two files are for the same view."""
-    seen: dict[str, Path] = {}
-    for file in files:
-        if file.view in seen:
-            raise SourceError(f"{seen[file.view]} and {file.path} are both {file.view}", retry=False)
-        seen[file.view] = file.path

@@ -13,6 +13,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, tzinfo
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from presman.sources.spool.spool_table import Instant, SpoolTable
 
 DEFAULT_RELEASE = Release(19)
 
+_UNSPOOLED = "could not be spooled"
 _MOST_NAMED = 20
 """Unused files that are named in notes."""
 
@@ -60,7 +62,7 @@ class SpoolSource:
         self._release = release
         self._encoding = encoding
         self._tables: Mapping[str, SpoolTable] = {}
-        self._failures: Mapping[str, Problem] = {}
+        self._failures: dict[str, Problem] = {}
         self._instants: list[Instant] = []
         self._index = -1
         self._inst_id = 1
@@ -81,7 +83,11 @@ class SpoolSource:
         used = _columns_used(release)
         written = spool_table.forms(files, self._zone)
         tables = {file.view: spool_table.table(file, used, written) for file in files if file.columns}
-        self._failures = {file.view.removeprefix("G"): _problem(file) for file in files if file.failure}
+        self._failures = {}
+        for file in files:
+            if file.failure:
+                code, _, text = file.failure.partition(":")
+                self._failures[file.view.removeprefix("G")] = Problem(code, text.strip() or _UNSPOOLED, file.view)
         self.notes = (*notes, *(note for file in files for note in _notes(file)))
         written_at = _written(files)
         del files  # their rows have become tables
@@ -98,7 +104,9 @@ class SpoolSource:
         if not is_file(path):
             return found
         file = spool_file.read_spool_file(path, SAMPLES, {SAMPLE_TIME: ""})
-        kept = spool_table.of_complete_samples(found, spool_table.sample_times(file, zone)) if file.columns else []
+        # A script that was interrupted leaves its last sample incomplete.
+        whole = spool_table.sample_times(file, zone) if file.columns else []
+        kept = [each for each in found if any(each.at <= time <= each.until for time in whole)]
         if len(kept) < len(found):
             self.notes += (f"{SAMPLES}: {len(found) - len(kept)} of {len(found)} samples not complete; not used",)
         return kept
@@ -196,10 +204,16 @@ def _files(folder: Path, encoding: str) -> tuple[list[SpoolFile], list[str]]:
         file = spool_file.read_spool_file(path, view, _types(view), encoding)
         # A file v_session.csv with INST_ID is a spooled GV$SESSION.
         files.append(replace(file, view=f"G{view}") if view.startswith("V$") and "INST_ID" in file.columns else file)
-        spool_file.refuse_many(folder, files)
-    spool_file.refuse_duplicate_files(files)
+        if sum(len(file.rows) for file in files) > spool_file.MOST_LINES:
+            most = f"{spool_file.MOST_LINES:,} lines in its files, which presman reads at most"
+            raise SourceError(f"{folder} has more than {most}: split it by time", retry=False)
+    for file, other in combinations(files, 2):
+        if file.view == other.view:
+            raise SourceError(f"{file.path} and {other.path} are both {file.view}", retry=False)
+    names = {view.lower() for view in catalog()}
+    names |= {f"g{name}" for name in names if name.startswith("v$")}
     notes = [
-        f"{clean(path.name)}: not used: no view of this name is read{_name_hint(path.stem, _file_names())}"
+        f"{clean(path.name)}: not used: no view of this name is read{_name_hint(path.stem, names)}"
         for path in spare[:_MOST_NAMED]
     ]
     if len(spare) > _MOST_NAMED:
@@ -231,21 +245,10 @@ def _notes(file: SpoolFile) -> Iterator[str]:
         yield f"{file.path.name}: there is an error between its rows: {file.failure}"
 
 
-def _problem(file: SpoolFile) -> Problem:
-    code, _, text = file.failure.partition(":")
-    return Problem(code, text.strip() or "could not be spooled", file.view)
-
-
 def _name_hint(word: str, known: Iterable[str]) -> str:
     """Return a suggestion of the known name closest to a misspelt one, as the end of a note."""
     found = closest(word, known)
     return f" (did you mean {found}?)" if found else ""
-
-
-def _file_names() -> frozenset[str]:
-    """Return the names that files of views may have, in lower case and without their suffix."""
-    names = [view.lower() for view in catalog()]
-    return frozenset(names) | {f"g{name}" for name in names if name.startswith("v$")}
 
 
 def _release(files: Sequence[SpoolFile]) -> Release | None:

@@ -231,17 +231,7 @@ def rounded(file: SpoolFile) -> tuple[str, ...]:
     numbers = sorted(index for index, kind in _kinds(file).items() if kind == "NUMBER")
     # VALUE of a statistic is whole in most views.
     whole = [index for index in numbers if file.columns[index] not in _fractions() - {"VALUE"}]
-    return tuple(file.columns[index] for index in whole if any(_is_rounded(row[index]) for row in file.rows))
-
-
-def _is_rounded(text: str) -> bool:
-    return "E+" in text or "e+" in text
-
-
-def _rounded_counters(file: SpoolFile) -> frozenset[str]:
-    """Return the columns of counters that are `rounded`; sizes in bytes are not counters."""
-    counts = file.view.removeprefix("G") in _COUNTING_VIEWS
-    return frozenset(name for name in rounded(file) if not name.endswith("_BYTES")) if counts else frozenset()
+    return tuple(file.columns[index] for index in whole if any("E+" in row[index].upper() for row in file.rows))
 
 
 def forms(files: Iterable[SpoolFile], zone: tzinfo | None) -> SpoolFormat:
@@ -280,7 +270,8 @@ _UNKNOWN = timezone(timedelta(0), "unknown")
 def table(file: SpoolFile, columns: frozenset[str], written: SpoolFormat) -> SpoolTable:
     """Return the `columns` of `file` with typed values. Raises SourceError naming file and line."""
     kinds = _kinds(file)
-    lost = _rounded_counters(file)
+    counters = rounded(file) if file.view.removeprefix("G") in _COUNTING_VIEWS else ()
+    lost = frozenset(name for name in counters if not name.endswith("_BYTES"))  # sizes in bytes are no counters
     indexes = [index for index, name in enumerate(file.columns) if name in columns and index in kinds]
     values = [_column(file, index, kinds[index], written, lost) for index in indexes]
     names = [file.columns[index] for index in indexes]
@@ -301,7 +292,7 @@ def _column(file: SpoolFile, index: int, kind: str, written: SpoolFormat, lost: 
         whole, is_lost = name not in _fractions(), name in lost
 
         def read(text: str) -> Any:
-            return None if is_lost and _is_rounded(text) else number(text, written.mark, whole)
+            return None if is_lost and "E+" in text.upper() else number(text, written.mark, whole)
 
     elif kind.startswith(("DATE", "TIMESTAMP")):
         month_first = is_month_first({text.strip() for text in texts})
@@ -387,11 +378,6 @@ def _pause(tables: Iterable[SpoolTable]) -> timedelta:
     each = [[time for time in table.times if time] for table in tables]
     shortest = min((after - before for times in each for before, after in pairwise(times)), default=2 * APART)
     return max(TOGETHER, min(shortest / 2, APART))
-
-
-def of_complete_samples(found: list[Instant], complete: Collection[datetime]) -> list[Instant]:
-    """Return the samples that are in `complete`: a script that was interrupted leaves its last sample incomplete."""
-    return [each for each in found if any(each.at <= time <= each.until for time in complete)]
 
 
 def complete(tables: Mapping[str, SpoolTable], release: Release) -> dict[str, SpoolTable]:

@@ -23,7 +23,7 @@ from presman.recording.writer import RecordingWriter
 from presman.reports.compare.window_figures import servers_held
 from presman.reports.report.incident import Incident, gather
 from presman.reports.report.report_charts import TimeAxis, life_chart
-from tests.recording.recorded import Moment, figures, polled, record
+from tests.recording.recorded import Moment, figures, polled, record, recorded
 from tests.thorough import THOROUGH, some
 
 POLLS, STEP = 25, 5.0
@@ -83,8 +83,9 @@ def by_group(incident: Incident) -> dict[str, float]:
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_sums_and_bars_are_those_of_the_polls(scenario: str, tmp_path: Path) -> None:
     path = tmp_path / "a.presman"
-    moments = list(polled(scenario, 300 if THOROUGH else POLLS))
-    record(path, moments)
+    many = 300 if THOROUGH else POLLS
+    moments = list(polled(scenario, many))
+    path.write_bytes(recorded(scenario, many))
     readings = [reading for _, reading in moments]
     incident, lives = whole_report(path)
     assert by_group(incident) == pytest.approx(plain_server_seconds(readings), rel=1e-6, abs=1e-3)
@@ -114,7 +115,7 @@ def test_sums_and_bars_are_those_of_the_polls(scenario: str, tmp_path: Path) -> 
 
 def test_the_bars_of_what_lives_on_end_with_the_recording(tmp_path: Path) -> None:
     path = tmp_path / "a.presman"
-    record(path, list(polled("storm", POLLS)))
+    path.write_bytes(recorded("storm", POLLS))
     incident, lives = whole_report(path)
     open_ones = [each for each in lives if each.ended_at is None]
     assert len(open_ones) >= 20
@@ -143,28 +144,28 @@ def times(lives: Sequence[StatementLife]) -> list[object]:
     return sorted([str(getattr(each, name)) for name in names] for each in lives)
 
 
-@pytest.mark.parametrize("is_killed", [False, True])
+@pytest.mark.parametrize("is_killed", some([True], [False]))
 def test_a_recorder_that_was_started_again_goes_on_with_the_same_statements(tmp_path: Path, is_killed: bool) -> None:
-    moments = list(polled("mixed", 28))
+    moments = list(polled("mixed", 20))
     record(tmp_path / "one.presman", moments)
     if is_killed:
         writer = RecordingWriter(Store(str(tmp_path / "two.presman"), writing=True), "demo:x", "simulator")
-        for moment in moments[:17]:
+        for moment in moments[:11]:
             writer.append(*moment)
     else:
-        record(tmp_path / "two.presman", moments[:17])
-    record(tmp_path / "two.presman", moments[17:])
+        record(tmp_path / "two.presman", moments[:11])
+    record(tmp_path / "two.presman", moments[11:])
     (one, lives), (two, left) = (whole_report(tmp_path / f"{name}.presman") for name in ("one", "two"))
     assert times(lives) == times(left)
     assert one.sums == two.sums
 
 
 def test_what_went_while_nobody_looked_has_no_end_and_counts_no_server(tmp_path: Path) -> None:
-    """Between the polls 10 and 50 there are 200 s without any: what was seen on both sides was there all the time."""
+    """Between the polls 4 and 34 there are 150 s without any: what was seen on both sides was there all the time."""
     path = tmp_path / "a.presman"
-    moments = list(polled("mixed", 60))
-    record(path, moments[:10] + moments[50:])
-    before, after = moments[9][1], moments[50][1]
+    moments = list(polled("mixed", 40))
+    record(path, moments[:4] + moments[34:])
+    before, after = moments[3][1], moments[34][1]
     gone = {key(row) for row in before.running} - {key(row) for row in after.running}
     assert gone
     _, lives = whole_report(path)
@@ -174,11 +175,11 @@ def test_what_went_while_nobody_looked_has_no_end_and_counts_no_server(tmp_path:
 
 
 def test_a_statement_that_is_there_at_midnight_is_one(tmp_path: Path) -> None:
-    moments = list(polled("mixed", 28))
+    moments = list(polled("mixed", 20))
     days = tmp_path / "days"
     days.mkdir()
     record(tmp_path / "one.presman", moments)
-    _two_days(days, moments, 17)
+    _two_days(days, moments, 11)
     one, lives = whole_report(tmp_path / "one.presman")
     two, left = whole_report(days)
     assert [each[:4] for each in one.sums] == [each[:4] for each in two.sums]
@@ -202,8 +203,8 @@ def _two_days(folder: Path, moments: Sequence[Moment], first: int) -> None:
 
 def test_a_replay_has_the_statements_of_the_poll_it_stands_at(tmp_path: Path) -> None:
     path = tmp_path / "a.presman"
-    moments = list(polled("storm", 25))
-    record(path, moments)
+    moments = list(polled("storm", POLLS))
+    path.write_bytes(recorded("storm", POLLS))
     with Recording(str(path)) as recording:
         playback = recording.playback()
         for _, reading in moments[1::6]:

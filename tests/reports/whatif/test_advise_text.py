@@ -36,7 +36,7 @@ from presman.reports.advise_report import (
     least,
 )
 from presman.reports.advise_script import Scripts
-from presman.reports.advise_text import _loses, as_page, as_text
+from presman.reports.advise_text import _lost, as_page, as_text
 from presman.reports.whatif_cpu import CpuDemand
 from presman.reports.whatif_replay import Replayed
 from tests.analysis.make import NOON
@@ -144,7 +144,7 @@ def test_choices_have_their_groups_below_them() -> None:
     ],
 )
 def test_who_loses_waits_a_twentieth_and_a_second_more(facts: dict[str, float | None], loses: bool) -> None:
-    assert _loses(replace(SAME, **facts)) is loses
+    assert bool(_lost(replace(SAME, **facts))) is loses
 
 
 def test_how_sure_it_is_stands_behind_the_choices_that_change_something() -> None:

@@ -16,7 +16,7 @@ from presman.reports.whatif_replay import (
     Replayed,
     ReplayedStatement,
     Rules,
-    _weights,
+    _limits,
     bypassing,
     changed,
     error,
@@ -158,6 +158,11 @@ def test_the_report_has_three_lines_for_each_group() -> None:
     assert "of the mean wait" not in short
     assert "random: " not in short
     assert report([], Replayed((), 0, 0.0), None, 9.0).startswith("0 parallel statements in 0:09; mean wait 0.0 s\n")
+
+
+def _weights(rules: Rules, group: Group) -> tuple[float, ...]:
+    (node,) = _limits(rules, [group]).root.children
+    return node.weights
 
 
 def test_a_weight_stands_on_the_groups_level_from_one_to_eight() -> None:

@@ -22,7 +22,7 @@ from tests.scenarios import with_short_past
 from tests.sources.simulator.conftest import Played
 from tests.thorough import THOROUGH, some
 
-KINDS = ["mixed", "rac", "pdb", "storm", "throttled", "locked", "changes"]
+KINDS = ["mixed", "rac", "pdb", "storm", "throttled", "changes"]
 CASES = some(
     [(name, 1) for name in KINDS],
     [(name, 23 if name in KINDS else 1) for name in scenarios()],
@@ -165,11 +165,11 @@ def test_metrics(played: Played) -> None:
     simulation = played.source.simulation
     if simulation.scenario.alterations:
         pytest.skip("a plan is switched on the way: the groups' counters begin anew")
-    played.to(simulation.metrics.opened + 61.0)
-    begin = simulation.metrics.opened
+    played.to(simulation.opened + 61.0)
+    begin = simulation.opened
     start = {(row.inst_id, row.con_id, row.name): row for row in played.to(begin).rows(ConsumerGroup)}
     played.to(begin + 59.75)
-    while simulation.metrics.opened == begin:
+    while simulation.opened == begin:
         assert played.seconds < begin + 62, "the minute is not closed"
         end = {(row.inst_id, row.con_id, row.name): row for row in played.rows(ConsumerGroup)}
         played.to(played.seconds + 0.25)
@@ -297,7 +297,7 @@ def test_cpu_exhausted_is_the_part_of_the_minute_without_a_free_cpu(
     play: Callable[..., Played], scenario: str, least: float, most: float
 ) -> None:
     played = play(scenario, release=Release(23))
-    played.to(played.source.simulation.metrics.opened + 61.0)
+    played.to(played.source.simulation.opened + 61.0)
     found = {row.cpu_exhausted for row in played.rows(CpuExhausted)}
     assert len(found) == 1, "the CPUs of an instance are the same for all its groups"
     assert least <= found.pop() <= most

@@ -99,8 +99,8 @@ def test_no_limit_is_passed_and_one_is_reached(limited: Played) -> None:
 
 def test_metrics_events_and_sessions_agree(limited: Played) -> None:
     simulation = limited.source.simulation
-    limited.to(simulation.metrics.opened + 61.0)
-    minutes = [row for row in simulation.metrics.last() if row.group.con_id == 3]
+    limited.to(simulation.opened + 61.0)
+    minutes = [row for row in simulation.minutes[-1] if row.group.con_id == 3]
     metrics = limited.view("gv$rsrcpdbmetric", Minute)
     for metric in metrics:
         own = [row.deltas for row in minutes if row.inst_id == metric.inst_id and metric.con_id == 3]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from presman.sources.simulator.cluster import BACKGROUND
-from presman.sources.simulator.scenario import OTHER_GROUPS, Directive, PlanSpec
+from presman.sources.simulator.scenario import OTHER_GROUPS, PlanSpec
 from presman.sources.simulator.simulation import Simulation
 from presman.sources.simulator.views.view import Row, View
 
@@ -64,23 +64,18 @@ def _plans(simulation: Simulation, con_id: int) -> Iterator[Row]:
         yield (plan.name, plan.method, "YES" if plan.name in used else "NO", plan.comment, None)
 
 
-def _directive(plan: str, target: str, kind: str, directive: Directive) -> Row:
-    critical = {"BYPASS_QUEUE": "BYPASS QUEUE"}.get(directive.parallel_stmt_critical, directive.parallel_stmt_critical)
-    levels, limit, servers = directive.levels, directive.utilization_limit, directive.parallel_server_limit
-    return (
-        *(plan, target, kind, *levels, limit, limit, servers, servers),
-        *(directive.parallel_degree_limit_p1, _whole(directive.parallel_queue_timeout)),
-        *(directive.pq_timeout_action, critical, directive.active_sess_pool_p1, _whole(directive.queueing_p1)),
-        *(directive.switch_group or None, _whole(directive.switch_time)),
-        *("TRUE" if directive.switch_for_call else "FALSE", directive.comment or None, None),
-    )
-
-
 def _directives(simulation: Simulation, con_id: int) -> Iterator[Row]:
     plans = _plans_in(simulation, con_id)
-    for plan in plans.values():
-        for target, directive in plan.directives.items():
-            yield _directive(plan.name, target, "PLAN" if target in plans else "CONSUMER_GROUP", directive)
+    for name, target, each in ((plan.name, *item) for plan in plans.values() for item in plan.directives.items()):
+        limit, servers = each.utilization_limit, each.parallel_server_limit
+        yield (
+            *(name, target, "PLAN" if target in plans else "CONSUMER_GROUP"),
+            *(*each.levels, limit, limit, servers, servers),
+            *(each.parallel_degree_limit_p1, _whole(each.parallel_queue_timeout), each.pq_timeout_action),
+            *(each.parallel_stmt_critical.replace("_", " "), each.active_sess_pool_p1, _whole(each.queueing_p1)),
+            *(each.switch_group or None, _whole(each.switch_time), "TRUE" if each.switch_for_call else "FALSE"),
+            *(each.comment or None, None),
+        )
 
 
 def _groups(simulation: Simulation) -> Iterator[Row]:

@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import chain
+from operator import sub
 
 from presman.forecast.scheduler import Group
 from presman.rows.group_rows import IO_COLUMNS
@@ -101,7 +103,7 @@ def _consumer_group(simulation: Simulation, machine: Machine) -> Iterator[Row]:
             *(in_force.id_of(group.name), group.name, group.con_id, gauges.active[group]),
             *(round(account.rates[Count.CPU_WAIT_TIME]), waiting, gauges.statements[group]),
             *(gauges.servers[group], gauges.queued[group]),
-            *_counted(_OF_GROUP, account.since_activation()),
+            *_counted(_OF_GROUP, list(map(sub, account.totals, account.base))),
         )
 
 
@@ -120,18 +122,14 @@ def _of_minute(simulation: Simulation, minute: Minute, deltas: Sequence[float]) 
     yield from (round(deltas[count] / seconds, 6) for count in _AVERAGED)
 
 
-def _minute_row(simulation: Simulation, minute: Minute) -> Row:
-    deltas = minute.deltas
-    return (
-        *_of_minute(simulation, minute, deltas),
-        *(minute.group.name, round(minute.limit * minute.num_cpus, 4), round(100 * minute.limit, 4)),
-        *(int(sum(deltas[count] for count in counts)) for counts in (_REQUESTS, _MEGABYTES)),
-        minute.servers_limit,
-    )
-
-
 def _by_group(simulation: Simulation, minutes: Iterable[Minute]) -> Iterator[Row]:
-    return (_minute_row(simulation, minute) for minute in _since_startup(simulation, minutes))
+    for minute in _since_startup(simulation, minutes):
+        yield (
+            *_of_minute(simulation, minute, minute.deltas),
+            *(minute.group.name, round(minute.limit * minute.num_cpus, 4), round(100 * minute.limit, 4)),
+            *(int(sum(minute.deltas[count] for count in counts)) for counts in (_REQUESTS, _MEGABYTES)),
+            minute.servers_limit,
+        )
 
 
 def _since_startup(simulation: Simulation, minutes: Iterable[Minute]) -> Iterator[Minute]:
@@ -154,33 +152,23 @@ def _by_pdb(simulation: Simulation, rows: Iterable[Minute]) -> Iterator[Row]:
     for (_, con_id, _), (minute, deltas) in sums.items():
         percent = 100 * given[con_id].cpu_limit(capacity.cpu_count)
         limit, seconds = given[con_id].servers_limit(whole, capacity.instances), minute.end - minute.begin
+        requests, megabytes = (sum(deltas[count] for count in counts) for counts in (_REQUESTS, _MEGABYTES))
+        throttle = round(1000 * deltas[Count.IO_THROTTLE] / requests, 6) if requests else 0.0  # ms for each I/O
         yield (
             *_of_minute(simulation, minute, deltas),
-            *(minute.num_cpus * percent / 100, percent, whole if limit is None else limit, _throttle(deltas)),
-            *(round(sum(deltas[count] for count in counts) / seconds, 6) for counts in (_REQUESTS, _MEGABYTES)),
+            *(minute.num_cpus * percent / 100, percent, whole if limit is None else limit, throttle),
+            *(round(requests / seconds, 6), round(megabytes / seconds, 6)),
         )
 
 
-def _throttle(deltas: Sequence[float]) -> float:
-    """Return the average milliseconds for which an I/O was held back."""
-    requests = sum(deltas[count] for count in _REQUESTS)
-    return round(1000 * deltas[Count.IO_THROTTLE] / requests, 6) if requests else 0.0
-
-
-def _memory(simulation: Simulation, con_id: int) -> tuple[int, int]:
-    """Return the SGA and PGA of a PDB in bytes: the SGA by its shares, the PGA by its sessions."""
-    pdbs = simulation.scenario.pdbs
-    shares = sum(pdb.directive.shares or 1 for pdb in pdbs)
-    share = next(pdb.directive.shares or 1 for pdb in pdbs if pdb.con_id == con_id)
-    sessions = sum(session.con_id == con_id for session in simulation.workload.sessions)
-    return _SGA * share // shares, sessions * _PGA_EACH
-
-
 def _rsrc_pdb(simulation: Simulation, machine: Machine) -> Iterator[Row]:
+    """Yield the PDBs; their SGA is by their shares, their PGA by their sessions."""
     if not simulation.plans.cdb:
         return
-    gauges = Gauges(simulation, machine)
-    for pdb in simulation.scenario.pdbs:
+    gauges, pdbs = Gauges(simulation, machine), simulation.scenario.pdbs
+    shares = sum(pdb.directive.shares or 1 for pdb in pdbs)
+    sessions = Counter(session.con_id for session in simulation.workload.sessions)
+    for pdb in pdbs:
         total = [0.0] * len(Count)
         for group, account in machine.accounts.items():
             if group.con_id == pdb.con_id:
@@ -189,7 +177,8 @@ def _rsrc_pdb(simulation: Simulation, machine: Machine) -> Iterator[Row]:
             sum(value for group, value in gauge.items() if group.con_id == pdb.con_id)
             for gauge in (gauges.statements, gauges.servers, gauges.queued)
         ]
-        yield (pdb.name, pdb.con_id, *now, *_memory(simulation, pdb.con_id), *_counted(_OF_PDB, total))
+        memory = _SGA * (pdb.directive.shares or 1) // shares, _PGA_EACH * sessions[pdb.con_id]
+        yield (pdb.name, pdb.con_id, *now, *memory, *_counted(_OF_PDB, total))
 
 
 _MINUTE = (
@@ -223,10 +212,10 @@ VIEWS = (
         f" CURRENT_PQS_QUEUED {_OF_GROUP}",
         _consumer_group,
     ),
-    View("V$RSRCMGRMETRIC", _METRIC, lambda each: _by_group(each, each.metrics.last())),
-    View("V$RSRCMGRMETRIC_HISTORY", _METRIC, lambda each: _by_group(each, each.metrics.hour())),
-    View("V$RSRCPDBMETRIC", _PDB_METRIC, lambda each: _by_pdb(each, each.metrics.last())),
-    View("V$RSRCPDBMETRIC_HISTORY", _PDB_METRIC, lambda each: _by_pdb(each, each.metrics.hour())),
+    View("V$RSRCMGRMETRIC", _METRIC, lambda each: _by_group(each, chain(*list(each.minutes)[-1:]))),
+    View("V$RSRCMGRMETRIC_HISTORY", _METRIC, lambda each: _by_group(each, chain(*each.minutes))),
+    View("V$RSRCPDBMETRIC", _PDB_METRIC, lambda each: _by_pdb(each, chain(*list(each.minutes)[-1:]))),
+    View("V$RSRCPDBMETRIC_HISTORY", _PDB_METRIC, lambda each: _by_pdb(each, chain(*each.minutes))),
     of_instances(
         "V$RSRC_PDB",
         "PDB_NAME CON_ID CURRENT_PQS_ACTIVE CURRENT_PQ_SERVERS_ACTIVE CURRENT_PQS_QUEUED SGA_BYTES PGA_BYTES"

@@ -1,6 +1,7 @@
 """Views of sessions: V$SESSION, V$RSRC_SESSION_INFO, V$PX_SESSION, V$SESSION_LONGOPS, V$FAST_START_TRANSACTIONS."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 from weakref import WeakKeyDictionary, proxy
 
@@ -80,20 +81,13 @@ def _pool_activities(pool: SessionStream, storage: str) -> Iterator[tuple[int, _
     number = len(pool.sessions)
     event = reading_events(storage)[0]
     using, waiting, reading, held_back = pool.split()
+    busy: list[Callable[[float], _Activity]] = [*[partial(_on_cpu, event)] * using, *[_held_off] * waiting]
+    busy += [*[partial(_reading, event)] * reading, *[_held_back] * held_back]
     offset = int(pool.turn * number)
     for turn in range(number):
         index = (turn * 7 + offset) % number if number % 7 else (turn + offset) % number
         part = (turn * _GOLDEN + pool.turn) % 1.0
-        if turn < using:
-            yield index, _on_cpu(event, part), part
-        elif turn < using + waiting:
-            yield index, _held_off(part), part
-        elif turn < using + waiting + reading:
-            yield index, _reading(event, part), part
-        elif turn < using + waiting + reading + held_back:
-            yield index, _held_back(part), part
-        else:
-            yield index, _idle_for(part * pool.cycle), part
+        yield index, busy[turn](part) if turn < len(busy) else _idle_for(part * pool.cycle), part
 
 
 _QUEUE_STATE_SINCE = Release(19)
@@ -174,9 +168,6 @@ def _of_server(execution: Execution, server: Server, now: float, scan: str, late
 # ---- Rows
 
 
-_NO_BLOCKER = (None, None)
-"""Instance and SID of the blocker of a session that is not blocked."""
-
 _CursorOf = tuple[str | None, int | None]
 """SQL_ID and child number."""
 
@@ -199,18 +190,15 @@ class SessionRows:
             for pool in machine.pools:
                 self._add_pool(pool)
                 pooled.update(map(id, pool.sessions))
-            self._add_background(machine.inst_id)
+            waiting = _waits_for(1.0, "rdbms ipc message", "Idle", "NOT MANAGED")
+            for session in machine.background:
+                self._row(session, "", waiting, last_call=self.at - session.logon)
+                self._info(session, simulation.plans.background, waiting)
         for session in simulation.workload.sessions:
             if id(session) not in pooled:
                 self._add_session(session)
         for monitor in simulation.monitors:
             self._add_monitor(monitor)
-
-    def _add_background(self, inst_id: int) -> None:
-        waiting = _waits_for(1.0, "rdbms ipc message", "Idle", "NOT MANAGED")
-        for session in self._simulation.machines[inst_id - 1].background:
-            self._row(session, "", waiting, last_call=self.at - session.logon)
-            self._info(session, self._simulation.plans.background, waiting)
 
     def _add_monitor(self, monitor: GvMonitor) -> None:
         """Add a monitor's session and, while it queries, the servers of its GV$ query."""
@@ -226,9 +214,8 @@ class SessionRows:
             host = f"{self._simulation.scenario.header.host}{helper.inst_id:02}"
             named = replace(client, program=f"oracle@{host} ({helper.name})", machine=host)
             serial = monitor.serial(self.at)
-            server_session = SimulatedSession(
-                helper.inst_id, session.con_id, helper.sid, serial, named, session.group, began
-            )
+            who = helper.inst_id, session.con_id, helper.sid, serial, named, session.group
+            server_session = SimulatedSession(*who, began)
             at_work = _on_cpu("PX Deq: Execution Msg", 0.1)
             self._row(server_session, group.name, at_work, cursor, started=began, last_call=since)
             self._info(server_session, group, at_work)
@@ -254,13 +241,14 @@ class SessionRows:
         previous: _CursorOf = _NO_CURSOR,
         started: float | None = None,
         last_call: float = 0.0,
-        blocker: tuple[int | None, int | None] | None = None,
+        blocker: tuple[int, int] | None = None,
         *,
         is_server: bool = False,
     ) -> None:
         """Add a row of V$SESSION. A parallel server runs as the operating system user `oracle`, and has no ACTION."""
         client, simulation = session.client, self._simulation
         is_background = client.service == BACKGROUND and not is_server
+        blocked_by = blocker or (None, None)
         self.sessions.append(
             (
                 *(session.inst_id, session.con_id, session.sid, session.serial, client.user or None, doing.status),
@@ -268,10 +256,8 @@ class SessionRows:
                 *(client.client_id or None, "oracle" if is_background or is_server else client.user.lower()),
                 *(*sql, *previous, when(simulation, started), when(simulation, session.logon), int(last_call)),
                 *(doing.event, doing.wait_class, doing.state, doing.wait_micro),
-                *(blocker or _NO_BLOCKER),
-                "BACKGROUND" if is_background else "USER",
-                None if started is None else _FIRST_EXECUTION + int(started),
-                *(blocker or _NO_BLOCKER),
+                *(*blocked_by, "BACKGROUND" if is_background else "USER"),
+                *(None if started is None else _FIRST_EXECUTION + int(started), *blocked_by),
             )
         )
 
@@ -309,9 +295,8 @@ class SessionRows:
         host = f"{self._simulation.scenario.header.host}{server.inst_id:02}"
         program = f"oracle@{host} ({executions.server_name(server.number)})"
         client = replace(session.client, program=program, machine=host, action="", client_id="")
-        server_session = SimulatedSession(
-            server.inst_id, session.con_id, server.sid, server.serial, client, session.group, execution.started
-        )
+        who = server.inst_id, session.con_id, server.sid, server.serial, client, session.group
+        server_session = SimulatedSession(*who, execution.started)
         latency = self._simulation.machines[server.inst_id - 1].latency
         doing = _of_server(execution, server, self.at, self._scan, latency)
         sql = _NO_CURSOR if client.service == BACKGROUND else (cursor.sql_id, cursor.child)
@@ -373,39 +358,27 @@ def _session_rows(simulation: Simulation) -> SessionRows:
 
 
 def _px_session(simulation: Simulation) -> Iterator[Row]:
-    for execution in simulation.workload.executions.values():
-        if not execution.servers:
-            continue
-        qc, entry = execution.session, execution.entry
-        yield (qc.inst_id, qc.sid, qc.serial, qc.sid, None, None, None, None, None, None, None, qc.con_id)
-        tree = _tree_at_work(execution)
-        for server in execution.servers:
-            yield (
-                *(server.inst_id, server.sid, server.serial, qc.sid, qc.serial, qc.inst_id, tree, server.set),
-                *(server.position, entry.degree, entry.dop, qc.con_id),
-            )
-    yield from _px_of_monitors(simulation)
-
-
-def _tree_at_work(execution: Execution) -> int:
-    """Return the number of the plan's data flow tree that the servers work for: the trees run one after the other."""
-    trees = execution.cursor.trees
-    return min(trees, 1 + int(trees * (1 - max(0.0, execution.left) / execution.work)))
-
-
-def _px_of_monitors(simulation: Simulation) -> Iterator[Row]:
-    """Yield the V$PX_SESSION rows of GV$ queries on a cluster: the coordinator, and one server on each instance."""
+    """Yield the rows of statements, and of GV$ queries on a cluster, which have one server on each instance."""
     now = simulation.now
+    for execution in simulation.workload.executions.values():
+        if execution.servers:
+            # The data flow trees of a plan run one after the other.
+            trees, entry = execution.cursor.trees, execution.entry
+            tree = min(trees, 1 + int(trees * (1 - max(0.0, execution.left) / execution.work)))
+            servers = [(one.inst_id, one.sid, one.serial, tree, one.set, one.position) for one in execution.servers]
+            yield from _px_rows(execution.session, servers, entry.degree, entry.dop)
     for monitor in simulation.monitors:
-        if not monitor.helpers or not monitor.is_querying(now):
-            continue
-        qc, degree = monitor.session, len(monitor.helpers)
-        yield (qc.inst_id, qc.sid, qc.serial, qc.sid, None, None, None, None, None, None, None, qc.con_id)
-        for number, helper in enumerate(monitor.helpers, 1):
-            yield (
-                *(helper.inst_id, helper.sid, monitor.serial(now), qc.sid, qc.serial, qc.inst_id, 1, 1),
-                *(number, degree, degree, qc.con_id),
-            )
+        if monitor.helpers and monitor.is_querying(now):
+            serial, degree = monitor.serial(now), len(monitor.helpers)
+            servers = [(each.inst_id, each.sid, serial, 1, 1, number) for number, each in enumerate(monitor.helpers, 1)]
+            yield from _px_rows(monitor.session, servers, degree, degree)
+
+
+def _px_rows(qc: SimulatedSession, servers: Iterable[tuple[int, ...]], degree: int, asked: int) -> Iterator[Row]:
+    """Yield the row of a coordinator, and those of its servers: instance, SID, serial, tree, set and position."""
+    yield (qc.inst_id, qc.sid, qc.serial, qc.sid, *[None] * 7, qc.con_id)
+    for inst_id, sid, serial, *place in servers:
+        yield (inst_id, sid, serial, qc.sid, qc.serial, qc.inst_id, *place, degree, asked, qc.con_id)
 
 
 _FIRST_EXECUTION = 2**24

@@ -19,36 +19,21 @@ def _names(_: Simulation, __: Machine) -> Iterator[Row]:
     return ((number, name) for name, number in _NUMBERS.items())
 
 
-def _row(name: str, value: float) -> tuple[int, int]:
-    return _NUMBERS[name], int(value)
-
-
-def _of_work(cpu: float, lasted: float, mb: float) -> list[tuple[int, int]]:
-    """Return the statistics for CPU seconds, seconds of database time, and MB read."""
-    read = mb * 2**20
-    return [
-        _row("session logical reads", read / _BLOCK + cpu * 900),
-        _row("CPU used by this session", cpu * 100),
-        _row("DB time", lasted * 100),
-        _row("physical read total bytes", read),
-        _row("physical write total bytes", read * 0.02),
-        _row("session pga memory", 4 * 2**20 + min(lasted, 60) * 2**20),
-    ]
-
-
 def _statistics(process: Process) -> list[tuple[int, int]]:
     """Return the statistics of a process; a session that is not a parallel server also has calls."""
-    found = _of_work(process.cpu, process.lasted, process.mb)
-    if process.server is not None:
-        return found
-    calls = 40 + process.session.times_queued * 3
-    return [
-        *found,
-        _row("user calls", calls),
-        _row("execute count", calls),
-        _row("SQL*Net roundtrips to/from client", calls * 2),
-        _row("bytes sent via SQL*Net to client", calls * 2400),
-    ]
+    read, calls = process.mb * 2**20, 40 + process.session.times_queued * 3
+    found = {
+        "session logical reads": read / _BLOCK + process.cpu * 900,
+        "CPU used by this session": process.cpu * 100,
+        "DB time": process.lasted * 100,
+        "physical read total bytes": read,
+        "physical write total bytes": read * 0.02,
+        "session pga memory": 4 * 2**20 + min(process.lasted, 60) * 2**20,
+    }
+    if process.server is None:
+        found |= {"user calls": calls, "execute count": calls, "SQL*Net roundtrips to/from client": calls * 2}
+        found["bytes sent via SQL*Net to client"] = calls * 2400
+    return [(_NUMBERS[name], int(value)) for name, value in found.items()]
 
 
 def _of_parallel(process: Process) -> Iterator[Row]:

@@ -45,15 +45,11 @@ def _instance(simulation: Simulation, machine: Machine) -> Iterator[Row]:
     version, full = versions(simulation.release)
     parallel = "YES" if len(simulation.machines) > 1 else "NO"
     name = f"{header.database}{number if parallel == 'YES' else ''}"
-    started = when(simulation, simulation.started[number])
-    yield (name, f"{header.host}{number:02}", version, full, started, "OPEN", parallel, _active_state(simulation))
-
-
-def _active_state(simulation: Simulation) -> str:
-    """Return V$INSTANCE.ACTIVE_STATE: QUIESCING while the quiescing session waits, then QUIESCED."""
-    if simulation.plans.top != QUIESCE_PLAN:
-        return "NORMAL"
-    return "QUIESCING" if any(one.waits_for == QUIESCE_WAIT for one in simulation.workload.running) else "QUIESCED"
+    started, state = when(simulation, simulation.started[number]), "NORMAL"
+    if simulation.plans.top == QUIESCE_PLAN:  # QUIESCING while the quiescing session waits
+        waits = any(one.waits_for == QUIESCE_WAIT for one in simulation.workload.running)
+        state = "QUIESCING" if waits else "QUIESCED"
+    yield (name, f"{header.host}{number:02}", version, full, started, "OPEN", parallel, state)
 
 
 def _database(simulation: Simulation, _: Machine) -> Iterator[Row]:
@@ -127,9 +123,8 @@ def _osstat(simulation: Simulation, machine: Machine) -> Iterable[Row]:
 
 def _system_event(_: Simulation, machine: Machine) -> Iterator[Row]:
     for event in machine.events.values():
-        waits, micros = event.total, int(event.micros)
-        if waits:
-            yield (event.name, event.wait_class, waits, micros)
+        if waits := sum(event.counts):
+            yield (event.name, event.wait_class, waits, int(event.micros))
 
 
 def _used_buckets(machine: Machine) -> Iterator[tuple[Event, int, int]]:
@@ -150,10 +145,6 @@ def _histogram_milli(__: Simulation, machine: Machine) -> Iterator[Row]:
         yield (event.name, 1, sum(event.counts[: _MILLISECOND + 1]))
         for bucket in range(_MILLISECOND + 1, last + 1):
             yield (event.name, 1 << (bucket - _MILLISECOND), event.counts[bucket])
-
-
-def _sysstat(_: Simulation, machine: Machine) -> Iterator[Row]:
-    return ((name, int(value)) for name, value in machine.statistics.items())
 
 
 def _px_process_sysstat(_: Simulation, machine: Machine) -> Iterator[Row]:
@@ -195,16 +186,12 @@ _LONG = 20
 _MOST = 12
 
 
-def _slow_reads(machine: Machine, event: str) -> list[int]:
-    """Return the buckets of up to _MOST reads that took longer than half a second, one entry per read."""
-    counts = machine.events[event].counts
-    return [bucket for bucket in range(_LONG, BUCKETS) for _ in range(min(counts[bucket], _MOST))][-_MOST:]
-
-
 def _io_outlier(simulation: Simulation, machine: Machine) -> Iterator[Row]:
+    """Yield up to _MOST reads that took longer than half a second."""
     event, _ = reading_events(simulation.scenario.capacity.storage)
     rng = Random(f"{simulation.seed}/outliers/{machine.inst_id}")
-    buckets = _slow_reads(machine, event)
+    counts = machine.events[event].counts
+    buckets = [bucket for bucket in range(_LONG, BUCKETS) for _ in range(min(counts[bucket], _MOST))][-_MOST:]
     rng.shuffle(buckets)
     for number, bucket in enumerate(buckets):
         latency = int(rng.uniform(0.5, 1.0) * (1 << bucket) / 1000)
@@ -241,7 +228,7 @@ VIEWS = (
     of_instances("V$SYSTEM_EVENT", "EVENT WAIT_CLASS TOTAL_WAITS TIME_WAITED_MICRO", _system_event),
     of_instances("V$EVENT_HISTOGRAM_MICRO", "EVENT WAIT_TIME_MICRO WAIT_COUNT", _histogram_micro),
     of_instances("V$EVENT_HISTOGRAM", "EVENT WAIT_TIME_MILLI WAIT_COUNT", _histogram_milli),
-    of_instances("V$SYSSTAT", "NAME VALUE", _sysstat),
+    of_instances("V$SYSSTAT", "NAME VALUE", lambda _, machine: ((k, int(v)) for k, v in machine.statistics.items())),
     of_instances("V$PX_PROCESS_SYSSTAT", "STATISTIC VALUE", _px_process_sysstat),
     View("V$PX_PROCESS", "INST_ID SERVER_NAME STATUS SID SERIAL# IS_GV", _px_process),
     of_instances("V$IO_OUTLIER", _OUTLIER, _io_outlier),
