@@ -107,7 +107,7 @@ def test_the_limit_in_force_is_the_published_one(target: int, limit: int, known:
 
 
 def test_twenty_published_statements_under_other_limits() -> None:
-    """Each has 8 servers. With 12 at once eight wait; with 24 all run with a degree of 2 and 4 servers, twice as long."""
+    """Each has 8 servers. With 12 at once eight wait; with 24 all run twice as long, with 4 servers (degree 2)."""
     load = seen(published(), plan())
     twelve, all_at_once = (load.played(frozenset({Change("concurrency", MEDIUM, n)}), 1) for n in (12, 24))
     assert (sum(wait > 1 for wait in twelve.waits), twelve.replayed.peak, max(twelve.slower)) == (8, 96, 0)
