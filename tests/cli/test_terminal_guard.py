@@ -184,7 +184,7 @@ def test_after_a_death_before_the_first_frame(watched: Callable[..., Watched]) -
 
 
 @pytest.mark.parametrize(("how", "code"), some([(signal.SIGTERM, 143)], [(b"q", 0), (signal.SIGHUP, 129)]))
-def test_nothing_is_said_of_an_end_in_good_order(watched: Callable[..., Watched], how: Any, code: int) -> None:
+def test_a_normal_end_has_no_message(watched: Callable[..., Watched], how: Any, code: int) -> None:
     monitor = watched()
     monitor.begin()
     if isinstance(how, bytes):
@@ -270,7 +270,7 @@ def test_a_driver_that_spins_is_given_up(watched: Callable[..., Watched], spin: 
     assert " in spin" in monitor.log.read_text(), "the log says where it hung"
 
 
-def test_keys_that_nobody_reads_are_no_wish_to_quit(watched: Callable[..., Watched]) -> None:
+def test_unread_keys_do_not_mean_quit(watched: Callable[..., Watched]) -> None:
     monitor = deaf(watched, "in a system call")
     monitor.screen.press(b"sq")
     end = time.monotonic() + PATIENCE + 3 * watching.POLL_INTERVAL
@@ -353,7 +353,7 @@ def test_there_is_none_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> No
     ],
     ids=["it has told why itself", "a fault after that", "it said nothing"],
 )
-def test_a_screen_that_could_not_go_on_is_put_away_without_a_word_that_it_was_killed(
+def test_a_screen_that_ends_with_an_error_is_restored_without_a_message_of_a_kill(
     monkeypatch: pytest.MonkeyPatch, heard: tuple[int, ...], number: int, told: str
 ) -> None:
     """This happens without threads: presman says so in its line while the screen is still on."""

@@ -103,7 +103,7 @@ def test_once_compares_the_queue_with_the_minute_and_the_hour_before_as_whoever_
     assert told != compared(full(reading, None, (before, last))), "a single poll knows no minute before it"
 
 
-def test_what_do_said_live_is_what_every_reader_says(tmp_path: Path, inside: Run) -> None:
+def test_every_reader_shows_the_live_do(tmp_path: Path, inside: Run) -> None:
     """The effect of an end was proven live, was not proven, or is not known: each poll has one answer."""
     live = [(with_shown(snapshot, seen), seen) for snapshot, seen in map(with_effect, range(3))]
     place = tmp_path / "x.presman"
@@ -147,7 +147,7 @@ def test_what_polls_before_have_shown_is_kept_while_nobody_forecasts() -> None:
     assert again == seen
 
 
-def test_a_recording_without_them_works_them_out_again_and_says_so(tmp_path: Path) -> None:
+def test_missing_forecasts_are_calculated_again_and_a_note_says_so(tmp_path: Path) -> None:
     place = tmp_path / "old.presman"
     record(place, list(polled("mixed", POLLS)))
     with Recording(str(place)) as recording:
@@ -198,7 +198,7 @@ def test_the_recording_that_the_monitor_writes_has_what_its_screen_shows(tmp_pat
     assert {row.starts for row in found.queue} == set(starts.values())
 
 
-def test_a_recorder_writes_what_it_foresees_and_a_poll_that_comes_again_counts_once(tmp_path: Path) -> None:
+def test_a_recorder_writes_forecasts_and_a_repeated_poll_counts_once(tmp_path: Path) -> None:
     place = tmp_path / "r.presman"
     recorder = DatabaseRecorder(LiveTarget("demo:x", SimulatorSource), RecordingLocation(str(place)), [].append)
     expected, previous, shown = Forecaster(), None, None

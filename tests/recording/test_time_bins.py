@@ -62,7 +62,7 @@ def test_the_worst_moment_the_gaps_and_the_bins_of_two_days(tmp_path: Path) -> N
         ]
 
 
-def test_a_queue_that_no_view_told_is_not_kept_as_empty(tmp_path: Path) -> None:
+def test_an_unknown_queue_is_not_recorded_as_empty(tmp_path: Path) -> None:
     *_, (snapshot, reading) = polled("storm", 2)
     lacking = (Evidence("queue", ("V$SESSION",), "no grant"),)
     unknown = replace(reading, at=snapshot.at + timedelta(seconds=5), queue=(), heads=(), basis=lacking, groups=())

@@ -195,7 +195,7 @@ def limit(group: Group, percent: int) -> Choice:
     return frozenset({Change("limits", group, percent)})
 
 
-def test_it_goes_on_from_the_best_and_from_what_is_like_another_last() -> None:
+def test_it_goes_on_from_the_best_and_last_from_similar_choices() -> None:
     found = search()
     known(found, B25=3.0, B50=2.0, B75=2.0, E13=5.0, E88=4.0)
     put(found, limit(ETL, 63), Scored(9.02, (90.0,), 0.02, True))
@@ -325,7 +325,7 @@ def test_bounds_leave_out_a_twentieth_at_either_end(many: int, low: float, high:
     assert bounds([float(n) for n in range(1, many + 1)]) == (low, high)
 
 
-def test_the_quantile_of_nothing_is_none_of_it() -> None:
+def test_the_quantile_of_no_values_is_zero() -> None:
     assert quantile([], 0.5) == 0
     assert quantile([3.0, 1.0, 2.0], 0.001) == 1.0
 
@@ -360,7 +360,7 @@ def test_what_the_plan_says_of_a_group() -> None:
     assert [observed.allowed(ETL, percent) for percent in (50, 100)] == [32, 64]
 
 
-def test_who_did_not_start_is_told_from_who_waited() -> None:
+def test_statements_that_did_not_start_are_distinguished_from_waiting_ones() -> None:
     """The limit has room for one of three that run for 100 s: the second waits 90 s, the third is cut at 60 s."""
     last, facts = NOON + timedelta(seconds=150), {"limit": 16, "outcome": ArrivalOutcome.QUEUED}
     arrivals = [came(at, 16, 100, waited=99.0, last=last, **facts) for at in (0, 10, 90)]

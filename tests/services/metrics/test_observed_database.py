@@ -99,7 +99,7 @@ def test_before_anything_is_known_it_is_neither_up_nor_down(told: list[LogEvent]
     assert of(series(database), "polls_total") == [0]  # type: ignore[arg-type]
 
 
-def test_a_lost_database_has_no_figures_and_is_told_once(watch: Watch, told: list[LogEvent]) -> None:
+def test_a_lost_database_has_no_figures_and_is_reported_once(watch: Watch, told: list[LogEvent]) -> None:
     source = FakeSource()
     database = watch(source)
     until(lambda: database.state().is_up, "the first poll")
@@ -240,7 +240,7 @@ def test_the_source_s_own_clock_does_not_matter(watch: Watch) -> None:
     assert last > START.timestamp() - 10 * 366 * 86400
 
 
-def test_when_a_locked_account_is_tried_again_is_told(watch: Watch, told: list[LogEvent]) -> None:
+def test_the_next_attempt_for_a_locked_account_is_reported(watch: Watch, told: list[LogEvent]) -> None:
     locked = SourceError("ORA-28000: locked", code="ORA-28000", retry=False, refusal=LoginRefusal.LOCKED)
     begun = time.time()
     database = watch(FakeSource(failures=[locked]))

@@ -117,7 +117,7 @@ def test_time_is_the_clock_times_speed(play: Play) -> None:
     assert played.source.read([]).at == answer.at, "time never goes back"
 
 
-def test_own_session_is_nobody(play: Play) -> None:
+def test_presmans_own_session_is_left_out(play: Play) -> None:
     played = play("storm").to(100)
     assert all(row.sid != OWN_SID for row in played.rows(Session))
 
