@@ -1,4 +1,4 @@
-"""Checks of assumptions: each is one SELECT that runs on every release from its own on, and is judged right."""
+"""Checks of assumptions: each is one SELECT that runs on every release from its own on, and its result is judged."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_it_is_one_select_of_columns_that_the_release_has(each: Assumption) -> N
 
 
 def answered(key: str, **views: tuple[str, list[tuple[object, ...]]]) -> str:
-    """What an assumption's check says of a 19c database with these rows: columns, and values in their order."""
+    """Return the result of an assumption's check on a 19c database with these rows."""
     each = next(one for one in ASKED if one.key == key)
     database = EmbeddedDatabase(Release(19))
     for view, (columns, rows) in views.items():
@@ -62,7 +62,7 @@ def test_a_second_family_of_gv_servers_is_found() -> None:
 
 
 def test_what_the_queue_counts_stands_beside_what_works() -> None:
-    """Two instances count 48 and 16, so 64; 80 servers work, 16 of them counted nowhere. A coordinator is none."""
+    """Two instances count 48 and 16, so 64. 80 servers work, so 16 are not counted. A coordinator is no server."""
     plan = (
         "INST_ID NAME IS_TOP_PLAN PARALLEL_SERVERS_ACTIVE PARALLEL_SERVERS_TOTAL",
         [(1, "DAY", "TRUE", 48, 64), (2, "DAY", "TRUE", 16, 64), (1, "SUB", "FALSE", 7, 64)],
@@ -80,7 +80,7 @@ def test_directives_of_19c_have_an_ordinary_status_more() -> None:
 
 
 def answers(lines: Sequence[str]) -> dict[str, str]:
-    """The answers by key: the line with an arrow belongs to the last head before it."""
+    """Return the answers by key; a line with an arrow belongs to the last head before it."""
     found, key = {}, ""
     for line in lines:
         key = line.partition(":")[0] if line and not line.startswith(" ") else key

@@ -14,7 +14,7 @@ from tests.recording.recorded import polled, record
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Fifteen polls five seconds apart."""
+    """A recording of fifteen polls, five seconds apart."""
     place = tmp_path_factory.mktemp("bundle") / "a.presman"
     record(place, list(polled("queueing", 15)))
     return place

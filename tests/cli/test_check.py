@@ -1,4 +1,4 @@
-"""`presman check` and `presman alerts`: one line, an exit code, and no more certainty than there is."""
+"""`presman check` and `presman alerts`: one line, an exit code, and no certainty about unknown figures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _own_state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def target(scenario: str) -> str:
-    """Return a scenario of which a moment is as long as a poll."""
+    """Return a scenario in which little time passes between polls."""
     return f"demo:{with_short_past(scenario)}?speed=60"
 
 

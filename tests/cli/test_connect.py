@@ -41,7 +41,7 @@ def server() -> Iterator[OracleServer]:
 
 
 class Dialogue:
-    """`presman connect` on a terminal, and all that it has shown."""
+    """`presman connect` on a terminal, and its whole output."""
 
     def __init__(self, folder: Path, *words: str) -> None:
         given = environment(HOME=str(folder), XDG_CONFIG_HOME=str(folder), TNS_ADMIN=str(folder))

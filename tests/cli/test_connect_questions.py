@@ -35,7 +35,7 @@ Typed = Callable[..., list[str]]
 
 @pytest.fixture
 def typed(monkeypatch: pytest.MonkeyPatch) -> Typed:
-    """Have these lines typed; return what is shown from then on, piece by piece."""
+    """Let these lines be typed; return a list that collects the output."""
     monkeypatch.delenv("TNS_ADMIN", raising=False)
 
     def type_in(*lines: str) -> list[str]:
@@ -110,7 +110,7 @@ def test_an_alias_is_typed_by_its_number_and_its_folder_is_kept(tmp_path: Path, 
     assert "      and 2 more\n" in shown
     assert "  21  A21\n" not in shown
     assert "an address has no spaces\n" in shown
-    for number in ("0", "21"):  # it is a host then, and its port is asked for
+    for number in ("0", "21"):  # any other number is a host, and its port is asked for
         typed(number, "1522", "x")
         assert ask_address(Answers("", config_dir=str(names)), Config()).dsn == f"{number}:1522/x"
     typed("a05")
@@ -201,7 +201,7 @@ def test_a_section_that_is_there_is_replaced_only_if_that_is_said(typed: Typed) 
 def test_a_paragraph_is_as_wide_as_the_terminal_up_to_a_hundred_cells(
     width: int | None, longest: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Blanks stand at each second cell, and the mark takes four of the first line."""
+    """Every second cell is a blank, and the mark takes four cells of the first line."""
     monkeypatch.setattr(connect_command.console, "width", lambda: width)
     lines = _filled("x " * 300, "  - ").splitlines()
     assert (lines[0][:5], lines[1][:5]) == ("  - x", "    x")

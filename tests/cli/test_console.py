@@ -1,4 +1,4 @@
-"""The console as a command sees it: how wide it is, and whether screens can run."""
+"""Console of a command: its width, and whether screens can run."""
 
 from __future__ import annotations
 

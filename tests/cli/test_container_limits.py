@@ -1,4 +1,4 @@
-"""The limit of a container leaves too few servers: every command names it, beside that of the group if both do."""
+"""Container limits that leave too few servers: every command names them, beside the group's limit if both apply."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ LOST = LogEvent("lost", "lost: ORA-12541 \x1b[2J", "warning", "prod")
 
 @pytest.fixture
 def log() -> Iterator[Callable[..., EventLog]]:
-    """Makes logs, and closes them."""
+    """A function that opens logs, which are closed after the test."""
     made: list[EventLog] = []
 
     def make(*how: str | None) -> EventLog:

@@ -1,4 +1,4 @@
-"""The arguments of `presman fleet` without a database: patterns, names, exit codes, waiting."""
+"""Arguments of `presman fleet`, without a database: patterns, names, exit codes, waiting."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_what_was_looked_at_once_is_not_tried_again_by_itself() -> None:
 
 
 class Fleet:
-    """One that is settled after so many looks."""
+    """A fleet that is settled after `looks` looks."""
 
     name, trouble, started, stopped = "all", "", 0, 0
 

@@ -1,4 +1,4 @@
-"""`presman metrics` as its users start it: what it refuses, and how it ends."""
+"""`presman metrics` on the command line: what it refuses, and how it ends."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_library_that_is_not_there_is_named(inside: Run, monkeypatch: pytest.M
 
 
 def test_strangers_are_refused_beyond_this_machine() -> None:
-    known = metrics_command.credentials_of  # anything that is not None will do
+    known = metrics_command.credentials_of  # any value but None
     for host in ("127.0.0.1", "127.9.9.9", "localhost", "[::1]"):
         refuse_strangers(options("--listen", f"{host}:1"), None)
     for host in ("0.0.0.0", "[::]", "192.0.2.1", "db.example.com", "[::ffff:192.0.2.1]"):
@@ -197,6 +197,6 @@ def _events(log: Path) -> list[dict[str, Any]]:
 
 
 def _up(url: str) -> bytes:
-    """Return the line that says whether the database is up, nothing before that is known."""
+    """Return the line of the database's state, "" before the state is known."""
     with urllib.request.urlopen(url, timeout=60) as response:
         return b"".join(line for line in response if line.startswith(b"presman_up{"))

@@ -1,4 +1,4 @@
-"""One instance of a cluster is read: its queue and limits are the cluster's, so no command may call the queue empty."""
+"""One instance of a cluster: queue and limits are those of the cluster, so no command may call the queue empty."""
 
 from __future__ import annotations
 

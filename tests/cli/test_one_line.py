@@ -146,7 +146,7 @@ def test_a_closed_standard_error_does_not_stop_a_summary(tmp_path: Path) -> None
 
 
 def without(stream: str, arguments: str, place: Path) -> subprocess.CompletedProcess[str]:
-    """Run presman with a stream closed, on files that it can read."""
+    """Run presman with a closed stream, with readable input files."""
     (place / "wide.csv").write_text("DATETIME,A\n2026-11-22T12:00:00+00:00,1\n")
     written = arguments.format(trace=DATA / "trace_10046_log_file_parallel_write.trc", wide=place / "wide.csv")
     line = f"{shlex.join(command(*written.split()))} {stream}"

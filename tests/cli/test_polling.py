@@ -20,7 +20,7 @@ START = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 class Clock:
-    """A clock that only sleeping moves."""
+    """A clock that advances only by sleeping."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -35,7 +35,7 @@ class Clock:
 
 
 class Scripted:
-    """A source without rows whose polls do what a script says: an answer, or an error."""
+    """A source without rows whose polls follow a script: an answer, or an error."""
 
     name = kind = "oracle"
     scope = Scope.CLUSTER

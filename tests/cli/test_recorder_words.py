@@ -37,7 +37,7 @@ def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         ([database()], 5.0, False),
         ([database()], 5.1, True),
         ([database(), database(1)], 0.0, True),
-        ([database(trouble="no route")], 0.0, True),  # it is tried again
+        ([database(trouble="no route")], 0.0, True),  # it will try again
         ([database(trouble="no", refused="no")], 0.0, False),
     ],
 )
@@ -66,7 +66,7 @@ def test_without_a_first_line_what_was_held_back_is_all(now: list[float]) -> Non
 
 
 class Terminal:
-    """Standard error as a terminal, and what was written there."""
+    """A terminal as standard error, which keeps its output."""
 
     def __init__(self, *, there: bool = True) -> None:
         self.there, self.text = there, ""

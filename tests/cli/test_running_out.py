@@ -45,7 +45,7 @@ PROCESSES = "processes and threads have run out: the limit is 3 (ulimit -u)"
 
 @pytest.fixture
 def limited(monkeypatch: pytest.MonkeyPatch) -> dict[int, int]:
-    """Limits as they are told; nothing is limited."""
+    """Limits that are reported to presman, but not enforced."""
     limits = dict(LIMITS)
     monkeypatch.setattr(resource, "getrlimit", lambda name: (limits[name], limits[name]))
     return limits
@@ -84,7 +84,7 @@ def test_what_has_run_out_is_named(limited: dict[int, int], error: Exception, sa
 def test_what_was_dealt_with_is_no_cause(limited: dict[int, int]) -> None:
     error = chained(MemoryError())
     error.__cause__ = None
-    error.__suppress_context__ = True  # as "from None" has it
+    error.__suppress_context__ = True  # as `raise ... from None` sets it
     assert ran_out(error) == ""
 
 
@@ -292,11 +292,11 @@ def test_with_five_open_files_a_recorder_says_so(tmp_path: Path) -> None:
 
 
 OTHER = 50_000 + os.getpid() % 10_000
-"""Another user, whose processes nobody else's tests count: root has no limit of processes."""
+"""Another user without other processes, because root has no limit of processes."""
 
 READER = ("setpriv", f"--reuid={OTHER}", f"--regid={OTHER}", "--clear-groups", "--inh-caps", "+dac_read_search",
           "--ambient-caps", "+dac_read_search")  # fmt: skip
-"""Becomes that user, who may read all files."""
+"""A command that switches to that user, who may read all files."""
 
 FEW_THREADS = "this takes 6 threads, and {} are allowed (ulimit -u)"
 MANY = "2 databases in one process need 20 threads, and {} are allowed (ulimit -u): enough for 0"
@@ -349,7 +349,7 @@ def test_another_user_with_few_processes_gets_a_line(
 
 
 def everything(terminal: FileIO) -> str:
-    """Return what is written to a terminal until its last process has gone."""
+    """Return the output of a terminal until its last process has ended."""
     written = b""
     with suppress(OSError):  # how Linux reports that
         while read := terminal.read(65_536):
@@ -367,7 +367,7 @@ def test_a_full_disk_behind_standard_error_is_no_exit_code(tmp_path: Path, argum
 
 
 def refusing_threads(monkeypatch: pytest.MonkeyPatch, fail_from: int) -> None:
-    """Let samplers have so many threads and no more."""
+    """Let samplers start threads only up to `fail_from`."""
     left = [fail_from]
 
     def start(thread: threading.Thread) -> None:

@@ -73,7 +73,7 @@ Serves = Callable[..., tuple[list[str], Serving]]
 
 @pytest.fixture
 def serves(inside: Run, monkeypatch: pytest.MonkeyPatch) -> Serves:
-    """Run the command up to where browsers could come, and end; return what it said and what it would serve."""
+    """Run the command until browsers could connect, and end it; return its output and its arguments."""
     served: list[Serving] = []
 
     def run(serving: Serving, sockets: list[socket.socket], _tls: object, ready: Callable[[], None]) -> int:
@@ -192,7 +192,7 @@ def test_a_password_of_the_environment_is_told_and_not_inherited(
 
 @pytest.fixture
 def monitored(monkeypatch: pytest.MonkeyPatch, inside: Run) -> Callable[..., dict[str, Any]]:
-    """Run a served monitor up to its screen, and return what that was given."""
+    """Run a served monitor up to its screen, and return the screen's arguments."""
     given: dict[str, Any] = {}
 
     def note(target: Any, **named: Any) -> int:
@@ -205,7 +205,7 @@ def monitored(monkeypatch: pytest.MonkeyPatch, inside: Run) -> Callable[..., dic
         os.write(sends, line + b"what follows")
         os.close(sends)
         monkeypatch.setattr(served_monitor, "_STDIN", takes)
-        monkeypatch.setattr(served_monitor, "end_with_parent", lambda: None)  # it is this process here
+        monkeypatch.setattr(served_monitor, "end_with_parent", lambda: None)  # here the parent is this process
         monkeypatch.setattr(served_app, "run_served", note)
         monkeypatch.setattr(served_app, "run_served_replay", note)
         given["code"] = served_monitor.main()

@@ -104,7 +104,7 @@ def test_a_word_like_a_command_is_suggested() -> None:
 @pytest.mark.parametrize(
     ("text", "section", "renews"),
     [
-        ("anna/t@db/x", None, False),  # it was typed
+        ("anna/t@db/x", None, False),  # typed by the user
         ("a", Settings(connection=Secret("anna/t@db/x")), True),
         ("a", Settings(connection=Secret("db/x"), user="anna", password=Secret("t")), True),
         ("a", Settings(connection=Secret("anna@db/x")), False),

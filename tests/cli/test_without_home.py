@@ -28,7 +28,7 @@ QUIET = ("config", "alerts", "grants", "completions bash", "--version")
 
 @pytest.fixture
 def homeless(inside: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run presman as a user that has no name, in an environment that names no home."""
+    """Run presman as a user without a name, in an environment without a home."""
 
     def nobody(number: int) -> Any:
         raise KeyError(number)
@@ -41,14 +41,14 @@ def homeless(inside: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 @pytest.fixture
 def as_of_python_313(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From 3.13 on pathlib says that nothing is there where nobody may look: no release of Python may depend on it."""
+    """From 3.13 on pathlib reports unreadable places as missing: presman must work with that in all releases."""
     for name in ("exists", "is_file", "is_dir"):
         monkeypatch.setattr(Path, name, getattr(os.path, name.replace("_", "")))
 
 
 @pytest.fixture
 def locked_out(inside: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, as_of_python_313: None) -> Run:
-    """Run presman as a user who may not look into his home; root may look anywhere, so that is played."""
+    """Run presman as a user who may not look into his home. This is simulated, because root may look anywhere."""
     home = tmp_path / "home"
     for name in ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"):
         monkeypatch.setenv(name, str(home))

@@ -158,7 +158,7 @@ def test_grants_for_containers() -> None:
         grants_script(Release(19), user='x"; DROP USER y; --')
 
 
-# -- what the driver is told ------------------------------------------------------------------------------------------
+# -- arguments of the driver ------------------------------------------------------------------------------------------
 
 
 def test_everything_a_connection_can_need() -> None:

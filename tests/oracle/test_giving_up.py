@@ -13,7 +13,7 @@ from presman.sources.oracle.thin_connection import ThinConnection
 
 
 def given_up(stubborn: int, fails: bool = False) -> tuple[bool, list[str]]:
-    """Give up a call that outlasts so many attempts to end it; return whether it ended, and complaints."""
+    """Give up a call that survives `stubborn` attempts to end it; return whether it ended, and asyncio's complaints."""
     attempts, said = 0, list[str]()
 
     async def call() -> None:

@@ -58,7 +58,7 @@ def test_clients_that_nobody_here_wrote(bench: Bench, client: Callable[[], list[
     assert found["many"] == list(range(1, 41))
     assert found["text"] == "select /* é */ 1 from dual\n" * 400
     assert found["error"].startswith("ORA-00942: ")
-    while bench.server.counters.sessions:  # a client may be gone before the server has noticed
+    while bench.server.counters.sessions:  # the server may notice a client's end later
         time.sleep(0.005)
     assert bench.server.counters.most_sessions == 1
 

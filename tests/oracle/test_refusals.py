@@ -25,9 +25,9 @@ from tests.thorough import some
 
 
 class Door:
-    """Cuts the session at the third poll, and lets so many of those in no more that come after it (-1: nobody).
+    """Cuts the session at the third poll, and then refuses the next `refusals` logins (-1: all).
 
-    `knocks` are the connections. With a new `password` the old one is wrong after that.
+    `knocks` are the connections. If there is a new `password`, the old one is wrong from then on.
     """
 
     def __init__(self, server: OracleServer, code: int = 1017, refusals: int = -1, password: str = "") -> None:
@@ -62,7 +62,7 @@ def record(inside: Run, target: str, *more: str) -> subprocess.CompletedProcess[
 
 
 def config(folder: Path, server: OracleServer, password: str) -> None:
-    """Write what says how to reach the server: `password` is a line of config.ini."""
+    """Write a config.ini for the server; `password` is one of its lines."""
     path = folder / "new.ini"
     path.write_text(f"[prod]\ndsn = {server.dsn}\nuser = presman\n{password}\n")
     path.chmod(0o600)
@@ -102,7 +102,7 @@ def test_a_locked_account_is_tried_again_until_it_is_unlocked(inside: Run, serve
 
 
 def looks_for_another(monkeypatch: pytest.MonkeyPatch) -> list[Source | None]:
-    """Return what each look for another password finds, in a list that grows."""
+    """Return a list that gets the result of each search for another password."""
     looks: list[Source | None] = []
     look = PolledSource._renewed
 

@@ -20,7 +20,7 @@ OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 
 @pytest.fixture
 def watched(bench19: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[ObservedDatabase]:
-    monkeypatch.setattr("presman.polling.sampler.FIRST_PAUSE", 600.0)  # it comes back when the test says so
+    monkeypatch.setattr("presman.polling.sampler.FIRST_PAUSE", 600.0)  # it reconnects when the test says so
     columns = ["INST_ID", "CON_ID", "NAME", "CONSUMED_CPU_TIME", "ACTIVE_SESSIONS"]
     bench19.put("GV$RSRC_CONSUMER_GROUP", columns, [(1, 0, HOSTILE, 5000, 2), (1, 0, "ETL", 7000, 1)])
     target = LiveTarget("prod", bench19.source, 3600.0)

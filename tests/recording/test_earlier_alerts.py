@@ -1,4 +1,4 @@
-"""A recorded poll whose views did not answer: it has the alerts of the polls before, as a live monitor has them."""
+"""Earlier alerts: a recorded poll whose views did not answer keeps those of the polls before, as live."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def told(reading: Reading) -> Told:
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Snapshot, Reading]]:
-    """Return polls of a group without a share, and what they mean live; V$RSRC_PLAN is silent after the fifth."""
+    """Return polls and live readings of a group without a share; V$RSRC_PLAN does not answer after the fifth."""
     clock, readings, found = Clock(), Readings(), []
     file = without(tmp_path_factory.mktemp("silent"), "throttled", "V$RSRC_PLAN", at=52, lasts=150)
     poller = Poller(SimulatorSource(file, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC)))
@@ -63,7 +63,7 @@ def playback(file: Path) -> Any:
 def test_it_has_what_a_live_monitor_said_whichever_poll_is_asked_for(
     live: list[tuple[Snapshot, Reading]], playback: Playback
 ) -> None:
-    """`once --at`, a jump in a replay, and samples of a report judged a poll alone: the alert had vanished."""
+    """`once --at`, a jump in a replay, and samples of a report judged each poll alone, so the alert was missing."""
     kept = [index for index, (_, reading) in enumerate(live) if reading.unchecked]
     assert len(kept) > 12
     whole = range(POLLS)

@@ -162,7 +162,7 @@ def test_what_is_too_old_or_too_much_goes(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_what_was_removed_while_a_database_was_lost_is_not_needed_when_it_comes_back(tmp_path: Path) -> None:
-    """Two polls, then a loss that is longer than what is kept: of the two nothing stays, the next two are read."""
+    """Two polls, then a loss longer than the retention: the two are removed, the next two are read."""
     place = str(tmp_path / "a.presman")
     moments = list(polled("quiet", 4))
     location = RecordingLocation(place)
@@ -185,7 +185,7 @@ def test_what_was_removed_while_a_database_was_lost_is_not_needed_when_it_comes_
 
 
 def test_a_file_is_kept_small_whatever_is_in_it(tmp_path: Path) -> None:
-    """In PostgreSQL other recorders have limits of their own; a file has one, also for what is recorded no more."""
+    """In PostgreSQL other recorders have limits of their own; a file has one limit, also for former databases."""
     place = str(tmp_path / "two.presman")
     moments = list(polled("quiet", 3))
     for target in ("prod", "gone"):

@@ -102,7 +102,7 @@ def test_no_pipe_may_stand_beside_a_file(end: str, tmp_path: Path) -> None:
 
 
 def header(pages: int, size: int, there: int) -> bytes:
-    """The first bytes of a file of so many pages, of which so many bytes are there."""
+    """Return the first `there` bytes of a file with `pages` pages."""
     begin = bytes(16) + size.to_bytes(2, "big") + bytes(10) + pages.to_bytes(4, "big")
     return begin + bytes(max(0, there - len(begin)))
 

@@ -1,4 +1,4 @@
-"""A sampler may start before it has a listener; the meaning of its events; messages about a lost database."""
+"""Live pipeline: a sampler that starts without a listener, the meaning of its events, messages about lost databases."""
 
 from __future__ import annotations
 

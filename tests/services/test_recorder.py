@@ -1,4 +1,4 @@
-"""The recorder alone, without threads: polls given up, messages, waiting times."""
+"""Recorder alone, without threads: polls given up, messages, waiting times."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_what_comes_next_is_a_poll_else_why_there_is_none_else_the_end(tmp_path:
 
 
 def refusing(one: DatabaseRecorder, errors: list[RecordingError | None], waits: list[float]) -> None:
-    """Have a recorder write what waits, while the store refuses in turn; `waits` is how long it waited each time."""
+    """Let a recorder write its waiting polls while the store refuses in turn; `waits` are its waiting times."""
 
     def write(_: Snapshot | None, __: Snapshot) -> None:
         if error := errors.pop(0):

@@ -1,4 +1,4 @@
-"""The channel between two processes: each value can be awaited, whatever came before it."""
+"""Channel between two processes: each value can be awaited, whatever came before it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def ends() -> Iterator[Ends]:
 
 
 def refuse() -> None:
-    """Make nothing of what came."""
+    """Ignore a value."""
     raise ImportError("no such module")
 
 
 class Refused:
-    """A value that the other end cannot make."""
+    """A value that the other end cannot unpickle."""
 
     def __reduce__(self) -> tuple[object, tuple[()]]:
         return refuse, ()

@@ -1,4 +1,4 @@
-"""A source in its own process: the same results as here, and presman survives whatever its driver does."""
+"""Source in a process of its own: the same results as here, and presman survives whatever the driver does."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Make = Callable[..., ProcessSource]
 
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
-    """Make sources that do odd things, and end them."""
+    """Make misbehaving sources, and end them."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     sources: list[ProcessSource] = []
 
@@ -57,7 +57,7 @@ def process_of(source: ProcessSource) -> psutil.Process:
 
 
 def test_it_answers_as_the_source_itself_does(tmp_path: Path) -> None:
-    """The first poll of the demo, with all its rows; both play the same seed, so slowly that little happens."""
+    """The first poll of the demo, with all its rows; both simulate the same seed, so slowly that little happens."""
     target = parse_target("demo:storm?seed=3&release=19&speed=0.001")
     apart = target.in_subprocess()
     assert apart is not None
@@ -68,7 +68,7 @@ def test_it_answers_as_the_source_itself_does(tmp_path: Path) -> None:
         assert ours.sections.keys() == theirs.sections.keys()
         counts = [{each: len(part.rows) for each, part in of.sections.items()} for of in (ours, theirs)]
         for count in counts:
-            del count[GroupMetricHistory]  # a minute may end between the two
+            del count[GroupMetricHistory]  # a minute may end between the two reads
         assert counts[0] == counts[1]
         kinds = {type(row) for part in theirs.sections.values() for row in part.rows}
         assert kinds == {type(row) for part in ours.sections.values() for row in part.rows}
@@ -87,7 +87,7 @@ def test_where_no_process_can_be_had_there_is_none(monkeypatch: pytest.MonkeyPat
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
     monkeypatch.setattr("os.posix_spawn", refuse)
-    monkeypatch.setattr("os.fork", refuse)  # while there is one thread, it is a copy
+    monkeypatch.setattr("os.fork", refuse)  # with one thread the process is a copy
     target = parse_target("demo:quiet")
     assert target.in_subprocess() is None
     with pytest.raises(SourceError, match="no process for odd: Resource temporarily unavailable"):
@@ -152,7 +152,7 @@ def test_of_an_action_nobody_answered_nobody_knows_the_outcome(made: Make) -> No
 
 
 def once_it_reads(reading: Path, act: Callable[[], object]) -> None:
-    """Do something in another thread as soon as the source is in the middle of a read."""
+    """Call `act` in another thread as soon as the source is in the middle of a read."""
     threading.Thread(target=lambda: (until(reading.exists, "a read"), act())).start()
 
 
@@ -181,7 +181,7 @@ def test_a_driver_that_spins_is_ended_alone(
     process = process_of(source)
     if how == "cancelled":
         once_it_reads(reading, source.cancel)
-    else:  # it is not late before it spins
+    else:  # it answers in time until it spins
         monkeypatch.setattr(
             subprocess_source.Channel, "comes", lambda *given: (until(reading.exists, "a read"), comes(*given))[1]
         )
@@ -277,7 +277,7 @@ def test_a_look_that_came_to_nothing_is_left_to_the_first_poll(made: Make, manne
     source.begin(odd_sources.broken_look if manner == "broken look" else odd_sources.reads_of)
     assert source.preview() is None
     if manner == "refuse":
-        for _ in range(2):  # a second attempt asks again
+        for _ in range(2):  # a second attempt reads again
             with pytest.raises(SourceError, match="wrong password"):
                 source.open()
     else:
@@ -290,7 +290,7 @@ def test_a_process_that_died_before_the_look_is_told_by_opening_it(made: Make) -
     source.begin(odd_sources.reads_of)
     process_of(source).kill()
     assert source.preview() is None
-    with suppress(SourceError):  # unless it was open already
+    with suppress(SourceError):  # unless it was already open
         source.open()
     assert source.open().major == 19, "in another process"
 
@@ -354,7 +354,7 @@ def test_why_a_look_lost_the_source_is_what_the_first_poll_says(made: Make) -> N
 
 
 def test_what_a_look_has_read_costs_what_it_took_and_not_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each read takes a quarter of a second; between the look and the poll the screen is painted for 0.4 seconds."""
+    """Each read takes a quarter of a second; painting the screen between look and poll takes 0.4 seconds."""
     now, reads = [100.0], [0]
 
     class Slow(SimulatorSource):
@@ -401,7 +401,7 @@ print(parent == os.getpid(), links, files, imported, words == sys.argv, child.ex
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a new process is started")
 def test_of_a_process_that_is_alone_it_is_a_copy_without_its_files() -> None:
-    """It has its end of the line and nothing else; what was imported is there."""
+    """The copy has only its end of the channel; imported modules are there."""
     done = subprocess.run(
         [sys.executable, "-c", ALONE],
         env=os.environ | {"PYTHONDEVMODE": ""}, capture_output=True, text=True, timeout=60, check=True,

@@ -1,4 +1,4 @@
-"""The encoding of a spooled file, detected from its bytes."""
+"""Encoding of a spooled file, detected from its bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_zeros_between_the_letters_are_two_bytes_a_letter(encoding: str) -> None
 
 @pytest.mark.parametrize("data", [TEXT.encode(), bytes(100), b"\0" * 9 + b"abc" * 9, b"a\0\0b" * 20])
 def test_zeros_here_and_there_are_none(data: bytes) -> None:
-    """As many in even as in odd places, or fewer than half of the letters have one."""
+    """As many zeros at even as at odd places, or zeros beside fewer than half of the letters."""
     assert _marked(data) == ""
 
 

@@ -1,4 +1,4 @@
-"""Charts of CSV files: what is recognised, what is refused and at which line, and that no peak is lost."""
+"""Charts of CSV files: recognised files, refused files with the line, and that no peak is lost."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ def written(folder: Path, text: str) -> Path:
 
 def test_a_wide_file_as_1_x_wrote_it(tmp_path: Path) -> None:
     (panel,) = read_series(written(tmp_path, WIDE)).panels
-    assert panel.series == {"BATCH": [(AT, 24.14)], "ETL": [(AT, 0.0), (AT + 2, 1.5)]}  # an empty cell is not zero
+    assert panel.series == {
+        "BATCH": [(AT, 24.14)],
+        "ETL": [(AT, 0.0), (AT + 2, 1.5)],
+    }  # an empty cell does not count as zero
     (panel,) = read_series(written(tmp_path, WIDE), ["ETL"]).panels
     assert list(panel.series) == ["ETL"]
 
@@ -181,7 +184,7 @@ def test_what_is_not_plain_or_has_endless_lines_is_not_read(tmp_path: Path) -> N
     for begin in ("", TIDY, '{"a": "'):
         path = written(tmp_path, begin)
         with path.open("r+b") as file:
-            file.truncate(400 << 20)  # holes: it takes no room
+            file.truncate(400 << 20)  # a sparse file
         with pytest.raises(ChartError, match="it has a line of more than 1 MB"):
             read_series(path)
 

@@ -1,4 +1,4 @@
-"""The page of `presman compare`: well-formed, loads nothing, escapes all, and has the figures of the text."""
+"""Page of `presman compare`: well-formed, loads nothing, escapes all, and has the figures of the text."""
 
 from __future__ import annotations
 

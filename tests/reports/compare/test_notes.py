@@ -1,4 +1,4 @@
-"""Notes of a comparison: the overlap of the windows, the differences that chance alone would mark; by hand."""
+"""Notes of a comparison: the overlap of windows, and the differences that chance alone would mark, by hand."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_what_was_judged_is_counted() -> None:
 
 
 def test_events_whose_waits_took_most_time_come_first() -> None:
-    """10 us 500 times, 1 ms once, 10 us 50 times in the first or the second window; what had no wait is left out."""
+    """10 us 500 times, 1 ms once, 10 us 50 times in the first or second window; events without waits are left out."""
 
     def waits(**events: dict[int, int]) -> Any:
         return SimpleNamespace(histograms={event: [own] for event, own in events.items()})

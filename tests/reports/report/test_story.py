@@ -1,4 +1,4 @@
-"""The story of a report, sentence by sentence, and its unknowns: from values made here."""
+"""Story of a report, sentence by sentence, and its unknowns, from values made here."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def planned(seconds: float, plan: str, managed: str = "ON") -> Any:
 
 
 def test_plans_are_told_in_their_order_with_those_between_the_polls_read_again() -> None:
-    """A plan that came back was told once, one that ended was INTERNAL_PLAN at the end, and its CPUs were managed."""
+    """A plan that came back was named once; a plan that ended was called INTERNAL_PLAN with managed CPUs."""
     events = (
         changed(-60, "plan OLD → DAY"), changed(20, "plan DAY → NIGHT (by NIGHT_WINDOW)"),
         changed(25, "plan NIGHT → DAY"), changed(40, "plan DAY → none"),
@@ -158,7 +158,7 @@ def group(key: int, name: str, waiting: float | None) -> Any:
 
 
 def test_cpu_is_the_mean_of_the_polls_that_know_it() -> None:
-    """10 polls with 6 CPUs used and 2 waited for, 30 with 2 and 0: 3 and 0.5 on average, of 3.5 14 % had to wait."""
+    """10 polls with 6 CPUs used and 2 waited for, 30 with 2 and 0: 3 and 0.5 on average; 0.5 of 3.5 is 14 %."""
     bins = (stretch(0, 10, used=6.0, waited=2.0), stretch(1, 30, used=2.0, waited=None), stretch(2, 0))
     groups = (group(0, "ETL", 1.6), group(0, "BATCH", 0.4), group(1, "BATCH", None))
     told = whole(bins=bins, groups=groups)
@@ -219,7 +219,7 @@ def test_an_alert_is_told_once_as_it_was_at_its_worst() -> None:
 
 
 def test_who_can_never_start_is_not_lost_under_who_only_waits() -> None:
-    """The statement at the head was too large for its limit for one poll; later others waited for long."""
+    """The head was too large for its limit at one poll; later other statements waited for long."""
     never = alert("bad", "wants 24, more than the 16 allowed", "queue", "REPORTS")
     waits = Alert("bad", "", "short by 8", "", "queue", "REPORTS", 570.0)
     samples = (look(0, never), look(5, waits), look(9, waits, why="the longest queue"))

@@ -164,7 +164,7 @@ def test_the_report_says_the_error_and_the_assumptions() -> None:
 
 
 def course(scenario: str) -> list[Reading]:
-    """Return the readings of some minutes of a scenario."""
+    """Return the readings of a scenario for some minutes."""
     return [reading for _, reading in polled(scenario, 96 if THOROUGH else 25)]
 
 
@@ -287,14 +287,14 @@ def test_a_recording_is_replayed_as_it_is(tmp_path: Path, capsys: pytest.Capture
 
 
 def table(text: str, kind: str) -> list[str]:
-    """Return the lines of a report of one kind, for the head before its table too."""
+    """Return the lines of one kind in a report."""
     return [line for line in text.splitlines() if f" {kind} " in line or line.startswith("replayed under")]
 
 
 def test_what_was_is_replayed_under_the_plan_of_that_time_whatever_is_asked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The plan has BATCH and ETL on level 2: to name that changes nothing, and another changes no baseline."""
+    """The plan has BATCH and ETL on level 2: naming that level changes nothing, another changes no baseline."""
     place = str(tmp_path / "storm.presman")
     record(tmp_path / "storm.presman", list(polled("storm", 25)))
 
@@ -367,9 +367,9 @@ def test_minutes_are_watched_of_a_database_only(inside: Run, tmp_path: Path) -> 
 
 
 def test_who_began_before_takes_what_was_left_and_who_did_not_end_takes_longer_than_was_watched() -> None:
-    """64 servers. The first ran 60 of its 100 s before anybody looked: who comes at 0 waits for the other 40.
+    """64 servers. The first ran 60 of its 100 s before the observation: a statement that comes at 0 waits for 40 s.
 
-    One that still ran when the observation ended, at 1,000 s, was not over then: the next starts no sooner.
+    A statement that still ran at the end of the observation, at 1,000 s, had not ended: the next starts no sooner.
     """
     arrivals = [came(-60, 64, 100), came(0, 64, 10, waited=40), came(5, 8, 10, waited=45)]
     assert waited(arrivals)[1:] == [40, 45]

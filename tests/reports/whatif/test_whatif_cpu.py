@@ -1,4 +1,4 @@
-"""What if, for CPU: which groups would lack how much, by hand; and the command on a recording."""
+"""What if for CPU: how much groups would lack, by hand, and the command on a recording."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ A, B = (0, "A"), (0, "B")
 
 
 def plan(*rows: tuple[str, int, int], limit: int | None = None) -> PlanShares:
-    """A plan of groups with level and percent; `limit` is B's UTILIZATION_LIMIT."""
+    """Return a plan of groups with level and percent; `limit` is B's UTILIZATION_LIMIT."""
     made = [directive(*row)._replace(utilization_limit=limit if row[0] == "B" else None) for row in rows]
     return PlanBook.read((), made).shares("DAY_PLAN")
 
 
 def demand(shares: PlanShares, a: tuple[float, float], b: tuple[float, float]) -> CpuDemand:
-    """Ten seconds of eight CPUs, and what each used and waited for."""
+    """Return ten seconds of eight CPUs, with the CPU that each group used and waited for."""
     return CpuDemand(10.0, 8.0, {A: Load(*a), B: Load(*b)}, shares)
 
 
@@ -32,7 +32,7 @@ BOTH_WANT_ALL = demand(THREE_TO_ONE, (6.0, 2.0), (2.0, 6.0))
 
 
 def test_shares_divide_what_both_want() -> None:
-    """Of eight CPUs that both want 75 to 25 is six to two; 25 to 25 is four to four."""
+    """Both want all eight CPUs: 75 to 25 is six to two, 25 to 25 is four to four."""
     assert given(BOTH_WANT_ALL, THREE_TO_ONE) == pytest.approx({A: 6.0, B: 2.0})
     assert given(BOTH_WANT_ALL, under(THREE_TO_ONE, {"A": {"shares": 25}})) == pytest.approx({A: 4.0, B: 4.0})
 
@@ -45,7 +45,7 @@ def test_what_groups_lack_is_summed_up() -> None:
 
 
 def test_a_level_goes_before_those_below_it() -> None:
-    """B on level 2 has what A leaves of level 1: a quarter of it, and then what A does not want."""
+    """B on level 2 gets what A leaves on level 1: a quarter, and what A does not want."""
     wants_half = demand(THREE_TO_ONE, (4.0, 0.0), (4.0, 4.0))
     assert given(wants_half, THREE_TO_ONE) == pytest.approx({A: 4.0, B: 4.0})
     second = under(THREE_TO_ONE, {"A": {"levels": 2}, "B": {"shares": 100}})
@@ -106,12 +106,12 @@ def test_what_cannot_be_meant_is_refused(inside: Run, options: tuple[str, ...], 
 
 
 def rows(text: str) -> list[str]:
-    """The table's lines below its heads, with one blank between words."""
+    """Return the table's lines below its heads, with one blank between words."""
     return [" ".join(line.split()) for line in text.partition("what if\n")[2].partition("\n\n")[0].splitlines()]
 
 
 def test_the_report_has_a_line_for_each_group_and_how_far_off_it_is() -> None:
-    """Three polls of ten seconds, in which each wanted eight CPUs, are four minutes."""
+    """Eight CPUs wanted for three polls of ten seconds are four minutes."""
     text = cpu_report([BOTH_WANT_ALL] * 3, {"A": {"shares": 25}})
     assert text.startswith("CPU in 3 polls, each of an instance;")
     assert "is off by 0 % of what they wanted" in text
@@ -124,7 +124,7 @@ def test_the_report_has_a_line_for_each_group_and_how_far_off_it_is() -> None:
 
 @pytest.mark.parametrize(("wanted", "names"), [(0.09, ["A"]), (0.1, ["A", "B"])])
 def test_a_group_that_wanted_less_than_a_second_has_no_row(wanted: float, names: list[str]) -> None:
-    """Of ten seconds a tenth of a CPU is one."""
+    """A tenth of a CPU for ten seconds is one second."""
     text = cpu_report([demand(THREE_TO_ONE, (6.0, 2.0), (wanted, 0.0))], {"A": {"shares": 5}})
     assert [row[0] for row in rows(text)] == names
 

@@ -1,4 +1,4 @@
-"""What if, of the queue now: starts under other limits by hand; the choice of a limit, and refusals."""
+"""What if for the present queue: starts under other limits by hand, the choice of a limit, and refusals."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ from tests.tui.readings import AT, busy, queued
 
 BATCH, ETL = Group(0, "BATCH"), Group(0, "ETL")
 TEN = Durations((10.0, 10.000001), (1.0, 1e-9), 1e-9)
-"""All last for ten seconds."""
+"""All run for ten seconds."""
 
 
 @dataclass
 class Knowing:
-    """A queue of 64 servers: ETL holds `held` for six seconds more; those of BATCH may hold 32 of 64."""
+    """A queue of 64 servers: ETL holds `held` for six seconds more; BATCH may hold 32 of 64."""
 
     held: int = 48
     rows: tuple[QueuedStatement, ...] = (queued(1, timeout_left=None), queued(2, timeout_left=None))
@@ -114,10 +114,10 @@ def test_a_larger_target_starts_the_first_at_once_and_its_own_limit_still_holds_
 
 
 def test_those_that_came_together_have_one_start_under_changes_too() -> None:
-    """Each course draws which is first: the latest of their medians would be later than any of them in truth."""
+    """Each course chooses at random which is first, so the latest of their medians would be later than any start."""
     alike = tuple(queued(place, timeout_left=None, waited=100.0) for place in range(1, 11))
     found = Knowing(held=64, rows=alike, shown=(StartForecast(51.0, 6.0, 96.0),) * 10).under(Change("target", None, 96))
-    # One after the other, now from 6 s on and then at once: what is in the middle comes by that much sooner.
+    # One after the other, now from 6 s on and with the change at once: the middle comes sooner by that much.
     (then,) = set(medians(found))
     assert then is not None
     assert 44.0 < then < 46.0
@@ -219,7 +219,7 @@ def test_where_forecasts_are_poor_nothing_is_said_and_it_says_why() -> None:
 
 
 def came(scenario: str, polls: int) -> ReadingCame:
-    """The last of some polls, with what its forecasts are made of."""
+    """Return the last of some polls, with the basis of its forecasts."""
     readings = Readings(with_forecasts=True)
     for snapshot, _ in polled(scenario, polls):
         found = readings.of(Polled(snapshot))

@@ -1,4 +1,4 @@
-"""A fleet from a central store: what recorders wrote last, and its age."""
+"""Fleet from a central store: the last polls of recorders, and their age."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def write(
 
 
 def aged(place: Path, seconds: float) -> None:
-    """Make all that was written so much older."""
+    """Make all rows older by `seconds`."""
     with closing(sqlite3.connect(place)) as connection, connection:
         past = round(seconds * MICRO)
         connection.execute("UPDATE fleet SET polled_at = polled_at - ?, link_at = link_at - ?", (past, past))
@@ -146,7 +146,7 @@ def test_some_by_name_and_a_folder_with_a_file_for_each_day(
 def test_a_damaged_file_of_a_folder_is_told_among_the_databases_of_the_others(
     tmp_path: Path, moments: list[tuple[Snapshot, Reading]]
 ) -> None:
-    """One that could not be read hid all the others."""
+    """A file that could not be read hid all the others."""
     old, new = tmp_path / "2026-03-12.presman", tmp_path / "2026-03-13.presman"
     write(old, moments[:1], "prod")
     write(new, moments[1:2], "test").close()
@@ -184,7 +184,7 @@ def test_what_is_drawn_of_the_past_may_be_damaged_and_the_rest_is_told(
 def test_words_that_name_none_of_its_databases_are_told_with_those_it_has(
     tmp_path: Path, moments: list[tuple[Snapshot, Reading]]
 ) -> None:
-    """`presman fleet FILE TARGET` is no fleet of both: it said that the recording has no database."""
+    """`presman fleet FILE TARGET` is no fleet of both: it said only that the recording has no such database."""
     place = tmp_path / "all.presman"
     for name in "gfbdeca":
         write(place, moments[:1], name).close()
@@ -283,12 +283,12 @@ def row(link: str = LIVE, age: float | None = 3.0, every: float | None = 5.0, si
 @pytest.mark.parametrize(
     ("read", "passed", "connection", "age", "since"),
     [
-        (row(), 8.0, ConnectionState.LIVE, 11.0, None),  # late is what is older than two intervals and a second
+        (row(), 8.0, ConnectionState.LIVE, 11.0, None),  # late means older than two intervals and a second
         (row(), 8.1, ConnectionState.LATE, 11.1, None),
         (row(), 57.0, ConnectionState.LATE, 60.0, None),
         (row(), 57.5, ConnectionState.LOST, 60.5, 60.5),  # silent for more than a minute
-        (row(every=1.0), 8.0, ConnectionState.LIVE, 11.0, None),  # it is looked at each 5 s
-        (row(every=None), 8.1, ConnectionState.LATE, 11.1, None),  # 5 s is usual
+        (row(every=1.0), 8.0, ConnectionState.LIVE, 11.0, None),  # the fleet reads it each 5 s
+        (row(every=None), 8.1, ConnectionState.LATE, 11.1, None),  # 5 s is the default
         (row(every=30.0), 297.0, ConnectionState.LATE, 300.0, None),
         (row(every=30.0), 298.0, ConnectionState.LOST, 301.0, 301.0),  # ten intervals
         (row(LOST), 8.0, ConnectionState.LOST, 11.0, 108.0),

@@ -32,7 +32,7 @@ class Clock:
 
 @pytest.fixture
 def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., WatchedDatabase]]:
-    """What is lost is tried again when the test says so: by itself it would be back before a slow test has looked."""
+    """Reconnect only when the test says so: otherwise the database would be back before a slow test has checked."""
     monkeypatch.setattr(sampler, "FIRST_PAUSE", 60.0)
     begun: list[WatchedDatabase] = []
 

@@ -1,4 +1,4 @@
-"""The page in both formats: parsers read back the values written, whatever the names."""
+"""Metrics page in both formats: parsers read back the written values, whatever the names."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_the_format_is_the_one_asked_for() -> None:
 def test_a_name_is_told_as_it_is_and_breaks_no_line(accept: str) -> None:
     observation = observed("mixed")
     row = observation.reading.groups[0]
-    names = [clean(HOSTILE), HOSTILE, "x" * 4000]  # also one that did not come through the door
+    names = [clean(HOSTILE), HOSTILE, "x" * 4000]  # also a name that was not cleaned
     shown = Shown(observation).changed(groups=tuple(row._replace(name=name) for name in names))
     found = read(page(shown, accept=accept), ACCEPTS[accept])
     told = {dict(labels)["consumer_group"] for name, labels in found if name == "presman_group_active_sessions"}

@@ -1,4 +1,4 @@
-"""Names, units, types and labels by the conventions; values that are those of the figures."""
+"""Metric figures: names, units, types and labels follow the conventions; values are those of the figures."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_a_histogram_counts_what_is_below_its_bounds() -> None:
 def test_bounds_do_not_depend_on_what_was_waited_for() -> None:
     small, large = _histogram({1024: 5}), _histogram({1 << 32: 2, 1 << 20: 1})
     assert distribution(small).bounds == distribution(large).bounds
-    assert distribution(large).counts[-1] == 1  # those of any length are above every bound
+    assert distribution(large).counts[-1] == 1  # waits of unlimited length are above every bound
     assert distribution(large).total == 3
     before_12_1 = distribution(_histogram({1_000: 4, 2_000: 3, 4_194_304_000: 1}))
     assert before_12_1.bounds[0] == 0.001

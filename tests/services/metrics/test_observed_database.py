@@ -37,7 +37,7 @@ def target(
 
 
 def said(told: list[LogEvent]) -> list[str]:
-    """Return what is told to somebody who does not want to know of each poll."""
+    """Return the messages except those of each poll."""
     return [event.line for event in told if event.level != "debug"]
 
 
@@ -56,7 +56,7 @@ def told() -> list[LogEvent]:
 
 @pytest.fixture
 def watch(told: list[LogEvent], monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
-    """What is lost is tried again when the test says so: by itself it would be back before a slow test has looked."""
+    """Reconnect only when the test says so: otherwise the database would be back before a slow test has checked."""
     monkeypatch.setattr(sampler, "FIRST_PAUSE", 600.0)
     begun: list[ObservedDatabase] = []
 
@@ -129,7 +129,7 @@ def test_a_database_whose_views_do_not_answer_is_not_up(watch: Watch, told: list
     assert not database.state().is_up
     assert said(told) == ["prod: no view answers in time"]
     source.answers = lambda _: None
-    source.now += timedelta(hours=1)  # they rest for a while
+    source.now += timedelta(hours=1)  # slow views are not read for a while
     until(lambda: database.state().is_up, "an answer")
 
 

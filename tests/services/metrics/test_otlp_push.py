@@ -19,7 +19,7 @@ from tests.services.metrics.observed import Shown, observed, series
 
 
 class Collector(HTTPServer):
-    """Takes what is pushed."""
+    """A collector that keeps pushed metrics."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)

@@ -1,4 +1,4 @@
-"""The web server: access, and that no client can block it."""
+"""Web server of metrics: access, and that no client can block it."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_what_is_no_http_leaves_the_server_alone(site: Site, capsys: pytest.Capt
 
 
 def _raw(port: int, data: bytes) -> bytes:
-    """Return all that is answered to some bytes."""
+    """Return the whole answer to some bytes."""
     with socket.create_connection((HOST, port), timeout=30) as line:
         line.sendall(data)
         return b"".join(iter(lambda: line.recv(4096), b""))
@@ -273,7 +273,7 @@ def test_who_takes_no_answer_in_time_is_let_go_without_a_word(
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="macOS has one address on loopback")
 def test_who_has_the_password_has_a_place_in_a_flood_before_it_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All that wait are accepted together. Nothing is made for those who get no place."""
+    """All waiting connections are accepted together. Nothing is allocated for those that get no place."""
     monkeypatch.setattr(listener, "TURN", PATIENCE)
     server = WebServer(WebApp(Exposition([]), lambda: True, Credentials("prometheus", Secret(PASSWORD))), HOST, 0)
     begun: list[str] = []
@@ -305,7 +305,7 @@ async def _one_turn(server: WebServer, begun: list[str]) -> None:
 
 
 def test_who_is_slower_than_a_silent_crowd_is_heard(guarded: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each has a moment to say something; what it has said is looked at before it is closed."""
+    """Each connection has a moment to send something, which is read before the connection is closed."""
     monkeypatch.setattr(listener, "MOMENT", 0.05)
     with ExitStack() as lines:
 
@@ -378,7 +378,7 @@ def test_over_tls_with_certificates_on_both_sides(tmp_path: Path, authority: Aut
 
 @pytest.fixture
 def encrypted(tmp_path: Path, authority: Authority) -> Iterator[Site]:
-    """Over TLS and with a password."""
+    """A server with TLS and a password."""
     server = authority.issue(tmp_path / "server.pem", "localhost")
     made = Site(Credentials("prometheus", Secret(PASSWORD)), Certificates(CertificateFiles(server)))
     yield made
@@ -396,7 +396,7 @@ def _gets_the_page(line: socket.socket) -> bool:
 
 
 def test_what_is_no_handshake_takes_no_place_from_one(encrypted: Site) -> None:
-    """Each spoilt handshake took a slot: of an address that had all its slots the owner's was closed for the next."""
+    """Each failed handshake took a slot, so that the owner's connection was closed if its address had no slot left."""
     with ExitStack() as lines:
         first = _shaken(encrypted, lines)
         junk = [lines.enter_context(socket.create_connection((HOST, encrypted.port), 30)) for _ in range(90)]
@@ -410,10 +410,10 @@ def test_what_is_no_handshake_takes_no_place_from_one(encrypted: Site) -> None:
 
 
 def test_a_handshake_has_its_moment_however_many_begin_one(encrypted: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody is closed for another before it is over, and nothing of the crowd takes a slot."""
+    """No connection is closed for another before its moment is over, and failed handshakes take no slot."""
     monkeypatch.setattr(listener, "HANDSHAKE", PATIENCE)
     connections = encrypted.server._connections
-    connections._most_shaking = most = 8  # few, so that all have begun within a moment on a busy machine, too
+    connections._most_shaking = most = 8  # few, so that all begin in time on a busy machine
     with ExitStack() as lines:
         first = _shaken(encrypted, lines)
         for _ in range(most + 100):
@@ -428,7 +428,7 @@ def test_a_handshake_has_its_moment_however_many_begin_one(encrypted: Site, monk
 def test_a_handshake_that_came_to_nothing_leaves_nothing_behind(
     encrypted: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each has a quarter of a megabyte. A crowd that came again and again took a gigabyte in a minute."""
+    """Each takes a quarter of a megabyte. A crowd that reconnected repeatedly took a gigabyte in a minute."""
     monkeypatch.setattr(listener, "SILENCE", 0.3)
     gc.collect()
     gc.disable()
@@ -450,7 +450,7 @@ def _handshakes_kept(site: Site) -> int:
 
 @acted
 async def test_of_many_that_want_a_handshake_the_newest_is_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The owner does not wait for a crowd that came before, and nobody who was closed in the meantime is begun."""
+    """The owner does not wait for an earlier crowd, and no handshake begins on a connection that was closed."""
     connections = listener.Connections(8, 4, lambda _: None, certificates=mock.Mock())
     begun: list[str] = []
     monkeypatch.setattr(connections, "_begin", lambda connection: begun.append(connection.address))

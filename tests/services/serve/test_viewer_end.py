@@ -1,4 +1,4 @@
-"""A viewer's monitor ends with the page that shows it."""
+"""End of a viewer's monitor together with its page."""
 
 from __future__ import annotations
 

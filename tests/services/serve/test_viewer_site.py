@@ -1,4 +1,4 @@
-"""The web server on loopback, with a small program in place of the monitor; browsers are in tests/real."""
+"""Viewer site: the web server on loopback, with a small program in place of the monitor; tests/real has browsers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ TOKEN = OPEN.token.reveal() if OPEN.token else ""
 
 
 class Site:
-    """The server, a browser's session with it, and what the server said."""
+    """The server, a browser's session with it, and the server's messages."""
 
     def __init__(self, runner: AppRunner, session: aiohttp.ClientSession, said: list[str], port: int) -> None:
         self.runner = runner
@@ -86,7 +86,7 @@ async def site(
 
 
 async def shown(line: aiohttp.ClientWebSocketResponse, text: str) -> str:
-    """Wait until the terminal was sent a text."""
+    """Wait until a text was sent to the terminal."""
     found = ""
     while text not in found:
         message = await line.receive(PATIENCE)
@@ -311,7 +311,7 @@ async def test_there_are_so_many_seats_and_who_waits_gets_one(monkeypatch: pytes
         await shown(first, "monitor")
         async with await client.look() as second:
             await first.close()
-            await shown(second, "monitor")  # as a page that is loaded again
+            await shown(second, "monitor")  # like a reloaded page
             monkeypatch.setattr(viewer_slots, "SLOT_WITHIN", 0.05)
             async with await client.look() as third:
                 assert await closing(third) == viewer_slots.FULL
@@ -360,7 +360,7 @@ async def test_who_does_not_read_a_file_is_cut_without_a_word(monkeypatch: pytes
             line.setblocking(False)
             await asyncio.get_running_loop().sock_connect(line, ("127.0.0.1", client.url.port))
             asked = b"GET /static/textual.js HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20
-            await asyncio.get_running_loop().sock_sendall(line, asked)  # more than the system holds for anybody
+            await asyncio.get_running_loop().sock_sendall(line, asked)  # more than the system buffers
             await acquainted(client.url.port)
             async with asyncio.timeout(PATIENCE):
                 await client.runner.cleanup()
@@ -368,7 +368,7 @@ async def test_who_does_not_read_a_file_is_cut_without_a_word(monkeypatch: pytes
 
 
 async def acquainted(port: int | None) -> None:
-    """Wait until the server has read what came before this."""
+    """Wait until the server has read all earlier data."""
     ((reader, writer),) = await lines_with(b"GET /alive HTTP/1.1\r\nHost: localhost\r\n\r\n", 1, port)
     assert b"204" in await reader.readline()
     writer.close()
@@ -425,13 +425,13 @@ SLOW_BODY = (
     b"POST /token HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
     b"Content-Length: 4000\r\n\r\ntok"
 )
-"""What anybody may begin to send, and never end."""
+"""Beginnings of requests that never end."""
 
 
 async def lines_with(
     data: bytes, number: int, port: int | None
 ) -> list[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """Return connections from here, on each of which some bytes were sent."""
+    """Return `number` connections on which `data` was sent."""
     lines = [await asyncio.open_connection("127.0.0.1", port) for _ in range(number)]
     for _, writer in lines:
         writer.write(data)
@@ -443,7 +443,7 @@ async def lines_with(
 async def test_who_has_the_token_comes_in_past_a_crowd_from_his_own_address(
     monkeypatch: pytest.MonkeyPatch, data: bytes
 ) -> None:
-    monkeypatch.setattr(viewer_site, "most_connections", lambda viewers: 8)  # of one address half of them
+    monkeypatch.setattr(viewer_site, "most_connections", lambda viewers: 8)  # half of them for one address
     async with site(OPEN) as client:
         async with client.get("/", params={"token": TOKEN}) as answer:
             assert answer.status == 200
@@ -471,7 +471,7 @@ async def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.M
         ((reader, writer),) = await lines_with(SLOW_BODY, 1, client.url.port)
         answer = b""
         async with asyncio.timeout(PATIENCE):
-            with suppress(ConnectionResetError):  # so it is where not all that came had been read
+            with suppress(ConnectionResetError):  # if the server had not read everything
                 answer = await reader.read()
         assert answer.startswith(b"HTTP/1.1 408 ") or not answer
         writer.close()
@@ -521,7 +521,7 @@ def test_there_are_as_many_connections_as_descriptors_allow(monkeypatch: pytest.
 
 @acted
 async def test_of_a_flood_that_waits_only_those_with_a_place_are_heard(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The others are closed before anything is made for them: they would be accepted more slowly than they come."""
+    """The others are closed before anything is allocated; otherwise the server could not keep up with them."""
     monkeypatch.setattr(listener, "TURN", PATIENCE)
     made: list[object] = []
     with socket.create_server(("127.0.0.1", 0)) as listening, ExitStack() as lines:

@@ -1,4 +1,4 @@
-"""Statements that arrive: which queue (PARALLEL_DEGREE_POLICY, hints), and which are long operations."""
+"""Incoming statements: which ones queue (PARALLEL_DEGREE_POLICY, hints), and which are long operations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Longop(NamedTuple):
 
 @pytest.fixture
 def busy(tmp_path: Path, play: Play) -> Callable[[str, str], Played]:
-    """Play statements that want 8 servers each, of which there are 8, for a minute."""
+    """Simulate a minute of statements that want all 8 servers each."""
 
     def played(policy: str, queue: str) -> Played:
         text = (FOLDER / "quiet.toml").read_text()
