@@ -146,7 +146,7 @@ def test_words_of_a_wrapped_line_stay_apart_at_any_width() -> None:
 def test_who_ends_it_in_one_line() -> None:
     first, second = (plain(ends_it(found, key=True)) for found in unblock(busy()))
     named = " TO START IT  end ① MARTIN SQL Developer 1:526,60805, idle 22:10, holds 32"
-    starts = "ending it starts at least one of the heads, and the plan decides which"
+    starts = "ending it starts at least one of their heads, and the plan decides which"
     assert first == f"{named}; ETL may get them first   c 1 copies ①", "no work is lost while he is enough"
     assert second == (f" TO START IT  MARTIN 1:526 (idle 22:10) keeps 32 servers that BATCH and ETL want: {starts}")
 
