@@ -102,7 +102,7 @@ def test_what_is_too_large_for_one_answer_comes_a_few_rows_at_a_time(bench: Benc
         assert [row.instance_name for row in instance.rows] == ["orcl"]
         assert {row.program for row in sessions.rows} == {"p" * 3999 + "…"}
         assert len(sessions.rows) == 40
-        assert counters.logins == logins, "the answer that was too large cost the connection, once"
+        assert counters.logins == logins, "the oversized answer cost the connection once"
         assert counters.calls["fetch"] >= 40_000_000 // MOST
 
 

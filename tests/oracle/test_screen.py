@@ -130,7 +130,7 @@ async def test_keys_and_quit_do_not_wait_for_a_hanging_query(release: Release, f
         await scene.until(lambda: "from gv$session\n" in scene.server.counters.log[-1].sql.lower())
         for key in TABS:
             await scene.press(key)
-        assert scene.number == shown, "the poll that was under way is not answered yet"
+        assert scene.number == shown, "the running poll is not answered yet"
         sampler = scene.feed._sampler
         assert sampler is not None
         await scene.pilot.press("q")
@@ -138,7 +138,7 @@ async def test_keys_and_quit_do_not_wait_for_a_hanging_query(release: Release, f
     sampler._thread.join(60)
     assert not sampler.is_alive
     assert not scene.app.is_running
-    assert PATIENCE < 0.5, "however stubborn the read, quitting waits no longer"
+    assert PATIENCE < 0.5, "quitting does not wait longer for a stubborn read"
 
 
 @acted

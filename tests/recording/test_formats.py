@@ -110,7 +110,7 @@ def test_format_2_has_the_same_contents(
         cpu = figures(playback, "cpu")
         assert (len(cpu), total(cpu, "used_cpus")) == (rows_of_cpu, used_cpus)
     with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone() == ("2",), "left alone"
+        assert connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone() == ("2",), "unchanged"
 
 
 def test_format_3_has_the_same_contents(tmp_path: Path) -> None:
