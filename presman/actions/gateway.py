@@ -350,6 +350,8 @@ def _error_words(error: SourceError) -> str:
     return f"{error.code} {error}" if error.code and error.code not in str(error) else str(error)
 
 
+# ---- Remarks: what to know about a session before sending a command to it, and what has changed meanwhile. Pure.
+
 _identity = attrgetter("inst_id", "sid", "serial")
 
 

@@ -273,6 +273,8 @@ def refuse_unknown(option: str, names: Iterable[str], known: Collection[str], wh
             raise Failure(f"{option}: no {what} of {name!r} was seen, {did_you_mean(name, known)}")
 
 
+# ---- A search, by replays, for the directives that would have met the goals of service: `presman advise`.
+
 _CPU_LIMIT_NAMES = ("cpu", "cpu-limit", "cpu-limits", "utilization", "utilization_limit")
 """Names that a user may give to a CPU limit."""
 _KINDS_OF_FILE = {"text": ADVICE, "json": JSON, "html": PAGE}

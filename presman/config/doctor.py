@@ -1,7 +1,7 @@
 """Findings of `presman doctor TARGET`: what presman can read there, which grants are missing, and what it assumes."""
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
@@ -103,13 +103,7 @@ CALLS = 5
 TOLERANCE = timedelta(seconds=2)
 
 
-def doctor(
-    target: Target,
-    *,
-    scope: Scope = Scope.CLUSTER,
-    packs: tuple[str, ...] = (),
-    now: Callable[[], datetime] = lambda: datetime.now(UTC),
-) -> Iterator[str]:
+def doctor(target: Target, *, scope: Scope = Scope.CLUSTER, packs: tuple[str, ...] = ()) -> Iterator[str]:
     """Yield the findings as they come, one line each. Raises SourceError if `target` cannot be opened or is lost."""
     source = target.make_source()
     source.scope = scope
@@ -121,7 +115,7 @@ def doctor(
         source.advance()
         lacking = yield from _facts(source, release, target)
         yield _line("packs", f"allowed: {', '.join(packs)}" if packs else "none allowed: no view of a pack is read")
-        yield from _latency(source, now)
+        yield from _latency(source)
         yield from (_line("note", note) for note in source.read(()).notes)
         yield from _query_lines(source, release, packs, lacking)
     finally:
@@ -211,11 +205,11 @@ def open_modes(rows: Sequence[Pdb]) -> Iterator[str]:
         yield f"{name} {' and '.join(where)}"
 
 
-def _latency(source: Source, now: Callable[[], datetime]) -> Iterator[str]:
+def _latency(source: Source) -> Iterator[str]:
     """Measure the time of empty reads, and compare the clocks."""
     times, ahead, trips = [], [], 0
     for _ in range(CALLS):
-        begun, clock = time.perf_counter(), now()
+        begun, clock = time.perf_counter(), datetime.now(UTC)
         answer = source.read(())
         times.append(time.perf_counter() - begun)
         ahead.append(answer.at - clock - timedelta(seconds=times[-1] / 2))

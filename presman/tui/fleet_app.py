@@ -22,12 +22,12 @@ from presman.figures.figure import Table
 from presman.figures.fleet_figures import FLEET, STATES, past, why
 from presman.tabs.choices import next_step
 from presman.tabs.parts import Key
+from presman.tui.frame_app import too_small
 from presman.tui.keyed_app import AppKey, KeyedApp, has_tables
 from presman.tui.keys import all_keys, page_keys, table_keys, time_keys
 from presman.tui.keys.page_keys import PALETTE, QUIT, SIGNS, SUSPEND, THEME
 from presman.tui.keys.take_keys import copy_text
 from presman.tui.saved_view import SavedView, ViewSaver, put_back_table, set_in_tables
-from presman.tui.screen import too_small
 from presman.tui.terminal_app import run_until_ended
 from presman.tui.widgets.frame_lines import KeysLine, Labelled, alert_line
 from presman.tui.widgets.grid import Grid, keys_in_table
@@ -381,6 +381,8 @@ def run_fleet(
         app.keep_to_ascii()
     return FleetEnd(run_until_ended(app), app.chosen)
 
+
+# ---- The base screen of a fleet, and its lines: state, alerts, the database under the cursor.
 
 _SEVERITIES: dict[int, tuple[Severity, str]] = {
     0: ("bad", "✕"), 1: ("bad", "✕"), 2: ("warn", "✕"), 3: ("warn", "▲"), 4: ("note", "?"),
