@@ -142,8 +142,7 @@ class WatchedPlan:
         for what, seen in (("the plan", self._names), ("PARALLEL_SERVERS_TARGET", self._targets)):
             if len(seen) > 1:
                 console.note(f"{what} was changed meanwhile: statements are replayed under the last one")
-        came = self._last
-        if came is None:
+        if (came := self._last) is None:
             self._refuse(False)
             return ObservedPlan()
         return observed_plan(came.previous, came.snapshot, came.reading)

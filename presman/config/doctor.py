@@ -40,8 +40,7 @@ def own_group(source: Source, release: Release, inst_id: int, sid: int) -> Itera
 
     Raises SourceError if the connection is lost.
     """
-    queries = load(release)
-    answer = source.read([Request(queries[record]) for record in _RECORDS])
+    answer = source.read([Request(load(release)[record]) for record in _RECORDS])
     found = dict(zip(_RECORDS, answer.sections, strict=True))
     info = next((row for row in found[SessionInfo].rows if (row.inst_id, row.sid) == (inst_id, sid)), None)
     if info is None:
@@ -182,8 +181,7 @@ def _kind_of_database(found: Mapping[type[Any], Section]) -> Iterator[str]:
     for row in found[Database].rows:
         kind = "container database" if row.cdb == "YES" else "no containers"
         yield _line("database", f"{row.db_unique_name or row.name}, {row.database_role}, {row.open_mode}, {kind}")
-    instances = found[Instance].rows
-    if instances:
+    if instances := found[Instance].rows:
         names = ", ".join(f"{row.instance_name} on {row.host_name}" for row in instances)
         cluster = "RAC" if any(row.parallel == "YES" for row in instances) else "single instance"
         yield _line("instances", f"{len(instances)} ({cluster}): {names}")

@@ -407,8 +407,7 @@ def first_line(name: str, members: Sequence[Member], interval: float, state: Run
     room = width - length((state,)) - 2
     while len(runs) > 1 and length(runs) > room:
         runs.pop()
-    blanks = max(1, room + 1 - length(runs))
-    return merge([*runs, (" " * blanks, ""), state, (" ", "")])
+    return merge([*runs, (" " * max(1, room + 1 - length(runs)), ""), state, (" ", "")])
 
 
 def fleet_state(members: Sequence[Member], trouble: str, *, paused: float | None) -> Run:
@@ -467,8 +466,7 @@ def about_in_short(member: Member | None, to_do: str) -> list[Line]:
 
 
 def _figures(member: Member) -> str:
-    found = member.key_figures
-    if found is None:
+    if (found := member.key_figures) is None:
         return "" if member.age is None else f"  last data {duration(member.age)} ago"
     name = found.database if found.database.lower() not in member.name.lower() else ""
     parts = [name, f"plan {found.plan or 'none'}"]

@@ -460,8 +460,7 @@ class PageReader:
         page = self._page
         page.set_filter("")
         page.found_by_search = found_by_search
-        self._panels.present.display = False
-        page.display = True
+        self._panels.present.display, page.display = False, True
         page.scroll_to(y=0, animate=False)
         _focus(page)
         self._repaint()
@@ -476,8 +475,7 @@ class PageReader:
     def close(self) -> None:
         """Restore the panel and the focus."""
         if self._content is not None:
-            self._page.display = False
-            self._panels.present.display = True
+            self._page.display, self._panels.present.display = False, True
             self._panels.focus_first()
         self._content = self.row = None
 
@@ -562,8 +560,7 @@ class MonitorScreen(PatientScreen, PlainBackground):
         return bool(lines)
 
     def _message_of(self, monitor: Monitor, leaving: str) -> list[Line]:
-        width = self.app.size.width
-        link = monitor.link
+        width, link = self.app.size.width, monitor.link
         if monitor.reading is None and link.state is LinkState.LOST:
             again = "Press F5 to try again now." if link.retry_at else "presman does not retry by itself: press F5."
             texts = ((link.text, ""), (f"{again} q {leaving}.", "dim"))

@@ -234,8 +234,7 @@ def families(databases: Sequence[ObservedDatabase]) -> Iterator[Family]:
     """Yield the metrics that at least one database has now."""
     parts = [_of(database.state()) for database in databases]
     for name, metric in METRICS.items():
-        series = [sample for part in parts for sample in part.get(name, ())]
-        if series:
+        if series := [sample for part in parts for sample in part.get(name, ())]:
             yield Family(metric, series)
 
 

@@ -380,8 +380,7 @@ def _totals(row: GroupReading) -> str:
 
 
 def _io(row: GroupReading) -> Iterable[Line]:
-    io = row.io
-    if io is None:
+    if (io := row.io) is None:
         return
     each = _known((io.service_ms, f"{number(io.service_ms)} ms each"))
     yield fact("all", ", ".join(filter(None, (throughput(io.mb), f"{number(io.requests)} requests/s", each))))
