@@ -1,8 +1,9 @@
 """Findings of `presman doctor TARGET`: what presman can read there, which grants are missing, and what it assumes."""
 
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -114,7 +115,7 @@ def doctor(target: Target, *, scope: Scope = Scope.CLUSTER, packs: tuple[str, ..
         source.advance()
         lacking = yield from _facts(source, release, target)
         yield _line("packs", f"allowed: {', '.join(packs)}" if packs else "none allowed: no view of a pack is read")
-        yield from _latency(source)
+        yield from _latency(source, partial(datetime.now, UTC))
         yield from (_line("note", note) for note in source.read(()).notes)
         yield from _query_lines(source, release, packs, lacking)
     finally:
@@ -203,11 +204,11 @@ def open_modes(rows: Sequence[Pdb]) -> Iterator[str]:
         yield f"{name} {' and '.join(where)}"
 
 
-def _latency(source: Source) -> Iterator[str]:
+def _latency(source: Source, now: Callable[[], datetime]) -> Iterator[str]:
     """Measure the time of empty reads, and compare the clocks."""
     times, ahead, trips = [], [], 0
     for _ in range(CALLS):
-        begun, clock = time.perf_counter(), datetime.now(UTC)
+        begun, clock = time.perf_counter(), now()
         answer = source.read(())
         times.append(time.perf_counter() - begun)
         ahead.append(answer.at - clock - timedelta(seconds=times[-1] / 2))
