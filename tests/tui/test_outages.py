@@ -190,7 +190,7 @@ async def test_every_view_hangs() -> None:
     async with watching() as outage:
         await outage.seconds(2)  # polls at 0 and 2
         outage.database.hanging = [EVERYTHING]
-        states = await outage.seconds(140)
+        states = await outage.seconds(70)
         assert states[:4] == ["● LIVE"] * 4
         for second, state in enumerate(states[4:], 5):
             assert state.startswith("◌ LATE "), (second, state)
