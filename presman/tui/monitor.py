@@ -232,9 +232,9 @@ class Moments:
     @property
     def span(self) -> tuple[datetime, datetime] | None:
         """The first and last instant that the user can go to; None before the first poll."""
-        monitor = self.monitor
-        first = None if monitor.latest is None else monitor.timeline.first()
-        return None if first is None or monitor.latest is None else (first, monitor.latest.at)
+        latest = self.monitor.latest
+        first = None if latest is None else self.monitor.timeline.first()
+        return None if first is None or latest is None else (first, latest.at)
 
     @property
     def at(self) -> datetime | None:

@@ -412,8 +412,8 @@ def _readable(source: RecordingSource, wanted: int, *, back: bool) -> tuple[int,
 
 def _passed(wanted: int, shown: int) -> str:
     """Return a notice of how many polls between the requested one and the one on screen are damaged."""
-    many = counted(abs(shown - wanted), "poll")
-    return f"{many} {'before' if shown > wanted else 'after'} this cannot be read: the recording is damaged there."
+    many, side = counted(abs(shown - wanted), "poll"), "before" if shown > wanted else "after"
+    return f"{many} {side} this cannot be read: the recording is damaged there."
 
 
 def _first(source: RecordingSource, words: str) -> int:

@@ -17,7 +17,7 @@ from presman.cli.connect_command import Keeping, put_away
 from presman.config import credentials
 from presman.config.config_file import Config, Settings, read_config
 from presman.config.connect_answers import Answers, lacks_service, wallet_trouble, wants_tls, with_address
-from presman.config.targets import entries, parse_target
+from presman.config.target import entries, parse_target
 from presman.sources import SourceError
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ADDRESS, PASSWORD, USER, ConnectSettings, explained, failures
@@ -41,7 +41,7 @@ def server() -> Iterator[OracleServer]:
 
 
 class Dialogue:
-    """`presman connect` on a terminal, and all that it has shown."""
+    """`presman connect` on a terminal, and its whole output."""
 
     def __init__(self, folder: Path, *words: str) -> None:
         given = environment(HOME=str(folder), XDG_CONFIG_HOME=str(folder), TNS_ADMIN=str(folder))
@@ -199,7 +199,7 @@ def test_a_login_that_hangs_says_what_may_hold_it(
         (Answers("NO_ALIAS", "a", Secret("b")), "not in tnsnames.ora"),
     ],
 )
-def test_what_the_way_there_says_is_explained(answers: Answers, words: str) -> None:
+def test_network_errors_are_explained(answers: Answers, words: str) -> None:
     with pytest.raises(SourceError) as caught:
         answers.target(Config()).make_source().open()
     found = explained(caught.value.code, str(caught.value))

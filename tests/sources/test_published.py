@@ -1,4 +1,4 @@
-"""The published outputs of a 12.1.0.2 database, all the way from the files to the reading (tests/data/README.md)."""
+"""Published outputs of a 12.1.0.2 database, from the files to the reading (tests/data/README.md)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from presman.analysis.assemble import analyse
 from presman.analysis.latency.histograms import since_startup
 from presman.analysis.readings.reading import Reading
 from presman.base.release import Release
-from presman.config.targets import parse_target
+from presman.config.target import parse_target
 from presman.polling.poller import Poller
 from presman.rows.snapshot import Snapshot
 from presman.sources import Exhausted

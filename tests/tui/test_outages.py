@@ -45,8 +45,9 @@ class FaultyDatabase(SimulatorSource):
     unheard: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        start = datetime(2026, 3, 14, 9, tzinfo=UTC)
-        super().__init__(with_short_past("quiet"), seed=3, clock=self.time, start=start, release=Release(19))
+        self.scenario, self.seed, self.clock, self.release = with_short_past("quiet"), 3, self.time, Release(19)
+        self.start = datetime(2026, 3, 14, 9, tzinfo=UTC)
+        super().__post_init__()
 
     def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
         if self.gone:

@@ -291,7 +291,9 @@ async def write_report(app: FrameApp) -> None:
     path = (app.folder or Path.cwd()) / file_name(app.monitor.name, "report", datetime.now(UTC), "html")
     try:
         app.notify("Writing the report …", timeout=3)
-        polls = await _of_replay(app, path) if app.replayed is not None else await _of_history(app, path)
+        at = None if app.monitor.reading is None else app.monitor.reading.at
+        replay = app.replayed
+        polls = await (_of_history(app, path) if replay is None else asyncio.to_thread(_make, replay, at, path, ""))
         app.notify(f"Report of {counted(polls, 'poll')}: {path}", timeout=15)
     except (OSError, RecordingError, SourceError, InputError) as error:
         why = (isinstance(error, OSError) and error.strerror) or str(error)
@@ -300,12 +302,6 @@ async def write_report(app: FrameApp) -> None:
         app.complain(error)
     finally:
         app.is_reporting = False
-
-
-async def _of_replay(app: FrameApp, path: Path) -> int:
-    reading, replayed = app.monitor.reading, app.replayed
-    assert replayed is not None
-    return await asyncio.to_thread(_make, replayed, reading.at if reading is not None else None, path, "")
 
 
 async def _of_history(app: FrameApp, path: Path) -> int:
@@ -338,8 +334,7 @@ def _make(make_source: Callable[[], RecordingSource], at: datetime | None, path:
     from presman.reports.report.incident_page import incident_of, incident_page
 
     incident = incident_of(make_source(), at, lambda _text: None)
-    if source:
-        incident = replace(incident, source=source)
+    incident = replace(incident, source=source or incident.source)
     replace_private(path, incident_page(incident, datetime.now(UTC)).encode("utf-8"))
     return incident.polls
 

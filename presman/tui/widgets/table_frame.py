@@ -277,25 +277,21 @@ class TableFrame:
     def _emptiness(self, width: int, room: int | None = None) -> list[Line]:
         """Return the sentence on why there are no rows; with too little `room` its views are counted, not named."""
         rows = self.rows
+        why = self.unavailable or rows.table.empty
         if not self.filled:
             why = "waiting for the first poll …"
         elif rows.is_filtered and rows.all:
             why = f"Nothing matches the filter {rows.needle}"
-        else:
-            why = self.unavailable or rows.table.empty
         found = wrap(((why, "dim"),), width)
         if room is not None and len(found) > room:
-            brief = wrap(((_VIEWS.sub(_counted_views, why), "dim"),), width)
+            counted = _VIEWS.sub(lambda names: f"(by {names[1].count(',') + 1} views)", why)
+            brief = wrap(((counted, "dim"),), width)
             return brief if len(brief) <= room else found
         return found
 
 
 _VIEWS = re.compile(r"\(by ([\w$]+(?:, [\w$]+)+)\)")
 """The views that a sentence rests on, where there are several."""
-
-
-def _counted_views(found: re.Match[str]) -> str:
-    return f"(by {found[1].count(',') + 1} views)"
 
 
 def _more_rows(above: int, below: int) -> str:
