@@ -122,11 +122,11 @@ def texts(found: TableFrame, width: int = 60, height: int = 5, top: int = 0) -> 
 
 def test_of_five_lines_three_are_rows_and_what_is_above_and_below_is_counted() -> None:
     found = frame(rows(*NINE))
-    assert texts(found) == ["Ones 9 … 6 more ↓", "Name Size", "r0 0", "r1 1", "r2 2"]
-    assert texts(found, top=2)[::2] == ["Ones 9 … 2 more ↑, 4 more ↓", "r2 2", "r4 4"]
-    assert texts(found, top=6)[::4] == ["Ones 9 … 6 more ↑", "r8 8"]
+    assert texts(found) == ["Ones 9 … 6 more ↓", "Name Size", "r0 0.0", "r1 1.0", "r2 2.0"]
+    assert texts(found, top=2)[::2] == ["Ones 9 … 2 more ↑, 4 more ↓", "r2 2.0", "r4 4.0"]
+    assert texts(found, top=6)[::4] == ["Ones 9 … 6 more ↑", "r8 8.0"]
     assert texts(found, height=11) == ["Ones 9", "Name Size", *(f"r{n} {n}.0" for n in range(9))]
-    assert texts(found, height=12)[-2:] == ["r8 8", ""]
+    assert texts(found, height=12)[-2:] == ["r8 8.0", ""]
     assert [texts(found, height=height) for height in (1, 2)] == [[""], ["", ""]], "no title without a row"
 
 
@@ -186,7 +186,7 @@ def test_the_columns_that_were_chosen_are_those_one_sorts_by_and_points_at() -> 
     assert found.column_at(size[0] - 1, 20) is None, "between two columns"
     assert found.column_at(20, 20) is None
     found.choose(["size", "gone", "size"])
-    assert (found.chosen, found.shown(20), texts(found, 20)[1:3]) == (("size",), ("size",), ["Size", "0"])
+    assert (found.chosen, found.shown(20), texts(found, 20)[1:3]) == (("size",), ("size",), ["Size", "0.0"])
     assert found.sortable() == ["", "size"]
     found.choose(["gone"])
     assert (found.chosen, found.shown(20)) == ((), ("name", "size"))
@@ -264,12 +264,12 @@ def words(*names: str) -> TableFrame:
 def test_where_lines_are_free_a_text_goes_on_below_and_only_where_none_is_left_it_is_cut() -> None:
     """The name has 11 cells of 16: five are for the size and the blank between them."""
     found = words("aaaa bbbb cccc dddd eeee", "gg")
-    assert texts(found, 16, 4)[2:] == ["1 aaaa bbbb …", "1 gg"]
-    assert texts(found, 16, 5)[2:] == ["1 aaaa bbbb", "cccc dddd …", "1 gg"]
-    assert texts(found, 16, 7)[2:] == ["1 aaaa bbbb", "cccc dddd", "eeee", "1 gg", ""]
+    assert texts(found, 16, 4)[2:] == ["1.0 aaaa bbbb …", "1.0 gg"]
+    assert texts(found, 16, 5)[2:] == ["1.0 aaaa bbbb", "cccc dddd …", "1.0 gg"]
+    assert texts(found, 16, 7)[2:] == ["1.0 aaaa bbbb", "cccc dddd", "eeee", "1.0 gg", ""]
     assert [plain(line)[:5] for line in found.lines(16, 7, 0)[2:]] == [" 1.0 ", "     ", "     ", " 1.0 ", "     "]
     assert [found.whole_height(16), found.whole_height(40), found.height(16)] == [6, 4, 4]
-    assert texts(found, 16, 3)[2:] == ["1 aaaa bbbb …"], "not every row is to be seen"
+    assert texts(found, 16, 3)[2:] == ["1.0 aaaa bbbb …"], "not every row is to be seen"
 
 
 def test_free_lines_go_round_and_no_row_has_more_than_eight() -> None:
