@@ -165,7 +165,8 @@ class Palette:
         if ground == "cursor":
             return Strip([Segment(plain(line), styles["cursor"])], width)
         prefix = f"{ground}:" if ground else ""
-        return Strip([Segment(text, styles[prefix + name]) for text, name in line], width)
+        # A segment is a named tuple, whose own constructor takes three times as long.
+        return Strip([tuple.__new__(Segment, (text, styles[prefix + name], None)) for text, name in line], width)
 
     def __getitem__(self, name: str) -> Style:
         return self.styles[name]
