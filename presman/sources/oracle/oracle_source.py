@@ -216,7 +216,8 @@ class OracleSource:
         statements = [_statement(requests[index], self.scope, self._session, self._facts) for index in chosen]
         begun = self._clock()
         try:
-            first, *others = self._connected.fetch_all([ASK_TIME, *statements], self._patience())
+            patience = _patience(self._settings.call_timeout, self._deadline - begun)
+            first, *others = self._connected.fetch_all([ASK_TIME, *statements], patience)
         except ConnectionLost as lost:
             if not lost.stuck:
                 raise
@@ -257,7 +258,8 @@ class OracleSource:
         return self._read_any(request)
 
     def _read_one(self, request: Request) -> Section:
-        query, begun, timeout = request.query, self._clock(), self._patience()
+        query, begun = request.query, self._clock()
+        timeout = _patience(self._settings.call_timeout, self._deadline - begun)
         received = self._connected.received
 
         def statement() -> BoundSelect:
@@ -332,13 +334,10 @@ class OracleSource:
 
     # -- pieces ---------------------------------------------------------------------------------------------------
 
-    def _patience(self) -> float:
-        """Return the time limit of the next query, in seconds: it must leave time for the following ones."""
-        return min(self._settings.call_timeout, max(SHORTEST_CALL, (self._deadline - self._clock()) / 2))
-
     def _ask_time(self) -> None:
         try:
-            self._session.locate(self._connected.fetch(ASK_TIME, self._patience()))
+            patience = _patience(self._settings.call_timeout, self._deadline - self._clock())
+            self._session.locate(self._connected.fetch(ASK_TIME, patience))
         except ConnectionLost as lost:
             if not lost.stuck:
                 raise
@@ -372,6 +371,11 @@ def _statement(request: Request, scope: Scope, session: SessionClock, facts: Ans
     binds = {name: known[name] for name in bind_names(sql) if name in known}
     shorten = partial(shortened, query.record) if facts.is_huge(query) else None
     return BoundSelect(sql, binds, facts.rows(query), shorten)
+
+
+def _patience(call_timeout: float, left: float) -> float:
+    """Return the time limit of the next query, in seconds: it must leave time for the following ones."""
+    return min(call_timeout, max(SHORTEST_CALL, left / 2))
 
 
 def _round_trips(connection: ThinConnection | ThickConnection | None) -> int:
