@@ -74,8 +74,6 @@ def _level(curve: WaitCurve) -> str:
 
 
 def _choices(advice: Advice) -> Iterable[str]:
-    if not advice.choices:
-        return
     yield "choices, none better than another in every respect; waits of all statements in the replay, before -> after"
     yield f"{'':3} {'group':<24} {'statements':>10} {'median':>20} {'p95':>20} {'not started':>11}"
     for number, choice in enumerate(advice.choices, 1):

@@ -56,8 +56,6 @@ def heat_map(event: str, columns: Sequence[HeatColumn], axis: TimeAxis) -> Marku
 
 def shade(waits: int, most: int) -> str:
     """Return the colour of a number of waits, on a logarithmic scale up to the `most` in a cell."""
-    if waits <= 0:
-        return svg.BLANK
     share = math.log(1 + waits) / math.log(1 + max(most, waits))
     return _SHADES[min(len(_SHADES) - 1, int(share * len(_SHADES)))]
 
