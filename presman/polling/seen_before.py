@@ -98,16 +98,11 @@ class SeenBefore:
         if self._at == at or self._planned_at != at:
             return ()
         names = {each.inst_id: each.instance_name for each in self._instances.values()}
-        return tuple(
-            each._replace(instance_name=names.get(each.inst_id, ""))
-            for each in self._planned.values()
-            if each.last_seen != at and at - each.last_seen < REMEMBERED and each.inst_id not in gone
-        )
+        missing = (each for each in self._planned.values() if each.last_seen != at and each.inst_id not in gone)
+        recent = (each for each in missing if at - each.last_seen < REMEMBERED)
+        return tuple(each._replace(instance_name=names.get(each.inst_id, "")) for each in recent)
 
 
 def _coordinators(rows: Iterable[PxSession]) -> set[StartedSession]:
-    return {
-        StartedSession(row.inst_id if row.qcinst_id is None else row.qcinst_id, row.qcsid, row.qcserial)
-        for row in rows
-        if row.qcsid and row.qcserial is not None
-    }
+    known = ((row.inst_id if row.qcinst_id is None else row.qcinst_id, row) for row in rows if row.qcsid)
+    return {StartedSession(at, row.qcsid, row.qcserial) for at, row in known if row.qcserial is not None}

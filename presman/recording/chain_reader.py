@@ -58,11 +58,8 @@ class ChainIndex:
 
     def __init__(self, chains: Iterable[Chain]) -> None:
         self.chains = _in_order(chains)
-        self.went_back = [
-            (one, other)
-            for one, other in pairwise(self.chains)
-            if one.store is other.store and other.first_at < one.last_at
-        ]
+        neighbours = (pair for pair in pairwise(self.chains) if pair[0].store is pair[1].store)
+        self.went_back = [(one, other) for one, other in neighbours if other.first_at < one.last_at]
         self._begins = [each.first_at for each in self.chains]
         self._starts = [0]
         for each in self.chains:

@@ -70,11 +70,8 @@ class ObservedPlan(Struct, frozen=True):
     @property
     def services(self) -> frozenset[Group]:
         """The services of an Autonomous Database that its customer may change; none elsewhere, or in another plan."""
-        return frozenset(
-            group
-            for group, row in self.directives.items()
-            if self.autonomous and row.plan in services.PLANS and group.name in services.SERVICES
-        )
+        found = (group for group, row in self.directives.items() if self.autonomous and row.plan in services.PLANS)
+        return frozenset(group for group in found if group.name in services.SERVICES)
 
 
 def observed_plan(previous: Snapshot | None, snapshot: Snapshot, reading: Reading) -> ObservedPlan:

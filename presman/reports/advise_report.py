@@ -370,11 +370,8 @@ def _cpu(choice: Choice, demands: Sequence[CpuDemand]) -> tuple[CpuLack, ...]:
     """Return how levels and shares of a choice change CPU, for groups that wanted a second or more of it."""
     changes = changes_of_cpu(choice)
     found = replay_cpu(demands, changes) if changes else {}
-    return tuple(
-        CpuLack(*key, each.wanted, each.replayed, each.changed)
-        for key, each in sorted(found.items())
-        if each.wanted >= 1
-    )
+    wanting = ((key, each) for key, each in sorted(found.items()) if each.wanted >= 1)
+    return tuple(CpuLack(*key, each.wanted, each.replayed, each.changed) for key, each in wanting)
 
 
 def _finite(seconds: float) -> float | None:

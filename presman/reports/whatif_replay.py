@@ -308,11 +308,8 @@ def in_order(arrivals: Sequence[Arrival], begin: datetime) -> list[tuple[float, 
 def bypassing(arrivals: Sequence[Arrival]) -> frozenset[int]:
     """Return the numbers of statements that did not queue although there was no room, or already ran at the start."""
     begin = min(each.first for each in arrivals)
-    found = {
-        number
-        for number, each in enumerate(arrivals)
-        if each.outcome is not ArrivalOutcome.QUEUED and _starts(each) < begin.timestamp()
-    }
+    started = ((n, each) for n, each in enumerate(arrivals) if each.outcome is not ArrivalOutcome.QUEUED)
+    found = {number for number, each in started if _starts(each) < begin.timestamp()}
     ends: list[tuple[float, int]] = []
     known = (n for n, each in enumerate(arrivals) if each.ran is not None)
     by_start = sorted(known, key=lambda n: _starts(arrivals[n]))
@@ -359,11 +356,8 @@ def _mean_runs(arrivals: Sequence[Arrival]) -> dict[tuple[int, str], float]:
 
 def changed(rules: Rules, **changes: object) -> Rules:
     """Return other rules; mappings among the changes are merged into the existing ones."""
-    merged = {
-        name: {**getattr(rules, name), **value} if isinstance(value, Mapping) else value
-        for name, value in changes.items()
-        if value is not None
-    }
+    merged = {name: value for name, value in changes.items() if value is not None}
+    merged |= {name: {**getattr(rules, name), **value} for name, value in merged.items() if isinstance(value, Mapping)}
     return replace(rules, **merged)
 
 

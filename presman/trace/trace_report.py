@@ -116,11 +116,9 @@ def _absent(survey: Survey, selection: EventSelection) -> list[str]:
     if not survey.files:
         return []
     found = survey.total.tallies
-    return [
-        f"no waits of {name!r} found: --list shows the events of a trace; waits are traced at level 8 or 12"
-        for name in selection.names
-        if not any(EventSelection((name,)).names_event(event) for event in found)
-    ]
+    names = (name for name in selection.names if not any(map(EventSelection((name,)).names_event, found)))
+    hint = "--list shows the events of a trace; waits are traced at level 8 or 12"
+    return [f"no waits of {name!r} found: {hint}" for name in names]
 
 
 def _seconds(microseconds: int) -> str:

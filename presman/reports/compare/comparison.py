@@ -101,11 +101,9 @@ def lines(first: WindowFigures, second: WindowFigures) -> tuple[Line, ...]:
     """Return the figures of two windows side by side, by section, with the figures of a group together."""
     keys = list(dict.fromkeys([*first.series, *second.series]))
     shown = _busiest(first, second)
-    found = [
-        _line(key, list(first.series.get(key, ())), list(second.series.get(key, ())))
-        for key in keys
-        if (key.section != figures.STATEMENTS or key.subject in shown) and key.figure != figures.MEAN_WAIT
-    ]
+    keys = [key for key in keys if key.section != figures.STATEMENTS or key.subject in shown]
+    keys = [key for key in keys if key.figure != figures.MEAN_WAIT]
+    found = [_line(key, list(first.series.get(key, ())), list(second.series.get(key, ()))) for key in keys]
     found += _latency(first, second)
     found += _queue_waits(first.queued, second.queued)
     ranks = {figures.ALL: -2} | {sql_id: index for index, sql_id in enumerate(shown)}

@@ -139,12 +139,9 @@ def add_groups(found: BinnedSeries, lines: GroupLines, begin: int = 0, *, once: 
     """
     for group, instances in _by_group(lines).items():
         for (section, figure), quotients in _OF_GROUP.items():
-            own = (
-                (begin + index, over, under)
-                for index, over, under in quotients(instances, lines)
-                if begin + index >= once
-            )
-            found.add(FigureKey(section, group, figure), own)
+            own = ((begin + index, over, under) for index, over, under in quotients(instances, lines))
+            new = (each for each in own if each[0] >= once)
+            found.add(FigureKey(section, group, figure), new)
 
 
 def _by_group(lines: GroupLines) -> dict[str, list[Lines]]:

@@ -80,11 +80,9 @@ _MOST_PLANS = 6
 def _plans(incident: Incident) -> str:
     """Return the plans in their order, by the polls read again and the changes recorded between them."""
     known = [(each.at, _in_force(plan_name(each.reading))) for each in incident.samples]
-    known += [
-        (each.at, _in_force(happened.plan_after(each)))
-        for each in incident.events
-        if each.kind == PLAN_CHANGED and incident.start < each.at <= incident.end
-    ]
+    changes = (each for each in incident.events if each.kind == PLAN_CHANGED)
+    within = (each for each in changes if incident.start < each.at <= incident.end)
+    known += [(each.at, _in_force(happened.plan_after(each))) for each in within]
     plans = [plan for plan, _ in groupby(plan for _, plan in sorted(known))]
     if len(plans) <= _MOST_PLANS:
         return ", then ".join(plans)

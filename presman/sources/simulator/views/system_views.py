@@ -163,11 +163,8 @@ def _px_process_sysstat(_: Simulation, machine: Machine) -> Iterator[Row]:
 
 
 def _px_process(simulation: Simulation) -> Iterator[Row]:
-    busy = {
-        (server.inst_id, server.number): server
-        for execution in simulation.workload.executions.values()
-        for server in execution.servers
-    }
+    servers = (server for execution in simulation.workload.executions.values() for server in execution.servers)
+    busy = {(server.inst_id, server.number): server for server in servers}
     for machine in simulation.machines:
         for number in range(machine.names.highwater):
             server = busy.get((machine.inst_id, number))
