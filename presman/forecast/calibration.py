@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Hashable, Sequence
 from math import ceil
-from statistics import median
 from typing import NamedTuple
 
 from presman.analysis.readings.forecast_readings import ForecastRecord
+from presman.base.sums import median
 from presman.forecast.statement_history import FEW
 
 COVERAGE = 0.8

@@ -4,7 +4,6 @@ from collections import deque
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from math import inf
-from statistics import median
 from typing import NamedTuple
 
 from presman.analysis.advice.ending import saves_enough
@@ -12,6 +11,7 @@ from presman.analysis.advice.unblock import unblock
 from presman.analysis.readings.forecast_readings import EndingEffect
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Executing
+from presman.base.sums import median
 from presman.forecast.calibration import Interval, tenths
 from presman.forecast.course import HORIZON, Draw, Played, play
 from presman.forecast.queue_now import Modelled

@@ -213,5 +213,8 @@ def _admitted_by_filters(condition: exp.Expression | None) -> Iterator[tuple[str
             value = condition.expressions[0] if isinstance(condition, exp.In) else condition.expression
             known = BINDS[value.name] if isinstance(value, exp.Placeholder) else value.name.replace("%", "")
             yield from ((column.name.upper(), known) for column in condition.this.find_all(exp.Column))
-        case exp.LT():
-            yield from ((condition.left.name.upper(), 1), (condition.right.name.upper(), 7))
+        case exp.LT() | exp.LTE() | exp.GT() | exp.GTE() | exp.NEQ() | exp.Not():
+            less, more = (1, 7) if isinstance(condition, exp.LT | exp.LTE) else (7, 1)
+            yield from ((column.name.upper(), less) for column in condition.this.find_all(exp.Column))
+            other = condition.args.get("expression")
+            yield from ((column.name.upper(), more) for column in other.find_all(exp.Column)) if other else ()
