@@ -84,15 +84,14 @@ def test_a_recording_may_have_any_name_and_a_section_may_lead_to_it(recorded_fil
 
 
 @pytest.mark.parametrize(
-    ("first", "then", "why"),
+    ("place", "first", "then", "why"),
     [
-        ((), ("--redact",), "holds names that --redact leaves out"),
-        (("--redact",), (), "was written with --redact"),
-        ((), (), ""),
-        (("--redact",), ("--redact",), ""),
+        ("x.presman", (), ("--redact",), "holds names that --redact leaves out"),
+        ("x.presman", ("--redact",), ("--redact",), ""),
+        ("days/", ("--redact",), (), "was written with --redact"),
+        ("days/", (), (), ""),
     ],
 )
-@pytest.mark.parametrize("place", ["x.presman", "days/"])
 def test_names_and_what_is_without_them_are_not_in_one_file(
     first: tuple[str, ...], then: tuple[str, ...], why: str, place: str, inside: Run
 ) -> None:

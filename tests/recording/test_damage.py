@@ -71,7 +71,7 @@ from tests.recording.recorded import figures, polled, record
 from tests.sources import fakes
 from tests.torture.flips import damaged_copies, read_everything, read_polls
 
-FLIPS = 1000 if thorough.THOROUGH else 16
+FLIPS = 1000 if thorough.THOROUGH else 12
 POLLS = 12
 FIELDS = len(Session._fields)
 
@@ -124,7 +124,7 @@ def test_values_of_another_kind_are_passed_over(whole: Path, tmp_path: Path) -> 
     """Bytes or a text in any column, of one row."""
     every = columns(whole)
     assert len(every) > 100
-    chosen = every if thorough.THOROUGH else every[::31]
+    chosen = every if thorough.THOROUGH else every[::47]
     kept = 0
     for (table, column, row), value in itertools.product(chosen, (b"\xff\x00", "ten")[: 1 + thorough.THOROUGH]):
         path = tmp_path / "copy.presman"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from html.parser import HTMLParser
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -71,7 +72,7 @@ def test_pages_are_made_of_their_own_parts_whatever_the_views_say(number: int, t
 
 def test_texts_that_are_not_escaped_would_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(markup, "escape", lambda text, quote: text)
-    for each in pages_of_round(EVERY, attack(BAIT), tmp_path):
+    for each in islice(pages_of_round(EVERY, attack(BAIT), tmp_path), 3):
         assert Parts(each).parts >= {"script", "img onerror", "iframe srcdoc", "a href"}, each.name
 
 

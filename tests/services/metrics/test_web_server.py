@@ -195,8 +195,9 @@ def test_what_is_not_understood_is_answered_in_plain_words(site: Site, data: byt
     ids=["nothing", "half a request", "no handshake"],
 )
 def test_the_silent_make_room_for_who_asks(
-    site: Site, authority: Authority, tmp_path: Path, said: bytes, *, secure: bool
+    site: Site, authority: Authority, tmp_path: Path, said: bytes, monkeypatch: pytest.MonkeyPatch, *, secure: bool
 ) -> None:
+    monkeypatch.setattr(listener, "SILENCE", 3.0)
     made = Site(None, Certificates(CertificateFiles(authority.issue(tmp_path / "a.pem", HOST)))) if secure else site
     lines = [socket.create_connection((HOST, made.port), timeout=30) for _ in range(web_server.AT_ONCE + 4)]
     for line in lines:
