@@ -53,10 +53,8 @@ class SeenBefore:
         """Note the rows of V$INSTANCE at an instant, and PARALLEL_SERVERS_TARGET by instance (`targets`)."""
         self._at = at
         there = [row for row in rows if not row.status or row.status.startswith("OPEN")] or rows
-        self._instances |= {
-            row.inst_id: GoneInstance(row.inst_id, row.instance_name, at, targets.get(row.inst_id) or None)
-            for row in there
-        }
+        seen = (GoneInstance(row.inst_id, row.instance_name, at, targets.get(row.inst_id) or None) for row in there)
+        self._instances |= {each.inst_id: each for each in seen}
 
     def note_sessions(
         self,

@@ -360,10 +360,8 @@ class Playback(StoredRows):
         for store, database_id in self._parts:
             binds = {"start": start, "width": width, "database_id": database_id}
             self._made(add, store, text(STRIP), binds)
-        return [
-            stored.Stretch(polls, queued, float(100 * waited / (waited + used)) if waited else 0.0)
-            for queued, waited, used, polls in sums
-        ]
+        throttled = (float(100 * waited / (waited + used)) if waited else 0.0 for _, waited, used, _ in sums)
+        return [stored.Stretch(each[3], each[0], percent) for each, percent in zip(sums, throttled, strict=True)]
 
     def damaged(self, start: datetime | None = None, end: datetime | None = None) -> list[stored.DamagedPolls]:
         """Return the unreadable polls between two instants, chain by chain: those from a wrong checksum on."""

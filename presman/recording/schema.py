@@ -110,10 +110,8 @@ STATEMENTS = _table(
 
 ARRIVED = _table("arrived", "database_id INTEGER, statement INTEGER", "poll INTEGER NOT NULL", ARRIVALS)
 
-CASES = {
-    table.name: _table(f"{table.name}_cases", "database_id INTEGER, case_id INTEGER", figures=table.of_cases)
-    for table in ROW_TABLES
-}
+_CASE = "database_id INTEGER, case_id INTEGER"
+CASES = {table.name: _table(f"{table.name}_cases", _CASE, figures=table.of_cases) for table in ROW_TABLES}
 ROWS = {
     table.name: _table(
         f"{table.name}_rows",

@@ -154,10 +154,9 @@ def is_whole(connection: sqlite3.Connection) -> bool:
         found = definitions(connection)
         if foreign_definition(found):
             return not is_damaged(found)
-        return all(
-            [row[1] for row in connection.execute(f'PRAGMA table_info("{name}")')] == table.c.keys()
-            for name, table in METADATA.tables.items()
-        )
+        tables = METADATA.tables.items()
+        infos = ((each, connection.execute(f'PRAGMA table_info("{name}")')) for name, each in tables)
+        return all([row[1] for row in info] == each.c.keys() for each, info in infos)
     except sqlite3.OperationalError:  # not caused by the content of the file
         return True
     except (UnicodeDecodeError, sqlite3.DatabaseError):  # SQLite quotes the damaged bytes in its message
@@ -209,10 +208,8 @@ def prepare_tables(connection: Connection, name: str, limits: StatementLimits) -
     _create(connection)
     from presman import __version__
 
-    connection.execute(
-        META.insert(),
-        [{"name": "format", "value": str(FORMAT)}, {"name": "made_by", "value": f"presman {__version__}"}],
-    )
+    facts = {"format": str(FORMAT), "made_by": f"presman {__version__}"}
+    connection.execute(META.insert(), [{"name": name, "value": value} for name, value in facts.items()])
 
 
 def damage_of_tables(

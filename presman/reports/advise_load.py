@@ -106,10 +106,8 @@ def observed_arrivals(runs: StatementRuns, reading: Reading, plan: ObservedPlan)
     """
     since = max(reading.at - LONGEST, runs.whole_since or reading.at - LONGEST)
     timeouts = {group: (row.parallel_queue_timeout, row.pq_timeout_action) for group, row in plan.directives.items()}
-    found = (
-        arrival_of(run, reading, timeouts.get(Group(run.con_id, run.group), (None, "")), reading.at)
-        for run in runs.within(since, reading.at)
-    )
+    known = ((run, timeouts.get(Group(run.con_id, run.group), (None, ""))) for run in runs.within(since, reading.at))
+    found = (arrival_of(run, reading, timeout, reading.at) for run, timeout in known)
     return sorted((each._replace(first=max(each.first, since)) for each in found), key=lambda each: each.at)
 
 

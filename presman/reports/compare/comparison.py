@@ -209,10 +209,8 @@ def _latency(first: WindowFigures, second: WindowFigures) -> Iterator[Line]:
         one, other = (list(each.histograms.get(event, ())) for each in (first, second))
         mean_key = FigureKey(figures.LATENCY, event, figures.MEAN_WAIT)
         shares = [[_share(each, _MILLISECOND, above=False) for each in polls] for polls in (one, other)]
-        means = {
-            mean_key: (list(first.series.get(mean_key, ())), list(second.series.get(mean_key, ()))),
-            FigureKey(figures.LATENCY, event, "% within 1 ms"): (shares[0], shares[1]),
-        }
+        means = {mean_key: (list(first.series.get(mean_key, ())), list(second.series.get(mean_key, ())))}
+        means[FigureKey(figures.LATENCY, event, "% within 1 ms")] = shares[0], shares[1]
         yield from _of_same_waits(means, [_rank_of(event, percent, one, other) for percent in PERCENTILES])
 
 

@@ -36,11 +36,8 @@ def heat_map(event: str, columns: Sequence[HeatColumn], axis: TimeAxis) -> Marku
     uppers = sorted({upper for each in columns for upper in each.waits}, reverse=True)
     most = max((waits for each in columns for waits in each.waits.values()), default=1)
     bottom = _HEAT_TOP + _HEAT_LINE * len(uppers)
-    parts = [
-        svg.label(LEFT - 6, _HEAT_TOP + _HEAT_LINE * index + 10, f"< {microseconds(upper)}", "end")
-        for index, upper in enumerate(uppers)
-    ]
-    indexes = {upper: index for index, upper in enumerate(uppers)}
+    tops = {upper: _HEAT_TOP + _HEAT_LINE * index for index, upper in enumerate(uppers)}
+    parts = [svg.label(LEFT - 6, y + 10, f"< {microseconds(upper)}", "end") for upper, y in tops.items()]
     for column in columns:
         left, right = axis.x(column.start), axis.x(column.end)
         total = sum(column.waits.values())
@@ -49,13 +46,15 @@ def heat_map(event: str, columns: Sequence[HeatColumn], axis: TimeAxis) -> Marku
                 f"{between(column.start, column.end)}\n{count(waits)} of {count(total)} waits took less than"
                 f" {microseconds(upper)}, and no less than the bucket below"
             )
-            y, width = _HEAT_TOP + _HEAT_LINE * indexes[upper], max(1.0, right - left)
-            parts.append(svg.block(text, left, y, width, _HEAT_LINE, fill=shade(waits, most)))
+            width = max(1.0, right - left)
+            parts.append(svg.block(text, left, tops[upper], width, _HEAT_LINE, fill=shade(waits, most)))
     return svg.drawing(bottom + 24, f"Latency of {event} over time", [below(axis, _HEAT_TOP, bottom), *parts])
 
 
 def shade(waits: int, most: int) -> str:
     """Return the colour of a number of waits, on a logarithmic scale up to the `most` in a cell."""
+    if waits <= 0:
+        return svg.BLANK
     share = math.log(1 + waits) / math.log(1 + max(most, waits))
     return _SHADES[min(len(_SHADES) - 1, int(share * len(_SHADES)))]
 
@@ -195,10 +194,8 @@ def area_chart(chart: AreaChart, axis: TimeAxis) -> Markup:
         known = any(sum_of_known(each.values) is not None for each in chart.columns)
         nothing = "none." if known else "not known in this period."
         return svg.element("p", svg.element("strong", f"{chart.title}:"), f" {nothing}", class_="none")
-    legend = [
-        svg.element("span", svg.element("b", "■", class_=chart.styles[index]), f" {name}")
-        for index, name in enumerate(chart.layers)
-    ]
+    layers = zip(chart.styles, chart.layers, strict=True)
+    legend = [svg.element("span", svg.element("b", "■", class_=style), f" {name}") for style, name in layers]
     if chart.line_name:
         legend.append(svg.element("span", svg.element("b", "─", class_="line"), f" {chart.line_name}"))
     caption = svg.element(

@@ -81,10 +81,8 @@ def _plans(tables: Any, where: str) -> Mapping[str, PlanSpec]:
         method = table.get("method", "EMPHASIS")
         if method not in {"EMPHASIS", "RATIO"}:
             raise ScenarioError(f"{here}.method: must be EMPHASIS (levels) or RATIO (shares), got {method!r}")
-        directives = {
-            target: decode(spec.Directive, directive, f"{here}.directives.{target}")
-            for target, directive in _named(table.get("directives", {}), f"{here}.directives")
-        }
+        named = _named(table.get("directives", {}), f"{here}.directives")
+        directives = {target: decode(spec.Directive, each, f"{here}.directives.{target}") for target, each in named}
         plans[plan_name] = PlanSpec(plan_name, method, str(table.get("comment", "")), directives)
     return plans
 

@@ -152,10 +152,8 @@ def _tree(number: int, sets: int, table: str) -> list[_Step]:
         return f":TQ{number}{operation:04}", f":Q{number}{operation:03}"
 
     (last, node), (first, scan) = queue(sets - 1), queue(0)
-    steps: list[_Step] = [
-        ("PX COORDINATOR", None, None, None, None),
-        ("PX SEND", "QC (RANDOM)", last, node, "QC (RANDOM)"),
-    ]
+    steps: list[_Step] = [("PX COORDINATOR", None, None, None, None)]
+    steps.append(("PX SEND", "QC (RANDOM)", last, node, "QC (RANDOM)"))
     if sets > 1:
         steps += [
             ("HASH", "GROUP BY", None, node, None),

@@ -212,10 +212,8 @@ def _files(folder: Path, encoding: str) -> tuple[list[SpoolFile], list[str]]:
             raise SourceError(f"{file.path} and {other.path} are both {file.view}", retry=False)
     names = {view.lower() for view in catalog()}
     names |= {f"g{name}" for name in names if name.startswith("v$")}
-    notes = [
-        f"{clean(path.name)}: not used: no view of this name is read{_name_hint(path.stem, names)}"
-        for path in spare[:_MOST_NAMED]
-    ]
+    unused = "not used: no view of this name is read"
+    notes = [f"{clean(each.name)}: {unused}{_name_hint(each.stem, names)}" for each in spare[:_MOST_NAMED]]
     if len(spare) > _MOST_NAMED:
         notes.append(f"{counted(len(spare) - _MOST_NAMED, 'more file')} not used")
     if not files:

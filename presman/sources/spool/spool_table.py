@@ -437,10 +437,8 @@ def _with_instance(found: SpoolTable) -> SpoolTable:
 
 
 def _extended(found: SpoolTable, column: str, values: Sequence[Sequence[Any]]) -> SpoolTable:
-    rows = tuple(
-        tuple((*row, value) for row, value in zip(old, new, strict=True))
-        for old, new in zip(found.rows, values, strict=True)
-    )
+    pairs = (zip(old, new, strict=True) for old, new in zip(found.rows, values, strict=True))
+    rows = tuple(tuple((*row, value) for row, value in each) for each in pairs)
     return found._replace(columns=(*found.columns, column), rows=rows)
 
 
