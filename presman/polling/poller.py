@@ -132,8 +132,7 @@ class LastAnswers(dict[type[Any], LastAnswer]):
     def plans(self) -> tuple[Any, ...]:
         """Return the open plan windows and the active plans of every instance: a change means that a plan changed."""
         windows = [(row.inst_id, row.con_id, row.sequence) for row in self.rows(RsrcPlanHistory) if not row.end_time]
-        plans = [(row.inst_id, row.con_id, row.name) for row in self.rows(RsrcPlan)]
-        return (*sorted(windows), *sorted(plans))
+        return (*sorted(windows), *sorted([(row.inst_id, row.con_id, row.name) for row in self.rows(RsrcPlan)]))
 
     def targets(self) -> list[tuple[int, int, int]]:
         """Return PARALLEL_SERVERS_TARGET as V$RSRC_PLAN shows it, by instance and container."""

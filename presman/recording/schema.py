@@ -167,8 +167,7 @@ def insert(table: sa.Table, conflict: str = "") -> RowCommand:
     """Return the INSERT of whole rows; `conflict` is the clause for a row that already exists."""
     names = tuple(table.c.keys())
     columns, values = ", ".join(map(_quoted, names)), ", ".join("?" * len(names))
-    text = f'INSERT INTO "{table.name}" ({columns}) VALUES ({values}) {conflict}'
-    return command(text)._replace(names=names)
+    return command(f'INSERT INTO "{table.name}" ({columns}) VALUES ({values}) {conflict}')._replace(names=names)
 
 
 def update(table: sa.Table, changed: Sequence[str], key: Sequence[str], clocks: Sequence[str] = ()) -> RowCommand:

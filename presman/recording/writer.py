@@ -136,8 +136,7 @@ class RecordingWriter:
 
     def append(self, snapshot: Snapshot, reading: Reading) -> int:
         """Write a poll; return its number among the polls of this database in the store."""
-        found = self._watch.add(reading, snapshot) if self._last_at != snapshot.at else []
-        self._pending += found
+        self._pending += self._watch.add(reading, snapshot) if self._last_at != snapshot.at else []
         self._last_at = snapshot.at
         try:
             with self._store.transaction() as connection:

@@ -210,8 +210,7 @@ class ObservedLoad(Struct, frozen=True):
 
     def percentage(self, group: Group) -> int:
         """Return the group's figure on its level: percent, or shares."""
-        row = self.plan.directives[group]
-        return max(row[4:12])
+        return max(self.plan.directives[group][4:12])
 
     def concurrency(self, group: Group) -> int | None:
         """Return the concurrency limit of MEDIUM on an Autonomous Database, None if it is unknown or another group's.

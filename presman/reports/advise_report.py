@@ -246,10 +246,8 @@ def _told(outcome: ReplayOutcome, asked: _Asked, error_now: float | None) -> boo
         wait = quantile(outcome.of(goal.group), goal.part)
         was, now = (inf if each is None else each for each in (found.observed, found.now))
         longer = 0.0 if now == was else now - was
-        if wait > goal.seconds:
-            can_tell = error_now <= goal.seconds or wait > goal.seconds + max(error_now, longer)
-        else:
-            can_tell = error_now <= goal.seconds and wait + max(0.0, -longer) <= goal.seconds
+        can_tell = error_now <= goal.seconds and (wait > goal.seconds or wait + max(0.0, -longer) <= goal.seconds)
+        can_tell |= wait > goal.seconds + max(error_now, longer)
         met.add(wait <= goal.seconds if can_tell else None)
     return False if False in met else None if None in met else True
 

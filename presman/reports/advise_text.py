@@ -215,8 +215,7 @@ def as_page(advice: Advice, made: datetime) -> str:
             continue
         note = f"The mark is the goal, {duration(curve.seconds)}."
         parts.append(section(f"{curve.goal} against {curve.what}", element("figure", _picture(curve)), note=note))
-    for number, choice in enumerate(advice.choices, 1):
-        parts.append(_choice_section(number, choice))
+    parts += [_choice_section(number, choice) for number, choice in enumerate(advice.choices, 1)]
     if advice.scripts is not None:
         note = "presman never runs it."
         parts.append(section("The first choice as a script", element("pre", advice.scripts.change), note=note))

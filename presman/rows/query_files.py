@@ -215,5 +215,4 @@ def catalog() -> Mapping[str, Mapping[str, SqlColumn]]:
 @cache
 def since_of(view: str) -> Release:
     """Return the first release with `view` (V$, GV$ or DBA_ name); OLDEST if the catalog lacks the view."""
-    columns = catalog().get(view.removeprefix("G"), {})
-    return min((column.since for column in columns.values()), default=OLDEST)
+    return min((column.since for column in catalog().get(view.removeprefix("G"), {}).values()), default=OLDEST)

@@ -108,8 +108,7 @@ def life_chart(lives: Sequence[StatementLife], axis: TimeAxis, colours: GroupCol
     rows = sorted(lives, key=lambda each: (each.came, each.gone))
     bottom = _LIFE_TOP + _LIFE_LINE * len(rows)
     parts = [_life(each, index, axis, _style(each, colours)) for index, each in enumerate(rows)]
-    ticks = below(axis, _LIFE_TOP, bottom)
-    return svg.drawing(bottom + 24, "Parallel statements over time", [ticks, *parts])
+    return svg.drawing(bottom + 24, "Parallel statements over time", [below(axis, _LIFE_TOP, bottom), *parts])
 
 
 def _style(life: StatementLife, colours: GroupColours) -> str:
@@ -216,8 +215,7 @@ def _y(value: float, scale: float) -> float:
 
 
 def _levels(ticks: Sequence[float], unit: str) -> Markup:
-    texts = [*map(tick_label, ticks[:-1]), f"{tick_label(ticks[-1])} {unit}"]
-    labels = zip(ticks, texts, strict=True)
+    labels = zip(ticks, [*map(tick_label, ticks[:-1]), f"{tick_label(ticks[-1])} {unit}"], strict=True)
     return svg.joined(svg.level(_y(at, ticks[-1]), text, LEFT, svg.WIDTH - RIGHT) for at, text in labels)
 
 

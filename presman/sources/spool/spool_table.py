@@ -298,8 +298,7 @@ def _column(file: SpoolFile, index: int, kind: str, written: SpoolFormat, lost: 
         month_first = is_month_first({text.strip() for text in texts})
 
         def read(text: str) -> Any:
-            moment = instant(text, written.zone, month_first).astimezone(UTC)
-            return moment.strftime("%Y-%m-%d %H:%M:%S.%f")
+            return instant(text, written.zone, month_first).astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
 
     return _each(file, name, texts, read)
 
@@ -369,8 +368,7 @@ def instants(tables: Mapping[str, SpoolTable], momentary: Collection[str]) -> li
             views.append(set())
         found[-1] = found[-1]._replace(until=time)
         views[-1].add(view)
-    kept = [each for each, seen in zip(found, views, strict=True) if not seen.isdisjoint(momentary)]
-    return kept or found
+    return [each for each, seen in zip(found, views, strict=True) if not seen.isdisjoint(momentary)] or found
 
 
 def _pause(tables: Iterable[SpoolTable]) -> timedelta:
@@ -413,8 +411,7 @@ def own_instance(tables: Mapping[str, SpoolTable]) -> int:
     if found is None or "INST_ID" not in found.columns:
         return 1
     index = found.place("INST_ID")
-    numbers = {row[index] for rows in found.rows for row in rows if row[index] is not None}
-    return min(numbers, default=1)
+    return min({row[index] for rows in found.rows for row in rows if row[index] is not None}, default=1)
 
 
 def _with_stand_ins(view: str, found: SpoolTable, release: Release) -> SpoolTable:

@@ -96,8 +96,7 @@ def _parameters(simulation: Simulation, _: Machine) -> Iterator[Row]:
         for pdb in simulation.scenario.pdbs if name in _OF_CONTAINERS else ():
             setting = getattr(pdb.directive, _OF_CONTAINERS[name])
             if setting:
-                text = f"{setting:g}" if isinstance(setting, float) else str(setting)
-                yield (name, text, pdb.con_id)
+                yield (name, f"{setting:g}" if isinstance(setting, float) else str(setting), pdb.con_id)
 
 
 def _active_services(simulation: Simulation, _: Machine) -> Iterator[Row]:
