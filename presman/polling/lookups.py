@@ -336,8 +336,7 @@ class Lookups:
         )
 
     def _is_due(self, record: type[Any], statement: CursorKey, now: datetime) -> bool:
-        failure = self._failed.get(record)
-        if failure and now - failure[0] < RETRY:
+        if (failure := self._failed.get(record)) and now - failure[0] < RETRY:
             return False
         answer = self._answers.get((record, statement))
         return answer is None or now - answer.at >= (STALE if answer.rows else RETRY)

@@ -341,8 +341,7 @@ class Poller:
         for record, become in BECOME.items():
             pairs = zip(asked, answer.sections, strict=True)
             sections = [section for request, section in pairs if request.query.record is record]
-            failed = next((section for section in sections if section.problem), None)
-            if failed is not None:
+            if (failed := next((section for section in sections if section.problem), None)) is not None:
                 self._learn(self._queries[record], failed, answer.at)
                 continue
             self._asked.pop(record, None)

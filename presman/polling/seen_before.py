@@ -38,8 +38,7 @@ class SeenBefore:
 
     def begin(self, at: datetime, of: tuple[object, ...]) -> None:
         """Begin the notes of a poll. `of` identifies the scope and database; if it changes, instances are forgotten."""
-        latest = max(filter(None, (self._at, self._planned_at)), default=at)
-        if self._of != of or at < latest:
+        if self._of != of or at < max(filter(None, (self._at, self._planned_at)), default=at):
             self._instances, self._planned = {}, {}
             self._at = self._planned_at = None
         self._of = of

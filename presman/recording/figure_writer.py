@@ -68,8 +68,7 @@ class CaseNumbers:
 
     def number(self, case: Hashable) -> tuple[int, bool]:
         """Return the number of a case, and whether it is new."""
-        known = self._known.get(case)
-        if known is not None:
+        if (known := self._known.get(case)) is not None:
             self._known.move_to_end(case)
             return known, False
         number = self._known[case] = self._next

@@ -106,8 +106,7 @@ class StoredRows:
         # Not as a stream: SQLAlchemy would buffer the first rows.
         with part.store.translating_errors(), part.store.engine.connect() as connection:
             # As the driver returns them: making a Row of each would take as long as reading it.
-            cursor = connection.execute(statement, part.binds).cursor
-            if cursor is not None:
+            if (cursor := connection.execute(statement, part.binds).cursor) is not None:
                 yield from part.store.all_of(cursor.fetchmany)
 
     def left_out(self, part: PlaybackPart, what: str, *, damaged: bool = True) -> None:

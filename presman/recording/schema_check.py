@@ -170,8 +170,7 @@ def rescued(path: Path, folder: Path, make: Callable[[Path], None]) -> Path:
     with closing(sqlite3.connect(fresh)) as connection:  # in a new file each table has a single page
         roots = {root for (root,) in connection.execute("SELECT rootpage FROM sqlite_master")}
     for suffix in ("", "-wal"):
-        source = path.with_name(path.name + suffix)
-        if source.exists():
+        if (source := path.with_name(path.name + suffix)).exists():
             shutil.copyfile(source, copy.with_name(copy.name + suffix))
     content = fresh.read_bytes()
     size = int.from_bytes(content[16:18], "big")

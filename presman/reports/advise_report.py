@@ -352,8 +352,7 @@ def _with_promise(
     def within(some: Sequence[float]) -> float:
         return sum(wait <= goal.seconds for wait in some) / len(some)
 
-    later = after.of(goal.group, range(len(load.early.arrivals), len(load.arrivals)))
-    if later:
+    if later := after.of(goal.group, range(len(load.early.arrivals), len(load.arrivals))):
         found = replace(found, held_back=len(later), within=within(later))
     waits = [of_goal for day in days if (of_goal := day.of(goal.group))]
     if not waits or len(waits) < len(days):

@@ -402,8 +402,7 @@ class Search:
         found, least = ranked[:1], inf
         for each in sorted(ranked, key=lambda each: (self.scored[each].cost, self._rank(each))):
             pairs = zip(self.scored[each].waits, self.goals, strict=True)
-            ratio = max(wait / max(1.0, goal.seconds) for wait, goal in pairs)
-            if ratio < 0.95 * least:
+            if (ratio := max(wait / max(1.0, goal.seconds) for wait, goal in pairs)) < 0.95 * least:
                 least = ratio
                 found.append(each)
         return sorted(dict.fromkeys(found), key=self._rank)[:most]

@@ -45,8 +45,7 @@ def read_arrivals(path: Path) -> list[Arrival]:
     try:
         with TextIOWrapper(open_plain(path), encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(short_lines(file))
-            missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
-            if missing:
+            if missing := [name for name in COLUMNS if name not in (reader.fieldnames or ())]:
                 raise InputError(f"{path}: no column {missing[0]!r}: is it from `presman export --measure arrivals`?")
             found = list(_arrivals(path, reader))
     except (OSError, UnicodeDecodeError, csv.Error) as error:

@@ -338,8 +338,7 @@ def load(release: Release, folder: Path | None = None) -> Mapping[RecordType, Qu
         path = next((each for each in files if each.is_file()), None)
         if path is None:
             raise query_files.QueryError(f"query file missing: {folder / name}.sql")
-        query = read(path, record)
-        if query.since <= release:
+        if (query := read(path, record)).since <= release:
             chosen[record] = replace(query, cluster_sql=text_for(query, release))
     return MappingProxyType(chosen)
 

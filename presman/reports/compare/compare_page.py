@@ -33,8 +33,7 @@ def latency_chart(found: ComparedHistogram) -> Markup:
     for index, upper in enumerate(uppers):
         left = _LEFT + index * step
         for window, (name, waits) in enumerate((("A", found.first), ("B", found.second))):
-            share = 100 * waits.get(upper, 0) / (sum(waits.values()) or 1)
-            if share:
+            if share := 100 * waits.get(upper, 0) / (sum(waits.values()) or 1):
                 title = f"{name}: {counted(waits[upper], 'wait')} below {microseconds(upper)} ({share:.4g} %)"
                 x, y = left + step * (0.1 + 0.4 * window), min(_y(share), _LEAST_TOP)
                 parts.append(block(title, x, y, step * 0.38, _BOTTOM - y, fill=HUES[STYLE_OF[window]].page))

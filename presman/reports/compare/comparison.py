@@ -437,14 +437,12 @@ def _still_queued(queued: Sequence[float]) -> list[str]:
 def _notes(one: ComparedWindow, other: ComparedWindow, differences: Sequence[Judgement]) -> list[str]:
     notes = []
     same = (one.recording, one.database) == (other.recording, other.database)
-    if same and one.first <= other.last and other.first <= one.last:
-        both = min(one.last, other.last) - max(one.first, other.first)
-        if both > timedelta(0):
-            notes.append(f"the windows overlap by {spelled(both.total_seconds())}, so that part is the same in both")
+    both = min(one.last, other.last) - max(one.first, other.first)
+    if same and both > timedelta(0):
+        notes.append(f"the windows overlap by {spelled(both.total_seconds())}, so that part is the same in both")
     if one.database != other.database:
         notes.append(f"two databases: {one.database} and {other.database}")
-    judged = sum(each in {Judgement.MORE, Judgement.NOISE} for each in differences)
-    if judged:
+    if judged := sum(each in {Judgement.MORE, Judgement.NOISE} for each in differences):
         by_chance = f"chance alone would mark about {judged * noise.FALSE_ALARMS:.1f} as more than noise"
         notes.append(f"of {counted(judged, 'difference')} judged, {by_chance}")
     return notes

@@ -273,8 +273,7 @@ def window_figures(
     latency = window_lines.latency_bins(playback, start, end, of_groups.width, step)
     series = found.series() | of_groups.series() | _latency(latency)
     times = LazySequence(lambda place: instant(polls.times[place]), len(polls.times))
-    held = servers_held(playback.statements(start, end, sql_ids), times, found.width)
-    for sql_id, of in held.items():
+    for sql_id, of in servers_held(playback.statements(start, end, sql_ids), times, found.width).items():
         counts = (min(found.width, len(times) - index * found.width) for index in range(len(of)))
         series[FigureKey(STATEMENTS, sql_id, "servers held")] = list(map(Value, of, counts))
     histograms = {event: LazySequence(partial(_waits_of, bins), len(bins)) for event, bins in latency.items()}

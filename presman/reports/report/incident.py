@@ -131,8 +131,7 @@ def _samples(playback: Playback, indexes: range, at: datetime | None) -> tuple[S
     if at is not None:
         wanted[min(max(playback.index(at), indexes[0]), indexes[-1])] = "asked for"
     for column, why in (("queued", "the longest queue"), ("waited_cpus", "most CPU waited for")):
-        found = time_bins.worst(playback, start, end, column)
-        if found is not None:
+        if (found := time_bins.worst(playback, start, end, column)) is not None:
             wanted.setdefault(playback.index(found), why)
     step = max(1.0, (len(indexes) - 1) / SAMPLES)
     for number in range(SAMPLES + 1):

@@ -148,8 +148,7 @@ class OracleSource:
     def cancel(self) -> None:
         """End a `read` or `open` in progress soon; called from another thread."""
         self._cancelled = True
-        connection = self._connection
-        if connection is not None:
+        if (connection := self._connection) is not None:
             connection.cancel()
 
     def advance(self) -> None:

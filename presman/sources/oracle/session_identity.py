@@ -108,8 +108,7 @@ class AnswerFacts:
         """Note the number of rows of an answer, and its `received` bytes if the query ran alone."""
         self._rows[query.name] = max(FEWEST_ROWS, 1 << (count + count // 4).bit_length())
         if received:
-            fit = AT_ONCE * max(1, count) // received
-            if fit < FEWEST_ROWS:
+            if (fit := AT_ONCE * max(1, count) // received) < FEWEST_ROWS:
                 self._huge[query.name] = max(FEW, fit)
             else:
                 self._huge.pop(query.name, None)

@@ -50,8 +50,7 @@ class SessionIds:
         while True:
             self._assigned += 1
             ring, index = divmod(self._assigned, _RING)
-            sid = _LOWEST + ring * _RING + index * _STRIDE % _RING
-            if sid not in self._reserved:
+            if (sid := _LOWEST + ring * _RING + index * _STRIDE % _RING) not in self._reserved:
                 return sid
 
     def give(self, sid: int) -> None:

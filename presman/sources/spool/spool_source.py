@@ -232,8 +232,7 @@ def _notes(file: SpoolFile) -> Iterator[str]:
     """Yield notes on the unused columns of a file, its encoding, its inexact numbers, and spooled errors."""
     known = _types(file.view)
     spare = known.keys() - set(file.columns)
-    unknown = [f"{clean(name)}{_name_hint(name, spare)}" for name in file.columns if name not in known]
-    if unknown:
+    if unknown := [f"{clean(name)}{_name_hint(name, spare)}" for name in file.columns if name not in known]:
         yield f"{file.path.name}: not used: {', '.join(unknown)}"
     if file.note:
         yield f"{file.path.name}: {file.note}"
@@ -258,8 +257,7 @@ def _release(files: Sequence[SpoolFile]) -> Release | None:
         for file in files:
             for column in columns if file.view in {view, "G" + view} else ():
                 texts = [row[file.columns.index(column)] for row in file.rows] if column in file.columns else []
-                found = next((match[1] for text in texts if (match := re.search(pattern, text))), None)
-                if found:
+                if found := next((match[1] for text in texts if (match := re.search(pattern, text))), None):
                     return Release.parse(found)
     return None
 

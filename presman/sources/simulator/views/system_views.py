@@ -94,8 +94,7 @@ def _parameters(simulation: Simulation, _: Machine) -> Iterator[Row]:
     for name, value in sorted(values.items()):
         yield (name, str(value) or None, 0)
         for pdb in simulation.scenario.pdbs if name in _OF_CONTAINERS else ():
-            setting = getattr(pdb.directive, _OF_CONTAINERS[name])
-            if setting:
+            if setting := getattr(pdb.directive, _OF_CONTAINERS[name]):
                 yield (name, f"{setting:g}" if isinstance(setting, float) else str(setting), pdb.con_id)
 
 
