@@ -2,6 +2,7 @@
 
 from array import array
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime, timedelta
@@ -243,10 +244,9 @@ def _share(buckets: Mapping[int, int], limit: int, *, above: bool) -> Value:
 
 def total(polls: Sequence[Mapping[int, int]]) -> dict[int, int]:
     """Return the sum of several histograms."""
-    found: dict[int, int] = {}
+    found = Counter[int]()
     for buckets in polls:
-        for bound, waits in buckets.items():
-            found[bound] = found.get(bound, 0) + waits
+        found.update(buckets)
     return found
 
 

@@ -185,11 +185,10 @@ class OracleSource:
         silent: set[str] = set()
         for index in sorted(left, key=lambda index: requests[index].query.name in self._facts.asked_alone):
             request, begun = requests[index], self._clock()
-            if request.query.view in silent:  # another query of this view would take as long again
-                found[index] = self._section(request.query, TimeoutError("not asked, its view did not answer"))
-                continue
-            if self._clock() >= self._deadline:
-                found[index] = self._section(request.query, TimeoutError("not asked, the time for the poll was up"))
+            is_silent = request.query.view in silent  # another query of this view would take as long again
+            if is_silent or begun >= self._deadline:
+                why = "its view did not answer" if is_silent else "the time for the poll was up"
+                found[index] = self._section(request.query, TimeoutError(f"not asked, {why}"))
                 continue
             try:
                 found[index] = self._read_any(request)

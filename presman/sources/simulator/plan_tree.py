@@ -124,12 +124,9 @@ def hand_out(root: Node, demand: Mapping[Group, float], capacity: float) -> dict
 def _wants(node: Node, demand: Mapping[Group, float], ceiling: float, found: dict[int, float]) -> dict[int, float]:
     """Collect the CPUs that each node can use, by identity: its demand, limited to its part of the parent's ceiling."""
     ceiling *= node.limit
-    if node.group is not None:
-        want = demand.get(node.group, 0.0)
-    else:
-        want = 0.0
-        for child in node.children:
-            want += _wants(child, demand, ceiling, found)[id(child)]
+    want = 0.0 if node.group is None else demand.get(node.group, 0.0)
+    for child in node.children:
+        want += _wants(child, demand, ceiling, found)[id(child)]
     found[id(node)] = min(want, ceiling)
     return found
 

@@ -197,9 +197,8 @@ class Simulation(Cluster):
                 given = {group: want * part for group, want in wanted.items()}
             else:
                 given = hand_out(root, wanted, room)
-            if not machine.limits or iteration == _ITERATIONS - 1:
-                break
-            if not machine.set_paces(running, machine.fractions(wanted, given)):
+            is_last = not machine.limits or iteration == _ITERATIONS - 1
+            if is_last or not machine.set_paces(running, machine.fractions(wanted, given)):
                 break
         return wanted, given
 
