@@ -5,10 +5,11 @@ import os
 import pwd
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
@@ -17,12 +18,13 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from presman.actions.remarks import SessionRow, remarks
-from presman.analysis.advice.ending import ending, victim_of
+from presman.analysis.advice.ending import ending, ends_in, victim_of
+from presman.analysis.advice.to_do import to_do
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
+from presman.analysis.readings.statement_readings import ParallelStatement, QueuedStatement, RunningStatement
 from presman.analysis.session_list import GV_QUERY
-from presman.base.formats import ABSENT, spelled
+from presman.base.formats import ABSENT, counted, duration, in_about, listed, spelled
 from presman.base.private_files import open_private, state_folder
 from presman.base.release import Release
 from presman.base.text import clean, one_line
@@ -33,6 +35,9 @@ from presman.rows.queries import load
 from presman.rows.session_rows import NamedSession, Session
 from presman.rows.session_state import is_queued
 from presman.sources import OutcomeUnknown, SourceError
+
+SessionRow = ParallelStatement | SessionReading
+"""A row of a table that represents a session."""
 
 
 class ActionDialog(ModalScreen[Command | None]):
@@ -188,7 +193,7 @@ class ActionRunner:
         self._now = now
 
     def note(self, database: str, command: Command, text: str) -> str:
-        """Log a command that was not carried out; return why the log cannot be written, "" if it was."""
+        """Log what became of a command; return why the log cannot be written, "" if it was."""
         try:
             self._write(database, command, one_line(clean(text), _LONGEST))
         except OSError as error:
@@ -200,21 +205,20 @@ class ActionRunner:
 
         Raises nothing: the outcome says what went wrong.
         """
-        try:
-            self._write(source.name, command, "asked for")
-            done, text = self._attempt(command, source, release)
-        except OSError as error:
-            return ActionResult(command, False, f"not sent: {self.log} cannot be written: {error.strerror or error}")
-        return self._end(source, command, done, text)
+        if trouble := self.note(source.name, command, "asked for"):
+            return ActionResult(command, False, f"not sent: {trouble}")
+        done, text = self._attempt(command, source, release)
+        line, trouble = one_line(clean(text), _LONGEST), self.note(source.name, command, text)
+        return ActionResult(command, done, line if not trouble or trouble in line else f"{line}; {trouble}")
 
     def _attempt(self, command: Command, source: Any, release: Release) -> tuple[bool, str]:
-        """Send a command if nothing has changed; return whether it was done, and a message. Raises OSError."""
+        """Send a command if nothing has changed; return whether it was done, and a message."""
         begun = time.monotonic()
-        if reason := self._obstacle(command, source, release):
+        reason = self._obstacle(command, source, release)
+        if not reason and (took := time.monotonic() - begun) > READ_LIMIT:
+            reason = f"reading its session took {spelled(took)}"
+        if reason := reason or self.note(source.name, command, "being sent"):
             return False, f"not sent: {reason}"
-        if (took := time.monotonic() - begun) > READ_LIMIT:
-            return False, f"not sent: reading its session took {spelled(took)}"
-        self._write(source.name, command, "being sent")
         try:
             source.perform(command.statement, command.binds)
         except OutcomeUnknown as error:
@@ -247,29 +251,12 @@ class ActionRunner:
         rows = (row for row in section.rows if (row.inst_id, row.sid, row.serial) == victim[:3])
         return next(rows, None)
 
-    def _end(self, source: Any, command: Command, done: bool, text: str) -> ActionResult:
-        line = one_line(clean(text), _LONGEST)
-        try:
-            self._write(source.name, command, line)
-        except OSError as error:
-            line += f"; the log could not be written: {error.strerror or error}"
-        return ActionResult(command, done, line)
-
     def _write(self, database: str, command: Command, outcome: str) -> None:
         """Append one line to the log, which only the user can read. Raises OSError."""
-        entry = {
-            "at": self._now().isoformat(timespec="milliseconds"),
-            "by": who(),
-            "database": database,
-            "kind": command.kind.name,
-            "inst_id": command.victim.inst_id,
-            "sid": command.victim.sid,
-            "serial": command.victim.serial,
-            "sql_id": command.victim.sql_id,
-            "statement": command.statement,
-            "binds": dict(command.binds),
-            "outcome": outcome,
-        }
+        at, victim = self._now().isoformat(timespec="milliseconds"), command.victim
+        entry: dict[str, object] = {"at": at, "by": who(), "database": database, "kind": command.kind.name}
+        entry |= {"inst_id": victim.inst_id, "sid": victim.sid, "serial": victim.serial, "sql_id": victim.sql_id}
+        entry |= {"statement": command.statement, "binds": dict(command.binds), "outcome": outcome}
         with os.fdopen(open_private(self.log, os.O_APPEND), "a", encoding="utf-8") as file:
             file.write(json.dumps(entry, ensure_ascii=True) + "\n")
 
@@ -361,3 +348,87 @@ def default_log() -> Path:
 
 def _error_words(error: SourceError) -> str:
     return f"{error.code} {error}" if error.code and error.code not in str(error) else str(error)
+
+
+_identity = attrgetter("inst_id", "sid", "serial")
+
+
+class _Session(NamedTuple):
+    """A session's statements in a reading: the queued one and the running ones."""
+
+    queued: QueuedStatement | None
+    running: tuple[RunningStatement, ...]
+
+    @property
+    def state(self) -> tuple[bool, bool]:
+        """Whether it is queued, and whether it holds servers."""
+        return self.queued is not None, bool(self.running)
+
+
+def remarks(row: SessionRow, reading: Reading, before: Reading | None = None) -> tuple[str, ...]:
+    """Return what to know about a session, and what has changed since the reading `before`."""
+    found = _session(row, reading)
+    told = (
+        "" if before is None else _meanwhile(_session(row, before), found, reading),
+        "" if found.queued is None else _of_queued(found.queued, found.running, reading),
+        _named_by_do(row, reading),
+        _blocked(row, reading),
+        *_own_end(row, found.running),
+    )
+    return tuple(filter(None, told))
+
+
+def _session(row: SessionRow, reading: Reading) -> _Session:
+    mine = _identity(row)
+    queued = next((each for each in reading.queue if _identity(each) == mine), None)
+    return _Session(queued, tuple(each for each in reading.running if _identity(each) == mine))
+
+
+def _meanwhile(before: _Session, now: _Session, reading: Reading) -> str:
+    """Return what has changed since the dialog opened, "" if nothing has or the views are unavailable."""
+    if before.state == now.state or reading.why_unavailable("V$SESSION") or reading.why_unavailable("V$PX_SESSION"):
+        return ""
+    holds = "it holds servers now" if now.running else "it holds no servers now"
+    if before.queued is None:
+        return f"Meanwhile {holds if now.queued is None else 'it is queued with another statement'}: Esc leaves."
+    if now.queued is None:
+        return f"Meanwhile it has left the queue, and {holds}: nothing would be sent. Esc leaves."
+    return ""
+
+
+def _of_queued(row: QueuedStatement, running: tuple[RunningStatement, ...], reading: Reading) -> str:
+    """Return how long it has been queued, and what ending it would free."""
+    waits = "It is queued" if row.waited is None else f"It has been queued for {duration(row.waited)}"
+    if reading.why_unavailable("V$PX_SESSION"):
+        return f"{waits}; what its session holds is not known."
+    held = sum(each.servers for each in running)
+    if held:
+        return f"{waits}, and its session holds {counted(held, 'server')} with another statement."
+    return f"{waits} and holds no servers: ending it frees none."
+
+
+def _named_by_do(row: SessionRow, reading: Reading) -> str:
+    """Return whom the DO line says to end, "" if that is this session or it names none."""
+    step = to_do(reading)
+    victims = {each.victim[:3] for each in step.commands} if step is not None else set()
+    if not victims or _identity(row) in victims:
+        return ""
+    names = [each.who for each in reading.running if _identity(each) in victims]
+    return f"DO names {listed(list(dict.fromkeys(names)))}, not this one."
+
+
+def _blocked(row: SessionRow, reading: Reading) -> str:
+    blocker = getattr(row, "blocker", "")
+    if not blocker:
+        return ""
+    who = next((each for each in reading.sessions if f"{each.inst_id}:{each.sid}" == blocker), None)
+    name = f"{who.user} {blocker}, {who.status.lower()}" if who is not None else f"session {blocker}"
+    return f"It is blocked by {name}: look at that session first."
+
+
+def _own_end(row: SessionRow, running: tuple[RunningStatement, ...]) -> Iterator[str]:
+    """Yield when it should end by itself, and what would be lost if it were ended."""
+    if running and (left := ends_in(running[0])) is not None:
+        yield f"It should end by itself {in_about(left)}."
+    if (kind := getattr(row, "kind", None)) is not None:
+        yield f"It is {kind.name}: if it is ended, {kind.loss}."

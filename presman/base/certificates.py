@@ -60,7 +60,7 @@ def _context(files: CertificateFiles) -> ssl.SSLContext:
         except OSError as error:
             raise CertificateError(f"cannot read {path}: {error.strerror or error}") from None
     try:
-        context.load_cert_chain(files.chain, files.key, password=_none)
+        context.load_cert_chain(files.chain, files.key, password=str)  # "": OpenSSL would ask for one in the terminal
     except (ssl.SSLError, ValueError) as error:
         raise CertificateError(f"{files.chain}: no certificate with its key: {_reason(error)}") from None
     if files.clients is not None:
@@ -70,11 +70,6 @@ def _context(files: CertificateFiles) -> ssl.SSLContext:
             raise CertificateError(f"{files.clients}: no certificates: {_reason(error)}") from None
         context.verify_mode = ssl.CERT_REQUIRED
     return context
-
-
-def _none() -> str:
-    """Return an empty password for an encrypted key: otherwise OpenSSL would ask on the terminal."""
-    return ""
 
 
 def _reason(error: Exception) -> str:

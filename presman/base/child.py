@@ -33,31 +33,27 @@ _PR_SET_PDEATHSIG = 1
 class Child:
     """A process that runs the function `name` of `module`, without a terminal. Raises OSError, TypeError.
 
-    `line` is this end of a socket pair; `exit_code` is that of :func:`os.waitstatus_to_exitcode` once it has ended.
+    `line` is this end of a socket pair, `number` the process ID, 0 once it has ended; then `exit_code` is that of
+    :func:`os.waitstatus_to_exitcode`.
     """
 
     def __init__(self, module: str, name: str) -> None:
         self.line, theirs = socket.socketpair()
         try:
             with theirs:
-                start = _copied if _is_single_threaded() else _spawned
-                self._number = start(theirs, module, name)
+                number = os.fork() if _is_single_threaded() else _spawned(theirs, module, name)
+                self.number = number or _run_child(theirs, module, name)
         except BaseException:
             self.line.close()
             raise
         self.exit_code = 0
         self._turn = threading.Lock()
 
-    @property
-    def number(self) -> int:
-        """The process ID, 0 once it has ended."""
-        return self._number
-
     def send_signal(self, number: int) -> None:
         """Send it a signal, unless it has ended."""
         with self._turn:
-            if self._number:
-                os.kill(self._number, number)
+            if self.number:
+                os.kill(self.number, number)
 
     def end(self, patience: float = 0.0) -> None:
         """Give it some seconds to end by itself, then kill it."""
@@ -71,11 +67,11 @@ class Child:
     def is_over(self) -> bool:
         """Whether the process has ended; from then on another process may have its ID."""
         with self._turn:
-            if self._number:
-                process, status = os.waitpid(self._number, os.WNOHANG)
+            if self.number:
+                process, status = os.waitpid(self.number, os.WNOHANG)
                 if process:
-                    self._number, self.exit_code = 0, os.waitstatus_to_exitcode(status)
-            return not self._number
+                    self.number, self.exit_code = 0, os.waitstatus_to_exitcode(status)
+            return not self.number
 
 
 def end_with_parent() -> None:
@@ -95,12 +91,6 @@ def _is_single_threaded() -> bool:
         return len(list(Path("/proc/self/task").iterdir())) == 1
     except OSError:
         return False
-
-
-def _copied(theirs: socket.socket, module: str, name: str) -> int:
-    """Fork this process and return the child's ID."""
-    number = os.fork()
-    return number or _run_child(theirs, module, name)
 
 
 def _run_child(theirs: socket.socket, module: str, name: str) -> NoReturn:

@@ -73,9 +73,7 @@ class ConnectionSlots(Generic[Key]):
     """
 
     def __init__(self, most: int, of_one: int, *, spares_new: bool = False) -> None:
-        self._most = most
-        self._of_one = of_one
-        self._spares_new = spares_new
+        self._most, self._of_one, self._spares_new = most, of_one, spares_new
         self._next = 0.0
         """When the next connection may be closed for another of its address."""
         self._taken: dict[Key, _Slot] = {}
@@ -88,7 +86,7 @@ class ConnectionSlots(Generic[Key]):
         """Give a slot to a connection; return whether it got one, and the connection to close for it, if any."""
         found, gone = self._room(address, now, is_safe=standing is Standing.SAFE)
         if gone is not None:
-            self._remove(gone)
+            self.leave(gone)
         if found:
             self._add(key, _Slot(address, now, standing))
         return found, gone
@@ -96,12 +94,8 @@ class ConnectionSlots(Generic[Key]):
     def rise(self, key: Key, standing: Standing, now: float) -> None:
         """Note the standing of a connection."""
         if slot := self._taken.get(key):
-            self._remove(key)
+            self.leave(key)
             self._add(key, _Slot(slot.address, now, standing))
-
-    def leave(self, key: Key) -> None:
-        """Free the slot of a connection that has ended."""
-        self._remove(key)
 
     def _add(self, key: Key, slot: _Slot) -> None:
         self._taken[key] = slot
@@ -110,7 +104,8 @@ class ConnectionSlots(Generic[Key]):
             of_address.at[slot.standing][key] = slot.since
             self._count(slot.address, len(of_address) - 1, len(of_address))
 
-    def _remove(self, key: Key) -> None:
+    def leave(self, key: Key) -> None:
+        """Free the slot of a connection that has ended."""
         slot = self._taken.pop(key, None)
         if slot is not None and slot.standing is not Standing.SAFE:
             of_address = self._bound[slot.address]
@@ -176,9 +171,7 @@ class RateLimited:
     def __init__(
         self, note: Callable[[str], None], clock: Callable[[], float] = time.monotonic, pause: float = PAUSE
     ) -> None:
-        self._note = note
-        self._clock = clock
-        self._pause = pause
+        self._note, self._clock, self._pause = note, clock, pause
         self._next = 0.0
         self._left_out = 0
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from io import BufferedReader, TextIOWrapper
 from pathlib import Path
+from typing import BinaryIO
 
 from presman.base.errors import InputError
 
@@ -74,10 +75,7 @@ def read_private(path: Path, most: int) -> bytes:
     """
     with os.fdopen(_opened(path, os.O_RDONLY), "rb") as file:
         _check(os.fstat(file.fileno()), path)
-        found = file.read(most + 1)
-    if len(found) > most:
-        raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
-    return found
+        return _all_of(file, most, path)
 
 
 def _opened(path: Path, flags: int) -> int:
@@ -182,7 +180,11 @@ def open_plain(path: Path) -> BufferedReader:
 def read_small(path: Path, most: int) -> bytes:
     """Return the content of a file or a pipe. Raises OSError if it has more than `most` bytes, or does not end."""
     with path.open("rb") as file:
-        data = file.read(most + 1)
+        return _all_of(file, most, path)
+
+
+def _all_of(file: BinaryIO, most: int, path: Path) -> bytes:
+    data = file.read(most + 1)
     if len(data) > most:
         raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
     return data

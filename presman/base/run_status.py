@@ -119,20 +119,16 @@ def lines_of(found: FoundRun, now: datetime) -> list[RunLine]:
 
 def _line(found: FoundRun, database: DatabaseStatus, runs_for: float, now: datetime) -> RunLine:
     age = None if database.last_poll is None else max(0.0, (now - database.last_poll).total_seconds())
-    state, trouble = _state(found, database, runs_for, age, now)
+    silent = max(0.0, (now - found.status.written).total_seconds())
+    state, trouble = _state(found, database, runs_for, age, silent)
     next_try = database.next_try if state is RunState.LOST else None
     retry_in = None if next_try is None else max(0.0, (next_try - now).total_seconds())
-    return RunLine(found.status, database, state, runs_for, age, trouble, _silent(found.status, now), retry_in)
-
-
-def _silent(run: RunStatus, now: datetime) -> float:
-    return max(0.0, (now - run.written).total_seconds())
+    return RunLine(found.status, database, state, runs_for, age, trouble, silent, retry_in)
 
 
 def _state(
-    found: FoundRun, database: DatabaseStatus, runs_for: float, age: float | None, now: datetime
+    found: FoundRun, database: DatabaseStatus, runs_for: float, age: float | None, silent: float
 ) -> tuple[RunState, str]:
-    silent = _silent(found.status, now)
     if not found.alive:
         return RunState.DIED, f"it was killed, or the machine went down; its last report was {spelled(silent)} ago"
     if silent > SILENCE:
@@ -287,11 +283,8 @@ def reporting(command: str, output: str, statuses: Statuses, report: Report, eve
 
 class _Reporter:
     def __init__(self, command: str, output: str, statuses: Statuses, report: Report, every: float) -> None:
-        self._command = command
-        self._output = output
-        self._statuses = statuses
-        self._report = report
-        self._every = every
+        self._command, self._output, self._statuses = command, output, statuses
+        self._report, self._every = report, every
         self._since = datetime.now(UTC)
         self._before = time.monotonic(), cpu_seconds()
         self._percent: float | None = None

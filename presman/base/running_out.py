@@ -129,17 +129,17 @@ def _files_left() -> int:
 
 
 def _is_full_of_memory(room: int = STACK) -> bool:
-    allowed, addresses = resource.getrlimit(resource.RLIMIT_AS)[0], bytes_of_process(ADDRESSES)
-    return addresses is not None and allowed != resource.RLIM_INFINITY and addresses + room > allowed
+    return _is_beyond(resource.RLIMIT_AS, ADDRESSES, room)
 
 
 def has_room(size: int) -> bool:
     """Whether the limits on addresses and on data leave that many bytes."""
-    for limit, field in ((resource.RLIMIT_AS, ADDRESSES), (resource.RLIMIT_DATA, DATA)):
-        allowed, taken = resource.getrlimit(limit)[0], bytes_of_process(field)
-        if taken is not None and allowed != resource.RLIM_INFINITY and taken + size > allowed:
-            return False
-    return True
+    return not (_is_full_of_memory(size) or _is_beyond(resource.RLIMIT_DATA, DATA, size))
+
+
+def _is_beyond(limit: int, field: int, room: int) -> bool:
+    allowed, taken = resource.getrlimit(limit)[0], bytes_of_process(field)
+    return taken is not None and allowed != resource.RLIM_INFINITY and taken + room > allowed
 
 
 ADDRESSES, IN_USE, DATA = 0, 1, 5

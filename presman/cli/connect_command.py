@@ -157,10 +157,8 @@ def _ask_what_next(error: Exception) -> str:
 
 def _filled(text: str, mark: str = "") -> str:
     """Return a paragraph as wide as the terminal, at most WIDEST columns."""
-    return (
-        fill(text, min(console.width() or WIDEST, WIDEST), initial_indent=mark, subsequent_indent=" " * len(mark))
-        + "\n"
-    )
+    width = min(console.width() or WIDEST, WIDEST)
+    return fill(text, width, initial_indent=mark, subsequent_indent=" " * len(mark)) + "\n"
 
 
 # -- writing ----------------------------------------------------------------------------------------------------
@@ -203,7 +201,6 @@ def _section(answers: Answers, config: Config, wanted: str | None) -> str:
 
 
 def _name_trouble(name: str) -> str:
-
     if not NAME.fullmatch(name):
         return "a section's name has letters, digits, _ . and - only"
     if name in COMMANDS or name in RESERVED:
@@ -360,9 +357,8 @@ def _with_service(answers: Answers) -> Answers:
         host = answers.dsn
         while not ((port := ask_line("Port", "1521")).isdecimal() and 0 < int(port) < 65536):
             console.show("A port is a number from 1 to 65535.\n")
-    while not (service := ask_line("Service (one that `lsnrctl services` lists)")) or not connect_answers.writable(
-        service
-    ):
+    question = "Service (one that `lsnrctl services` lists)"
+    while not (service := ask_line(question)) or not connect_answers.writable(service):
         console.show("A service name is needed; each pluggable database has its own.\n")
     return replace(answers, dsn=f"{host}:{port}/{service}")
 
@@ -371,15 +367,13 @@ def _with_wallet(answers: Answers) -> Answers:
     usual = answers.wallet_location
     if not usual and answers.config_dir and not connect_answers.wallet_trouble(answers.config_dir):
         usual = answers.config_dir
-    while folder := ask_line("Wallet folder with ewallet.pem; Enter for none, - to forget it", usual):
-        if folder == "-":
-            folder = ""
-            break
-        trouble = connect_answers.wallet_trouble(folder, thick=answers.thick)
-        if not trouble:
+    question = "Wallet folder with ewallet.pem; Enter for none, - to forget it"
+    while (folder := ask_line(question, usual)) not in {"", "-"}:
+        if not (trouble := connect_answers.wallet_trouble(folder, thick=answers.thick)):
             break
         console.show(f"{trouble}\n")
         usual = ""
+    folder = "" if folder == "-" else folder
     answers = replace(answers, wallet_location=folder, wallet_password=None)
     if not folder:
         return answers

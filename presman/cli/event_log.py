@@ -8,7 +8,6 @@ import logging
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from io import TextIOWrapper
@@ -42,7 +41,7 @@ class EventLog:
     def __init__(self, form: str, level: str, path: str | None) -> None:
         self._to_file = path is not None
         self._handler: logging.Handler = logging.StreamHandler() if path is None else _opened(path)
-        self._handler.setFormatter(_Lines(_json if form == "json" else _plain if path is None else _timed))
+        self._handler.setFormatter(_Json() if form == "json" else _Lines() if path is None else _TimedLines())
         self._handler.setLevel(level.upper())
         self._logger = logging.Logger("presman", logging.DEBUG)
         self._logger.addHandler(self._handler)
@@ -92,31 +91,30 @@ class _File(WatchedFileHandler):
                 sys.stderr.write(f"presman: the log {clean(self.baseFilename)} cannot be written: {why}\n")
 
 
-def _json(at: str, event: LogEvent) -> str:
-    """Return one JSON object: time (UTC), level, database, event, message, and the figures of the event."""
-    found: dict[str, str | int | float] = {"time": at, "level": event.level}
-    found |= {"database": clean(event.database), "event": event.event, "message": clean(event.message)}
-    return json.dumps(found | dict(event.figures), ensure_ascii=False)
-
-
-def _timed(at: str, event: LogEvent) -> str:
-    """Return a line for people that begins with time and level."""
-    return f"{at} {event.level:<7} {clean(event.line)}"
-
-
-def _plain(_at: str, event: LogEvent) -> str:
-    """Return a line in the form of presman's other messages."""
-    return f"presman: {clean(event.line)}"
-
-
 class _Lines(logging.Formatter):
-    """Formats records as lines by one of the functions above."""
-
-    def __init__(self, written: Callable[[str, LogEvent], str]) -> None:
-        super().__init__()
-        self._written = written
+    """Formats records as lines for people, in the form of presman's other messages."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        return self._written(at, record.__dict__["event"])
+        return self.line(at, record.__dict__["event"])
+
+    def line(self, _at: str, event: LogEvent) -> str:
+        """Return the line of an event at a time (UTC)."""
+        return f"presman: {clean(event.line)}"
+
+
+class _TimedLines(_Lines):
+    """The same, beginning with time and level."""
+
+    def line(self, at: str, event: LogEvent) -> str:
+        return f"{at} {event.level:<7} {clean(event.line)}"
+
+
+class _Json(_Lines):
+    """One JSON object a line: time, level, database, event, message, and the figures of the event."""
+
+    def line(self, at: str, event: LogEvent) -> str:
+        found: dict[str, str | int | float] = {"time": at, "level": event.level}
+        found |= {"database": clean(event.database), "event": event.event, "message": clean(event.message)}
+        return json.dumps(found | dict(event.figures), ensure_ascii=False)

@@ -131,7 +131,11 @@ def run(options: Namespace) -> None:
     (start, end), (options.start, options.end) = (options.start, options.end), (None, None)
     resolved = resolve(options.target, load(options), options)
     measure = options.measure or resolved.measure or "cpu"
-    _check_column(measure, options)
+    column, known = options.column, EXPORTED[measure].wide
+    if column is not None and options.layout != "wide":
+        raise Failure("--column goes with --layout wide")
+    if column is not None and column not in known:
+        raise Failure(f"--column: {measure} has no {column!r}, {did_you_mean(column, known)}")
     if (start or end) and resolved.target.kind not in FINITE:
         check_past(measure, resolved.target.name, options)
         found = past_of(resolved, measure, start or "", end or "")
@@ -185,9 +189,7 @@ class _Export:
         self, resolved: Resolved, polling: Polling, file: CsvExport | ParquetExport, notifier: AlertNotifier | None
     ) -> None:
         self.taken = 0
-        self._resolved = resolved
-        self._polling = polling
-        self._file = file
+        self._resolved, self._polling, self._file = resolved, polling, file
         self._notifier = notifier
         self._late: list[str] = []
         self._last: datetime | None = None
@@ -211,19 +213,5 @@ class _Export:
 
     def status(self) -> list[DatabaseStatus]:
         """Return the status of the export, for `presman status`."""
-        name, every = self._resolved.target.name, self._resolved.refresh
-        return [
-            DatabaseStatus(
-                name, every, self.taken, self._last, trouble=self._polling.trouble, next_try=self._polling.next_try
-            )
-        ]
-
-
-def _check_column(measure: str, options: Namespace) -> None:
-    if options.column is None:
-        return
-    if options.layout != "wide":
-        raise Failure("--column goes with --layout wide")
-    known = EXPORTED[measure].wide
-    if options.column not in known:
-        raise Failure(f"--column: {measure} has no {options.column!r}, {did_you_mean(options.column, known)}")
+        name, every, polling = self._resolved.target.name, self._resolved.refresh, self._polling
+        return [DatabaseStatus(name, every, self.taken, self._last, trouble=polling.trouble, next_try=polling.next_try)]

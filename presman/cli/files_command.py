@@ -62,13 +62,8 @@ def _window(words: WindowWords, config: Config, options: Namespace) -> Recording
     recorded = target.recorded
     if recorded is None:
         raise Failure(f"{target.name} is not a recording: write {FORM}")
-    return RecordingWindow(
-        recorded.location,
-        recorded.database or None,
-        words.start or recorded.start,
-        words.end or recorded.end or recorded.at,
-        resolved.goals,
-    )
+    start, end = words.start or recorded.start, words.end or recorded.end or recorded.at
+    return RecordingWindow(recorded.location, recorded.database or None, start, end, resolved.goals)
 
 
 @command(

@@ -176,24 +176,22 @@ def chosen(words: Sequence[str], config: Config) -> list[str]:
             raise Failure(f"no section of {config.path or 'config.ini'} matches {word!r}; there are: {known}")
         found += matching or [word]
     if not (found or sections):
-        where = config.path or "config.ini"
-        raise Failure(f"{where} names no database: `presman connect` writes it; or name TARGETs: presman fleet demo")
+        none = f"{config.path or 'config.ini'} names no database"
+        raise Failure(f"{none}: `presman connect` writes it; or name TARGETs: presman fleet demo")
     return list(dict.fromkeys(found or sections))
 
 
 def store_of(words: Sequence[str], config: Config, options: Namespace) -> Target | None:
     """Return the central store that the first word names: a URL, a recording or a section with one; None for none."""
-    if not words:
+    word = words[0] if words else ""
+    is_section, is_plain = word in config.sections, not is_recording(word)
+    if not is_section and is_plain and not (word and ("://" in word or is_folder(Path(word)))):
         return None
-    word = words[0]
-    is_location = "://" in word or is_recording(word) or is_folder(Path(word))
-    if word not in config.sections and not is_location:
-        return None
-    plain = word not in config.sections and not is_recording(word)
     try:
-        found = resolve(f"recording:{word}" if plain else word, config, options, ask=False).target
+        text = f"recording:{word}" if is_plain and not is_section else word
+        found = resolve(text, config, options, ask=False).target
     except (InputError, Failure):
-        if word not in config.sections:
+        if not is_section:
             raise
         return None  # the fleet shows the error of a section in its row
     return found if found.recorded is not None else None
@@ -208,8 +206,7 @@ class FleetTargets:
     """The targets of a fleet: `watched` in the order of their names, and `resolved` for the monitor's screens."""
 
     def __init__(self, names: Sequence[str], config: Config, options: Namespace, *, named: bool) -> None:
-        self._config = config
-        self._options = options
+        self._config, self._options = config, options
         self.resolved: dict[str, Resolved] = {}
         self.watched: list[LiveTarget] = []
         left_out = []

@@ -73,18 +73,10 @@ def live(fleet: LiveFleet, targets: Mapping[str, Resolved], options: Namespace, 
         if found.theme:
             check_theme(found.theme)
         return run_monitor(
-            lambda post, refresh: WatchedFeed(database, post, refresh),
-            name=name,
-            refresh=found.refresh,
-            theme=found.theme or view.theme,
-            packs=found.packs,
-            gateway=gateway,
-            ascii_only=console.wants_ascii(),
-            fixed=fixed(found, options),
-            targets=list(fleet.databases),
-            bell=found.bell,
-            home=True,
-        )
+            lambda post, refresh: WatchedFeed(database, post, refresh), name=name, refresh=found.refresh,
+            theme=found.theme or view.theme, packs=found.packs, gateway=gateway, ascii_only=console.wants_ascii(),
+            fixed=fixed(found, options), targets=list(fleet.databases), bell=found.bell, home=True,
+        )  # fmt: skip
 
     return opened
 
@@ -97,12 +89,8 @@ def recorded(store: Target) -> Open:
 
         target = store.of_database(name)
         return run_replay(
-            target.recording,
-            name=target.name,
-            theme=target.settings.theme or view.theme,
-            ascii_only=console.wants_ascii(),
-            home=True,
-            follow=True,
-        )
+            target.recording, name=target.name, theme=target.settings.theme or view.theme,
+            ascii_only=console.wants_ascii(), home=True, follow=True,
+        )  # fmt: skip
 
     return opened

@@ -11,19 +11,9 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueuedStatement, QueueReason
 from presman.base.measure_names import MEASURES
 from presman.cli import console, exit_codes
+from presman.cli import parser as cli
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import (
-    Parser,
-    add_format,
-    add_poll_times,
-    choice,
-    command,
-    measure,
-    option,
-    positive,
-    some_seconds,
-)
-from presman.cli.polling import OUTLIERS, Polling, late_views
+from presman.cli.polling import OUTLIERS, Polling, PollLimits, late_views
 from presman.cli.settings import load, resolve
 from presman.forecast.forecaster import LEADING_POLLS
 from presman.output.narration import Narration
@@ -31,7 +21,7 @@ from presman.rows.queries import DetailLevel
 from presman.rows.snapshot import Snapshot
 
 
-@command(
+@cli.command(
     "Print one reading. Rates need two polls, so this takes --interval seconds. Of a spool it is the last sample.",
     """\
   presman once prod
@@ -40,15 +30,15 @@ from presman.rows.snapshot import Snapshot
   presman once spool:/tmp/spool --format text""",
     "scope packs at start end",
 )
-def once_arguments(parser: Parser) -> None:
+def once_arguments(parser: cli.Parser) -> None:
     """Add the options of `presman once`."""
-    option(parser, "target TARGET", "what to read (default: the one in config.ini)", nargs="?")
-    add_format(parser, "text", "json", "csv")
-    option(parser, "--measure M", f"what CSV is about: {', '.join(MEASURES)}", type=measure)
-    add_poll_times(
+    cli.option(parser, "target TARGET", "what to read (default: the one in config.ini)", nargs="?")
+    cli.add_format(parser, "text", "json", "csv")
+    cli.option(parser, "--measure M", f"what CSV is about: {', '.join(MEASURES)}", type=cli.measure)
+    cli.add_poll_times(
         parser, "seconds on top of the interval (default 30); exit code 7 if a view has not answered by then"
     )
-    option(parser, "--outliers", "read I/O outliers too (12.1 and later)")
+    cli.option(parser, "--outliers", "read I/O outliers too (12.1 and later)")
 
 
 def once_run(options: Namespace) -> int:
@@ -84,7 +74,7 @@ def once_run(options: Namespace) -> int:
     return exit_codes.PARTIAL if late else exit_codes.OK
 
 
-@command(
+@cli.command(
     "The rules behind the alerts: key, severity, the amount that thresholds are for, and what config.ini sets.\n"
     "With a TARGET also their state now, and why.",
     """\
@@ -92,10 +82,10 @@ def once_run(options: Namespace) -> int:
   presman alerts prod""",
     "scope packs at",
 )
-def alerts_arguments(parser: Parser) -> None:
+def alerts_arguments(parser: cli.Parser) -> None:
     """Add the options of `presman alerts`."""
-    option(parser, "target TARGET", "what to read (default: none)", nargs="?")
-    add_poll_times(parser, "seconds on top of that (default 30)")
+    cli.option(parser, "target TARGET", "what to read (default: none)", nargs="?")
+    cli.add_poll_times(parser, "seconds on top of that (default 30)")
 
 
 def alerts_run(options: Namespace) -> int:
@@ -120,7 +110,7 @@ def alerts_run(options: Namespace) -> int:
 NEVER = "never"
 
 
-@command(
+@cli.command(
     "Print the problems of the active plans: severity, reason, and the manual that describes each.",
     """\
   presman lint prod
@@ -128,12 +118,12 @@ NEVER = "never"
   presman lint spool:/tmp/spool --fail-on warning""",
     "scope at",
 )
-def lint_arguments(parser: Parser) -> None:
+def lint_arguments(parser: cli.Parser) -> None:
     """Add the options of `presman lint`."""
-    option(parser, "target TARGET", "what to read (default: the one in config.ini)", nargs="?")
-    add_format(parser, "text", "json")
+    cli.option(parser, "target TARGET", "what to read (default: the one in config.ini)", nargs="?")
+    cli.add_format(parser, "text", "json")
     words = "end with code 5 if there is a finding this severe: error (default), warning, note, never"
-    choice(parser, "--fail-on SEVERITY", words, "error", "warning", "note", NEVER)
+    cli.choice(parser, "--fail-on SEVERITY", words, "error", "warning", "note", NEVER)
 
 
 def lint_run(options: Namespace) -> int:
@@ -169,7 +159,7 @@ _MOST_BEFORE = 200
 """Polls of a recording that are read before those of the forecast, for the reasons why a statement waited."""
 
 
-@command(
+@cli.command(
     "Say why a parallel statement has not started, when it should, and what would let it start. The reason\n"
     "is one of never_fits, group_limit, container_limit, target, behind_in_queue, other_queue, order_of_plan,\n"
     "quiesced, unknown. When it should start is known once presman has seen statements end: --duration, or a\n"
@@ -181,12 +171,12 @@ _MOST_BEFORE = 200
   presman why prod.presman 507 --at 03:12""",
     "refresh scope at",
 )
-def why_arguments(parser: Parser) -> None:
+def why_arguments(parser: cli.Parser) -> None:
     """Add the options of `presman why`."""
-    option(parser, "target TARGET", "what to read")
-    option(parser, "who SID|SQL_ID", "the statement: its SID, INSTANCE:SID or SQL_ID", type=_who)
-    add_format(parser, "text", "json")
-    option(parser, "--duration S", "watch for this long before answering", type=some_seconds)
+    cli.option(parser, "target TARGET", "what to read")
+    cli.option(parser, "who SID|SQL_ID", "the statement: its SID, INSTANCE:SID or SQL_ID", type=_who)
+    cli.add_format(parser, "text", "json")
+    cli.option(parser, "--duration S", "watch for this long before answering", type=cli.some_seconds)
 
 
 def _who(text: str) -> str:
@@ -202,13 +192,10 @@ def why_run(options: Namespace) -> int:
     resolved = resolve(options.target, load(options), options)
     asked, history = AskedStatement.of(options.who), ReasonHistory()
     polling = Polling(resolved, with_forecasts=True)
-    single_poll = options.duration is None and polling.endless
-    moments = (
-        polling.moments(interval=1.0, polls=2)
-        if single_poll
-        else polling.moments(duration=options.duration, newest=LEADING_POLLS)
-    )
-    for number, came in enumerate(moments):
+    limits: PollLimits = {"duration": options.duration, "newest": LEADING_POLLS}
+    if options.duration is None and polling.endless:
+        limits = {"interval": 1.0, "polls": 2}
+    for number, came in enumerate(polling.moments(**limits)):
         history.add(came.reading)
         if not number:
             first = came.reading
@@ -228,7 +215,7 @@ def why_run(options: Namespace) -> int:
     return exit_codes.OK if row is not None else exit_codes.FINDINGS
 
 
-@command(
+@cli.command(
     "Print one line of text for each change: alerts that begin, get worse or better and end, plans, downgrades,\n"
     "timeouts, and what to do. Nothing moves on the screen: for screen readers, pipes and logs.\n"
     "on_alert is not run.",
@@ -238,14 +225,14 @@ def why_run(options: Namespace) -> int:
   presman watch demo:storm --duration 1m""",
     "refresh scope packs start end",
 )
-def watch_arguments(parser: Parser) -> None:
+def watch_arguments(parser: cli.Parser) -> None:
     """Add the options of `presman watch`."""
-    option(parser, "target TARGET", "what to watch (default: the one in config.ini)", nargs="?")
-    option(parser, "--plain", "ASCII only, with words instead of signs")
+    cli.option(parser, "target TARGET", "what to watch (default: the one in config.ini)", nargs="?")
+    cli.option(parser, "--plain", "ASCII only, with words instead of signs")
     words = "time between summaries while nothing changes (default 5m)"
-    option(parser, "--summary S", words, type=some_seconds, default=300.0)
-    option(parser, "--polls N", "stop after N readings", type=positive)
-    option(parser, "--duration S", "stop after S seconds (90, 15m, 2h)", type=some_seconds)
+    cli.option(parser, "--summary S", words, type=cli.some_seconds, default=300.0)
+    cli.option(parser, "--polls N", "stop after N readings", type=cli.positive)
+    cli.option(parser, "--duration S", "stop after S seconds (90, 15m, 2h)", type=cli.some_seconds)
 
 
 def watch_run(options: Namespace) -> None:

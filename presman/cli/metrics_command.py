@@ -108,20 +108,18 @@ def targets(options: Namespace, config: Config) -> list[LiveTarget]:
     """Return the databases to watch, each with a unique label. Raises Failure."""
     from presman.output.alert_notifier import AlertNotifier
 
-    found = []
-    server = False
+    found, server = [], False
     for name in options.targets or [None]:
         resolved = resolve(name, config, options)
         target = resolved.target
         if target.kind not in ENDLESS:
             raise Failure(f"{target.name} is not a live database: metrics need one")
-        server = server or target.connect is not None
+        server |= target.connect is not None
         notifier = AlertNotifier(resolved.alerts, goals=resolved.goals)
         live = resolved.live(options.interval or options.refresh or INTERVAL, notifier)
         found.append(live._replace(name=label_of(target)))
     labels = [each.name for each in found]
-    twice = next((label for label in labels if labels.count(label) > 1), "")
-    if twice:
+    if twice := next((label for label in labels if labels.count(label) > 1), ""):
         raise Failure(f"{twice} appears twice: give each a section of config.ini with its own name")
     make_room(len(found), server=server)
     return found
@@ -159,10 +157,9 @@ def credentials_of(config: Config) -> Credentials | None:
     if defaults.metrics_user is None and password is None:
         return None
     if defaults.metrics_user is None or password is None:
-        given, lacks = (
-            ("a password", "metrics_user") if password else ("metrics_user", f"a password (or {METRICS_PASSWORD})")
-        )
-        raise Failure(f"{config.path or 'config.ini'}: there is {given} for metrics, but not {lacks}")
+        words = f"metrics_user for metrics, but not a password (or {METRICS_PASSWORD})"
+        words = "a password for metrics, but not metrics_user" if password else words
+        raise Failure(f"{config.path or 'config.ini'}: there is {words}")
     if ":" in defaults.metrics_user:
         raise Failure(f"{config.path}: metrics_user has a colon, which no browser and no Prometheus can send")
     return Credentials(defaults.metrics_user, password)

@@ -158,8 +158,7 @@ def replay_run(options: Namespace) -> int:
     """Run `presman replay FILE`."""
     from presman.cli.settings import load
     from presman.cli.start import watch
-    from presman.config.target import is_recording, named_recording
-    from presman.config.targets import parse_target
+    from presman.config.target import is_recording, named_recording, parse_target
 
     config = load(options)
     text = named_recording(options.target, config)

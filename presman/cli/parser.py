@@ -42,8 +42,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *, hidden: Collection[str] = (), times: Collection[str] = _TIMES, **options: Any) -> None:
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **options)
-        self._hidden = hidden
-        self._times = times
+        self._hidden, self._times = hidden, times
         self._negative_number_matcher = _NEGATIVE
 
     def _hide_options(self) -> None:

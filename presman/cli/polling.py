@@ -71,12 +71,8 @@ class Polling:
         sleep: Callable[[float], None] = rest,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._resolved = resolved
-        self._requests = requests
-        self._timeout = timeout
-        self._detail_level = detail_level
-        self._with_forecasts = with_forecasts
-        self._sleep = sleep
+        self._resolved, self._requests, self._timeout = resolved, requests, timeout
+        self._detail_level, self._with_forecasts, self._sleep = detail_level, with_forecasts, sleep
         self._clock = clock
         self.trouble = ""
         """Why there is no connection, "" while there is one; `next_try` is the time of the next attempt."""
@@ -158,23 +154,17 @@ class Polling:
         finally:
             source.close()
 
-    def _played(self) -> "RecordingSource | None":
-        """Return the source that is polled if it is a recording: it also knows what came before its first poll."""
-        if self._resolved.target.kind != "recording":
-            return None
-        from presman.recording.recording_source import RecordingSource
-
-        return self._source if isinstance(self._source, RecordingSource) else None
-
     def _readings(self, previous: Snapshot | None) -> Readings:
         """Return what reads the first poll and later ones; of a recording it has learned from earlier polls."""
-        readings, played = Readings(with_forecasts=self._with_forecasts), self._played()
-        if played is not None:
-            readings.remember(played.reading_before())
-        if played is not None and self._with_forecasts:
+        readings = Readings(with_forecasts=self._with_forecasts)
+        if self._resolved.target.kind == "recording":
+            from presman.recording.recording_source import RecordingSource
             from presman.recording.statement_lives import forecaster_before
 
-            readings.forecaster = forecaster_before(played.playback, previous, ONE_LOOK)
+            assert isinstance(self._source, RecordingSource)
+            readings.remember(self._source.reading_before())
+            if self._with_forecasts:
+                readings.forecaster = forecaster_before(self._source.playback, previous, ONE_LOOK)
         return readings
 
     @property
@@ -204,7 +194,11 @@ class Polling:
         interval = limits.get("interval") or self._resolved.refresh
         polls, duration = limits.get("polls"), limits.get("duration")
         source = self._source = self._resolved.target.make_source()
-        poller = self._poller(source)
+        source.scope = self._resolved.scope
+        poller = Poller(source, packs=self._resolved.packs, keep_late=False)
+        poller.detail_level = self._detail_level
+        for record in self._requests:
+            poller.request(record, lasting=not self.endless)
         number, last = 0, None
         deadline = None if self._timeout is None else self._clock() + self._timeout + interval
         try:
@@ -235,14 +229,6 @@ class Polling:
         for text in [each for each in found if each not in self._reported]:
             console.note(text, "damaged", "warning")
         self._reported.update(found)
-
-    def _poller(self, source: Source) -> Poller:
-        source.scope = self._resolved.scope
-        poller = Poller(source, packs=self._resolved.packs, keep_late=False)
-        poller.detail_level = self._detail_level
-        for record in self._requests:
-            poller.request(record, lasting=not self.endless)
-        return poller
 
     def _open(self, poller: Poller, newest: int | None) -> None:
         source = poller.source

@@ -1,7 +1,5 @@
 """`presman serve TARGET`: the monitor in a browser, with a separate process for each page."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -13,7 +11,6 @@ from contextlib import ExitStack
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -27,10 +24,7 @@ from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, add_certificate, add_listen, certificates_of, command, option, positive
 from presman.cli.settings import default_target, load, resolve, terminal_prompt
 from presman.cli.start import check_theme
-from presman.config.target import Target
-
-if TYPE_CHECKING:
-    from presman.services.serve.access import Access, Launch, Serving
+from presman.services.serve.access import Access, Launch, Serving
 
 SHORTEST_TOKEN = 16
 """Characters that a token of the user must have, so that it cannot be guessed."""
@@ -87,7 +81,6 @@ def run(options: Namespace) -> int:
     except ImportError:
         raise Failure("presman serve needs textual_serve: pip install 'presman[web]'") from None
     from presman.services.serve import viewer_site
-    from presman.services.serve.access import Serving
 
     if options.token is False and options.token_file:
         raise Failure("--token-file and --no-token contradict each other")
@@ -108,8 +101,6 @@ def run(options: Namespace) -> int:
 
 def _launch(options: Namespace) -> tuple[str, Launch]:
     """Return the target's name and the command that starts its monitors; ask for the password once for all of them."""
-    from presman.services.serve.access import Launch
-
     config = load(options)
     typed: list[str] = []
     prompt = terminal_prompt()
@@ -124,15 +115,12 @@ def _launch(options: Namespace) -> tuple[str, Launch]:
     if resolved.on_alert:
         console.note("presman serve does not run on_alert: presman check and the monitor do")
     chosen = {name: getattr(options, name) for name in PASSED_ON} | {"target": options.target or default_target(config)}
-    line = json.dumps({"options": chosen, "password": typed[-1] if typed else None} | _of_environment(resolved.target))
+    orders = {"options": chosen, "password": typed[-1] if typed else None}
+    if resolved.target.kind == "oracle" and (found := of_environment(PASSWORD)):  # only databases need it
+        orders[PASSWORD] = found.reveal()
+    line = json.dumps(orders)
     command = (sys.executable, "-P", "-c", BEGIN, *sys.path)
     return resolved.target.name, Launch(command, Secret(line), {**os.environ, **TERMINAL})
-
-
-def _of_environment(target: Target) -> dict[str, str]:
-    """Return the environment that this process passes to the monitors of a database."""
-    found = of_environment(PASSWORD) if target.kind == "oracle" else None
-    return {PASSWORD: found.reveal()} if found else {}
 
 
 def _token_of_file(path: Path) -> Secret:
@@ -155,10 +143,12 @@ def _public(text: str) -> str:
     try:
         parts = urlsplit(text)
         port = parts.port
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise ValueError
+        if parts.query or parts.fragment or parts.username:
+            raise ValueError
     except ValueError:
         raise Failure(f"--public {text!r} is not a URL such as https://dba.example.com/prod/") from None
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment or parts.username:
-        raise Failure(f"--public {text!r} is not a URL such as https://dba.example.com/prod/")
     name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     path = parts.path if parts.path.endswith("/") else f"{parts.path}/"
     return f"{parts.scheme}://{name}{f':{port}' if port else ''}{path}"
@@ -181,8 +171,6 @@ def _new_token(options: Namespace, listening: _Listening) -> Secret | None:
 
 
 def _access(listening: _Listening, token: Secret | None, public: str, secure: bool) -> Access:
-    from presman.services.serve.access import Access
-
     names = {"localhost"}
     if not listening.only_loopback:
         names |= {each.lower() for each in (listening.host, socket.gethostname(), socket.getfqdn())}

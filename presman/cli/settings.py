@@ -24,8 +24,7 @@ from presman.cli.exit_codes import Failure
 from presman.cli.limits import bound_memory
 from presman.config import config_file
 from presman.config.config_file import DEFAULTS, Config, Settings
-from presman.config.target import Target, TargetError
-from presman.config.targets import parse_target
+from presman.config.target import Target, TargetError, parse_target
 from presman.rows.queries import Scope
 
 if TYPE_CHECKING:
@@ -131,23 +130,16 @@ def resolve(
     for warning in target.warnings:
         console.note(f"warning: {warning}", "setting", "warning")
     settings = target.settings
-    packs = {"diagnostics": ("diagnostics",), "tuning": ("diagnostics", "tuning")}.get(
-        options.packs or settings.packs or "", ()
-    )
+    known = {"diagnostics": ("diagnostics",), "tuning": ("diagnostics", "tuning")}
+    packs = known.get(options.packs or settings.packs or "", ())
+    refresh = options.refresh or settings.refresh or config_file.DEFAULT_REFRESH
+    scope = Scope(options.scope) if options.scope else settings.scope or Scope.CLUSTER
+    bell = bool(getattr(options, "bell", False) or settings.bell)
     return Resolved(
-        target,
-        options.refresh or settings.refresh or config_file.DEFAULT_REFRESH,
-        Scope(options.scope) if options.scope else settings.scope or Scope.CLUSTER,
-        options.theme or settings.theme,
-        settings.measure,
-        packs,
-        options.poll_timeout or settings.poll_timeout,
-        bool(getattr(options, "bell", False) or settings.bell),
-        settings.alerts or (),
-        _command(settings, config),
-        settings.goals or (),
-        _renewal(text, target, config, options),
-    )
+        target, refresh, scope, options.theme or settings.theme, settings.measure, packs,
+        options.poll_timeout or settings.poll_timeout, bell, settings.alerts or (), _command(settings, config),
+        settings.goals or (), _renewal(text, target, config, options),
+    )  # fmt: skip
 
 
 def _target(text: str, config: Config, options: Namespace) -> Target:
@@ -219,7 +211,9 @@ def sample() -> str:
 
 def describe(config: Config, options: Namespace) -> str:
     """Return every setting with its origin, secrets masked."""
-    lines = [f"config.ini  {config.path or 'none'}  ({_found_by(config, options)})"]
+    named = "--config" if options.config else "PRESMAN_CONFIG" if environ.get("PRESMAN_CONFIG") else ""
+    found_by = named or ("the first found" if config.path else "not found")
+    lines = [f"config.ini  {config.path or 'none'}  ({found_by})"]
     if config.path is None:
         lines.append(f"looked for  {', '.join(str(path) for path in config_file.locations())}")
     lines.append(f"targets     {', '.join(config.targets) or 'none'}")
@@ -229,28 +223,15 @@ def describe(config: Config, options: Namespace) -> str:
     lines += ["", f"settings of {label}:"]
     for name, option in _NAMES.items():
         value, origin = _origin(name, label, section, config, options)
-        if name == "connection" and value is not None:
-            value = _address(text, config)
+        if name == "connection" and value is not None:  # its address, without secrets
+            try:
+                target = parse_target(text, config)
+                value = target.connect.name if target.connect else target.name
+            except TargetError as error:
+                value = f"not usable: {error}"
         if value is not None:
             lines.append(f"  {option:<17}  {_shown(value):<28}  {origin}".rstrip())
     return "".join(f"{clean(line)}\n" for line in lines)
-
-
-def _address(text: str, config: Config) -> str:
-    """Return the address that a section connects to, without secrets."""
-    try:
-        target = parse_target(text, config)
-    except TargetError as error:
-        return f"not usable: {error}"
-    return target.connect.name if target.connect else target.name
-
-
-def _found_by(config: Config, options: Namespace) -> str:
-    if options.config:
-        return "--config"
-    if environ.get("PRESMAN_CONFIG"):
-        return "PRESMAN_CONFIG"
-    return "the first found" if config.path else "not found"
 
 
 def _origin(name: str, label: str, section: Settings, config: Config, options: Namespace) -> tuple[object, str]:

@@ -7,6 +7,7 @@ from presman.cli import console
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command, option
 from presman.cli.settings import describe, load, resolve, sample
+from presman.config.target import release_of
 
 
 @command(
@@ -30,11 +31,9 @@ def doctor_run(options: Namespace) -> None:
     from presman.config.doctor import doctor as examine
 
     resolved = resolve(options.target, load(options), options)
-    if options.assumptions:
-        for line in check(resolved.target, scope=resolved.scope):
-            console.show(line + "\n")
-        return
-    for line in examine(resolved.target, scope=resolved.scope, packs=resolved.packs):
+    target, scope, packs = resolved.target, resolved.scope, resolved.packs
+    lines = check(target, scope=scope) if options.assumptions else examine(target, scope=scope, packs=packs)
+    for line in lines:
         console.show(line + "\n")
 
 
@@ -57,7 +56,6 @@ def grants_arguments(parser: Parser) -> None:
 def grants_run(options: Namespace) -> None:
     """Run `presman grants`."""
     from presman.config.grants import AccountKind, grants_script
-    from presman.config.target import release_of
 
     account = AccountKind(options.account or ("pdb" if options.pdb else "local"))
     if options.pdb and account is not AccountKind.PDB:
@@ -88,7 +86,6 @@ def collect_run(options: Namespace) -> None:
         raise Failure("collect prints a script: presman collect --sql > presman_collect.sql")
 
     from presman.config.collect import collect_script
-    from presman.config.target import release_of
 
     console.put(collect_script(release_of(options.release or "19", "--release ")))
 

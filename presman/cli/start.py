@@ -105,19 +105,11 @@ def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = 
 
     try:
         return run_monitor(
-            _feed(resolved, gateway, head_start, notifier),
-            name=resolved.target.name,
-            refresh=resolved.refresh,
-            theme=resolved.theme,
-            packs=resolved.packs,
-            gateway=gateway,
-            ascii_only=console.wants_ascii(),
-            fixed=fixed(resolved, options),
-            targets=config.targets,
-            bell=resolved.bell,
-            notice=notice,
+            _feed(resolved, gateway, head_start, notifier), name=resolved.target.name, refresh=resolved.refresh,
+            theme=resolved.theme, packs=resolved.packs, gateway=gateway, ascii_only=console.wants_ascii(),
+            fixed=fixed(resolved, options), targets=config.targets, bell=resolved.bell, notice=notice,
             tour=_wants_tour(resolved, options),
-        )
+        )  # fmt: skip
     finally:
         if head_start is not None:
             head_start.end()
@@ -143,9 +135,8 @@ def _head_start(resolved: Resolved, gateway: ActionGateway | None) -> HeadStart 
     from presman.services.live import HeadStart, sampler_of
 
     def make_sampler(on_event: Callable[[Event], None]) -> Sampler:
-        carry_out = gateway.carry_out if gateway is not None else None
         target = resolved.live()._replace(make_source=lambda: source, renewed=None)
-        sampler = sampler_of(target, on_event, carry_out=carry_out)
+        sampler = sampler_of(target, on_event, carry_out=None if gateway is None else gateway.carry_out)
         sampler.preview = partial(source.preview, first_look.budget)
         return sampler
 
@@ -158,8 +149,7 @@ def _feed(
     """Return the function that makes the screen's feed: of the sampler with a head start, or of a new sampler."""
     from presman.tui.app import feed_of, sampler_feed
 
-    if head_start is not None:
-        begun = head_start
+    if (begun := head_start) is not None:
         return feed_of(lambda listener: (begun.sampler, partial(begun.attach, listener)), notifier)
 
     def make_source() -> Source:
@@ -193,11 +183,10 @@ def _replay(resolved: Resolved, options: Namespace) -> MonitorEnd:
         terminal_guard.start()
         return played.recording()
 
-    ascii_only = console.wants_ascii()
+    ascii_only, settings = console.wants_ascii(), fixed(resolved, options)
     return run_replay(
-        make_source, name=target.name, theme=resolved.theme, ascii_only=ascii_only, begin=begin,
-        fixed=fixed(resolved, options),
-    )  # fmt: skip
+        make_source, name=target.name, theme=resolved.theme, ascii_only=ascii_only, begin=begin, fixed=settings
+    )
 
 
 def acting() -> ActionGateway:
@@ -234,8 +223,8 @@ def scenario_list() -> str:
     """Return the scenarios that come with presman, one per line with its title."""
     import tomllib
 
-    titles = {name: tomllib.loads((SCENARIOS / f"{name}.toml").read_text("utf-8")) for name in scenarios()}
-    width = max(map(len, titles), default=0)
-    return "".join(
-        f"demo:{name:<{width}}  {scenario.get('title', '')}".rstrip() + "\n" for name, scenario in titles.items()
-    )
+    width, lines = max(map(len, scenarios()), default=0), ""
+    for name in scenarios():
+        title = tomllib.loads((SCENARIOS / f"{name}.toml").read_text("utf-8")).get("title", "")
+        lines += f"demo:{name:<{width}}  {title}".rstrip() + "\n"
+    return lines

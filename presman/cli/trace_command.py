@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import TextIO
 
@@ -70,7 +71,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> int:
-    selection = _selection(arguments)
+    events = tuple(dict.fromkeys(arguments.event or (REDO_WRITE,)))
+    events = EVERYTHING if arguments.list or arguments.all else events
+    selection = EventSelection(events, idle=arguments.list or arguments.idle)
     csv = WaitsCsv(stack.enter_context(_replaced(arguments.csv))) if arguments.csv else None
     progress = Progress()
     stack.callback(progress.clear)
@@ -119,14 +122,6 @@ def _add(survey: Survey, name: str) -> str | None:
         trace.close()
 
 
-def _selection(arguments: argparse.Namespace) -> EventSelection:
-    if arguments.list:
-        return EventSelection(EVERYTHING, idle=True)
-    if arguments.all:
-        return EventSelection(EVERYTHING, idle=arguments.idle)
-    return EventSelection(tuple(dict.fromkeys(arguments.event or (REDO_WRITE,))), idle=arguments.idle)
-
-
 def _charts(survey: Survey, kinds: tuple[str, ...]) -> Iterator[str]:
     width, height = shutil.get_terminal_size((100, 30))
     colour = console.has_colour()
@@ -140,14 +135,11 @@ def _charts(survey: Survey, kinds: tuple[str, ...]) -> Iterator[str]:
 
 
 def _write_image(survey: Survey, name: str, kinds: tuple[str, ...]) -> None:
-    panels = [
-        SvgChart(
-            total.event,
-            survey.trails[total.event].scatter() if kind == "scatter" else histogram(survey.total.tallies[total.event]),
-        )
-        for total in survey.totals()[:MOST_CHARTED]
-        for kind in dict.fromkeys(kinds)
-    ]
+    events = [total.event for total in survey.totals()[:MOST_CHARTED]]
+    panels = []
+    for event, kind in product(events, dict.fromkeys(kinds)):
+        tallied = None if kind == "scatter" else histogram(survey.total.tallies[event])
+        panels.append(SvgChart(event, survey.trails[event].scatter() if tallied is None else tallied))
     if not panels:
         raise Failure(f"{clean(name)} not written: there are no waits to draw", exit_codes.FINDINGS)
     text = svg(panels)

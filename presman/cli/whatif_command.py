@@ -90,7 +90,10 @@ def _minutes(text: str) -> float:
 
 def whatif_run(options: Namespace) -> None:
     """Print the comparison. Raises Failure."""
-    _refuse_repeated(options)
+    for given in ("limit", "level", "timeout", "share", "cpu_limit"):
+        for name, times in Counter(group for group, _ in getattr(options, given)).most_common(1):
+            if times > 1:  # which of the two is meant is unclear
+                raise Failure(f"--{given.replace('_', '-')} names {name} {times} times")
     if options.share or options.cpu_limit:
         _show_cpu(options)
         return
@@ -142,21 +145,14 @@ class WatchedPlan:
         came = self._last
         if came is None:
             self._refuse(False)
-        return ObservedPlan() if came is None else observed_plan(came.previous, came.snapshot, came.reading)
+            return ObservedPlan()
+        return observed_plan(came.previous, came.snapshot, came.reading)
 
 
 def _counted(load: ObservedLoad, choice: Choice) -> Replayed:
     """Return a replay, without the statements that were already there when observation began."""
     found = load.played(choice, COURSES).replayed
     return replace(found, statements=found.statements[load.skipped :])
-
-
-def _refuse_repeated(options: Namespace) -> None:
-    """Raise Failure if an option names a group twice: which of the two is meant is unclear."""
-    for given in ("limit", "level", "timeout", "share", "cpu_limit"):
-        name, times = next(iter(Counter(group for group, _ in getattr(options, given)).most_common(1)), ("", 0))
-        if times > 1:
-            raise Failure(f"--{given.replace('_', '-')} names {name} {times} times")
 
 
 def _show_cpu(options: Namespace) -> None:
@@ -229,9 +225,8 @@ def _choice(load: ObservedLoad, options: Namespace) -> Choice:
     for given, kind in (("limit", "limits"), ("level", "levels"), ("timeout", "timeouts")):
         values = _by_group(getattr(options, given), load.arrivals, f"--{given}")
         found |= {Change(kind, group, int(value)) for group, value in values.items()}
-        if kind == "levels" and load.plan.tree is not None:
-            for group in values:
-                _check_level(load, group)
+        for group in values if kind == "levels" and load.plan.tree is not None else ():
+            _check_level(load, group)
     if (limit := options.concurrency) is not None:
         medium = next((group for group in load.plan.services if load.concurrency(group)), None)
         if medium is None:

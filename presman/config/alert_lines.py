@@ -130,14 +130,8 @@ def _percentile(text: str, *_: object) -> float:
     return value
 
 
-_WORDS: dict[str, Callable[[str, AlertRule], Any]] = {
-    "warning": _amount,
-    "critical": _amount,
-    "clear": _amount,
-    "for": _hold,
-    "severity": _severity,
-    "percentile": _percentile,
-}
+_AMOUNTS: dict[str, Callable[[str, AlertRule], Any]] = dict.fromkeys(("warning", "critical", "clear"), _amount)
+_WORDS = _AMOUNTS | {"for": _hold, "severity": _severity, "percentile": _percentile}
 
 
 def with_thresholds(settings: AlertSettings, given: Mapping[str, Sequence[str]]) -> AlertSettings:

@@ -66,19 +66,14 @@ def spooled(release: Release) -> list[Spooled]:
     """Return what the queries of `release` read, one entry for each view, without the views of licensed packs."""
     views: dict[str, list[Query]] = {}
     for query in load(release).values():
-        if query.pack == "none" and not _of_one_session(query) and query.record not in OF_AN_UPDATE:
+        is_of_one_session = query.cadence is Cadence.DEMAND and ":sid" in query.cluster_sql  # that the user selected
+        if query.pack == "none" and not is_of_one_session and query.record not in OF_AN_UPDATE:
             views.setdefault(selection(query).view, []).append(query)
-    # An on-demand query on a view that is read at each poll would add nothing.
-    views = {
-        view: [query for query in queries if query.cadence is not Cadence.DEMAND] or queries
-        for view, queries in views.items()
-    }
-    return [_spooled(view, queries, release) for view, queries in sorted(views.items())]
-
-
-def _of_one_session(query: Query) -> bool:
-    """Whether a query reads one session that the user selected: a script has no such session."""
-    return query.cadence is Cadence.DEMAND and ":sid" in query.cluster_sql
+    found = []
+    for view, queries in sorted(views.items()):  # an on-demand query on a view that is read anyway would add nothing
+        polled = [query for query in queries if query.cadence is not Cadence.DEMAND]
+        found.append(_spooled(view, polled or queries, release))
+    return found
 
 
 def _spooled(view: str, queries: Sequence[Query], release: Release) -> Spooled:

@@ -11,7 +11,7 @@ import os
 import re
 import shlex
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePath
 from types import MappingProxyType
@@ -142,7 +142,7 @@ class Option(NamedTuple):
 class Settings(Struct, frozen=True):
     """The settings of one section, each with the options that set it. None if the file does not set it.
 
-    `connection` is anything that :func:`presman.config.targets.parse_target` accepts. It may contain a password, so all
+    `connection` is anything that :func:`presman.config.target.parse_target` accepts. It may contain a password, so all
     of it is a secret. `refresh`, `call_timeout` and `poll_timeout` are seconds.
     """
 
@@ -224,11 +224,8 @@ def load_config(path: Path | str | None = None) -> Config:
 
     Raises ConfigError if the file cannot be read or understood. A location without read permission yields a warning.
     """
-    if path is not None:
+    if path is not None or (path := os.environ.get("PRESMAN_CONFIG")):
         return read_config(Path(path))
-    named = os.environ.get("PRESMAN_CONFIG")
-    if named:
-        return read_config(Path(named))
     warnings = []
     for location in locations():
         try:
@@ -264,8 +261,7 @@ def read_config(path: Path) -> Config:
         raise ConfigError(f"cannot read {path}: {error.strerror or error}") from None
     parser = _parse(text, path)
     sections = {section: _section(path, text, section, parser) for section in parser.sections()}
-    warnings = *_warnings(path, sections), *_shadows(path, sections)
-    return Config(path, MappingProxyType(sections), warnings)
+    return Config(path, MappingProxyType(sections), tuple(_warnings(path, sections)))
 
 
 def new_parser() -> configparser.ConfigParser:
@@ -277,16 +273,16 @@ def _parse(text: str, path: Path) -> configparser.ConfigParser:
     parser = new_parser()
     try:
         parser.read_string(text)
+        return parser
     except configparser.DuplicateSectionError as error:
-        raise ConfigError(f"{path}, line {error.lineno}: section [{error.section}] appears twice") from None
+        line, what = error.lineno, f"section [{error.section}] appears twice"
     except configparser.DuplicateOptionError as error:
-        raise ConfigError(f"{path}, line {error.lineno}: [{error.section}] {error.option} appears twice") from None
+        line, what = error.lineno, f"[{error.section}] {error.option} appears twice"
     except configparser.MissingSectionHeaderError as error:
-        raise ConfigError(f"{path}, line {error.lineno}: an option before the first [section]") from None
+        line, what = error.lineno, "an option before the first [section]"
     except configparser.ParsingError as error:
-        line = error.errors[0][0] if error.errors else 0
-        raise ConfigError(f"{path}, line {line}: neither [section] nor NAME = VALUE") from None
-    return parser
+        line, what = error.errors[0][0] if error.errors else 0, "neither [section] nor NAME = VALUE"
+    raise ConfigError(f"{path}, line {line}: {what}")
 
 
 def _section(path: Path, text: str, section: str, parser: configparser.ConfigParser) -> Settings:
@@ -330,27 +326,18 @@ def _line_of(text: str, section: str, option: str) -> int:
     return 0
 
 
-def _warnings(path: Path, sections: Mapping[str, Settings]) -> list[str]:
+def _warnings(path: Path, sections: Mapping[str, Settings]) -> Iterator[str]:
+    """Yield warnings about passwords that others may read, and about sections that hide a target of the same name."""
     holds = any(
         settings.password or settings.wallet_password or settings.metrics_password or has_password(settings.connection)
         for settings in sections.values()
     )
-    try:
-        others = path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH)
-    except OSError:
-        return []
-    if not holds or not others or os.name == "nt":
-        return []
-    return [f"{path} holds a password and others may read it: chmod 600 {path}"]
-
-
-def _shadows(path: Path, sections: Mapping[str, Settings]) -> list[str]:
-    """Return warnings about sections that hide a target of the same name."""
-    return [
-        f"{path}: section [{name}] hides the TARGET {name}: give it another name"
-        for name, settings in sections.items()
-        if _TARGET_WORD.fullmatch(name) and not (settings.connection and settings.connection.reveal() == name)
-    ]
+    with suppress(OSError):
+        if holds and path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
+            yield f"{path} holds a password and others may read it: chmod 600 {path}"
+    for name, settings in sections.items():
+        if _TARGET_WORD.fullmatch(name) and not (settings.connection and settings.connection.reveal() == name):
+            yield f"{path}: section [{name}] hides the TARGET {name}: give it another name"
 
 
 def others_may_change(path: Path) -> str:

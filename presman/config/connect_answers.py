@@ -13,8 +13,7 @@ from presman.base.errors import InputError
 from presman.base.private_files import expanded, is_file, is_folder, replace_private
 from presman.base.secret import Secret
 from presman.config.config_file import DEFAULTS, LARGEST, NAME, Config, ConfigError, Settings, new_parser
-from presman.config.target import Target
-from presman.config.targets import entries, parse_target
+from presman.config.target import Target, entries, parse_target
 
 _HOW = ("config_dir", "wallet_location", "wallet_password", "thick", "lib_dir")
 """Answers that have the same name as their setting."""

@@ -57,8 +57,7 @@ class Renewal:
     """
 
     def __init__(self, reread: Callable[[], Target], tried: Secret | None) -> None:
-        self._reread = reread
-        self.tried = tried
+        self._reread, self.tried = reread, tried
 
     def __call__(self) -> Source | None:
         """Make a source with the new password; None while there is no new one. Raises InputError, OSError."""

@@ -225,13 +225,9 @@ def _latency(source: Source, now: Callable[[], datetime]) -> Iterator[str]:
         return
     yield _line("round trip", f"{_milliseconds(median(times))} (median of {CALLS})")
     difference = sorted(ahead)[CALLS // 2]
-    if abs(difference) < TOLERANCE:
-        yield _line("clock", "agrees with this machine's")
-    else:
-        side = "ahead of" if difference > timedelta(0) else "behind"
-        yield _line(
-            "clock", f"{abs(difference).total_seconds():.0f} s {side} this machine's; presman uses the database's"
-        )
+    side = "ahead of" if difference > timedelta(0) else "behind"
+    off = f"{abs(difference).total_seconds():.0f} s {side} this machine's; presman uses the database's"
+    yield _line("clock", "agrees with this machine's" if abs(difference) < TOLERANCE else off)
 
 
 def _query_lines(source: Source, release: Release, packs: tuple[str, ...], lacking: Mapping[str, str]) -> Iterator[str]:
@@ -243,15 +239,16 @@ def _query_lines(source: Source, release: Release, packs: tuple[str, ...], lacki
     yield ""
     yield f"{'query':<26} {'view':<32} sees"
     for query in allowed:
+        view = query.view_in(source.scope)
         if query.only in lacking:
-            yield f"{query.name:<26} {query.view_in(source.scope):<32} not asked: only {lacking[query.only]} has rows"
+            yield f"{query.name:<26} {view:<32} not asked: only {lacking[query.only]} has rows"
             continue
         section = source.read([Request(query, _binds(query))]).sections[0]
-        yield f"{query.name:<26} {query.view_in(source.scope):<32} {_answer_words(query, section)}"
+        yield f"{query.name:<26} {view:<32} {_answer_words(query, section)}"
         if section.problem and section.problem.cure:
             cures[section.problem.cure] = None
         if section.problem or _is_missing(query, section):
-            unreadable[query.view_in(source.scope)] = None
+            unreadable[view] = None
         answered += not section.problem and not section.absent
     yield ""
     yield from _advice(cures, unreadable, answered)
@@ -286,11 +283,9 @@ def _advice(cures: Mapping[str, None], unreadable: Mapping[str, None], answered:
         return
     if unreadable:
         yield f"These could not be read: {', '.join(unreadable)}."
-    if not cures:
-        return
-    yield "What would help:"
-    for cure in cures:
-        yield f"  {cure};" if cure.startswith("GRANT ") else f"  {cure}"
+    if cures:
+        yield "What would help:"
+        yield from (f"  {cure};" if cure.startswith("GRANT ") else f"  {cure}" for cure in cures)
 
 
 def _packs(queries: list[Query], packs: tuple[str, ...]) -> Iterator[str]:

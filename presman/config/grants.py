@@ -35,7 +35,10 @@ def grants_script(release: Release, account: AccountKind = AccountKind.LOCAL, *,
         raise ValueError(f"release {release} has no pluggable databases")
     name = quoted(user or ("C##PRESMAN" if account is AccountKind.COMMON else "PRESMAN"))
     queries = [query for query in load(release).values() if query.pack == "none"]
-    return "\n".join([*_head(release, account, name, pdb), *_grants(queries, name, release), *_tail(account, name), ""])
+    containers = f"ALTER USER {name} SET CONTAINER_DATA = ALL CONTAINER = CURRENT;"
+    tail = ["", "-- Lets the views show the rows of every container.", containers]
+    tail = tail if account is AccountKind.COMMON else []
+    return "\n".join([*_head(release, account, name, pdb), *_grants(queries, name, release), *tail, ""])
 
 
 def _head(release: Release, account: AccountKind, name: str, pdb: str) -> Sequence[str]:
@@ -56,12 +59,8 @@ def _head(release: Release, account: AccountKind, name: str, pdb: str) -> Sequen
     ]
     if account is AccountKind.PDB:
         lines += [f"ALTER SESSION SET CONTAINER = {quoted(pdb) if pdb else '&pluggable_database'};", ""]
-    return [
-        *lines,
-        f'CREATE USER {name} IDENTIFIED BY "&presman_password"{scope};',
-        f"GRANT CREATE SESSION TO {name};",
-        "",
-    ]
+    user = f'CREATE USER {name} IDENTIFIED BY "&presman_password"{scope};'
+    return [*lines, user, f"GRANT CREATE SESSION TO {name};", ""]
 
 
 def _grants(queries: Sequence[Query], name: str, release: Release) -> list[str]:
@@ -70,17 +69,6 @@ def _grants(queries: Sequence[Query], name: str, release: Release) -> list[str]:
     for query in queries:
         wanted = [grant for grant in dict.fromkeys(map(query.grant_in, Scope)) if grant not in granted]
         granted.update(wanted)
-        if wanted:
-            lines.append(f"-- {query.answers}")
-            lines += [f"{grant_of_view(grant, name, release)};" for grant in wanted]
+        lines += [f"-- {query.answers}"] if wanted else []
+        lines += [f"{grant_of_view(grant, name, release)};" for grant in wanted]
     return lines
-
-
-def _tail(account: AccountKind, name: str) -> list[str]:
-    if account is not AccountKind.COMMON:
-        return []
-    return [
-        "",
-        "-- Lets the views show the rows of every container.",
-        f"ALTER USER {name} SET CONTAINER_DATA = ALL CONTAINER = CURRENT;",
-    ]

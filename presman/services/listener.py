@@ -124,10 +124,7 @@ class _Connection:
     """
 
     def __init__(self, line: socket.socket, address: str, server: Server, begun: float) -> None:
-        self.line = line
-        self.address = address
-        self.server = server
-        self.begun = begun
+        self.line, self.address, self.server, self.begun = line, address, server, begun
         self.deadline: float | None = begun + SILENCE
         self.protocol: asyncio.Protocol | None = None
         self.transport: asyncio.Transport | None = None
@@ -148,8 +145,7 @@ class _Shaken(asyncio.Protocol):
     """Receiver of the first bytes of a connection after its handshake."""
 
     def __init__(self, connection: _Connection, hear: Callable[[_Connection, bytes], None]) -> None:
-        self._connection = connection
-        self._hear = hear
+        self._connection, self._hear = connection, hear
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Note that the handshake was completed."""
@@ -181,9 +177,7 @@ class Connections:
         certificates: Certificates | None = None,
         is_known: Callable[[bytes], bool] | None = None,
     ) -> None:
-        self._longest = longest
-        self._certificates = certificates
-        self._is_known = is_known
+        self._longest, self._certificates, self._is_known = longest, certificates, is_known
         self._slots: ConnectionSlots[_Connection] = ConnectionSlots(most, of_one, spares_new=is_known is not None)
         self._open: set[_Connection] = set()
         self._unheard: dict[_Connection, None] = {}
@@ -202,11 +196,9 @@ class Connections:
 
     def note(self, request: web.BaseRequest, standing: Standing) -> None:
         """Record how far a connection that has sent a request is trusted."""
-        for each in self._open:
-            if each.protocol is request.protocol:
-                self._slots.rise(each, standing, asyncio.get_running_loop().time())
-                each.deadline = None if self._longest is None else each.begun + self._longest
-                break
+        if each := next((each for each in self._open if each.protocol is request.protocol), None):
+            self._slots.rise(each, standing, asyncio.get_running_loop().time())
+            each.deadline = None if self._longest is None else each.begun + self._longest
 
     def cut_all_but(self, kept: Collection[object]) -> None:
         """End all connections except those of the given protocols."""
@@ -338,17 +330,9 @@ class Connections:
             connection.transport.abort()
 
     def _is_admitted(self, connection: _Connection, sent: bytes) -> bool:
-        """Return whether a connection gets a slot for the first bytes that have come from it."""
+        """Return whether a connection gets a slot for its first bytes, for which another may have to be closed."""
         is_known = self._is_known is not None and self._is_known(sent)
-        has_slot = self._has_slot(connection, Standing.SAFE if is_known else Standing.SILENT)
-        if has_slot:
-            self._open.add(connection)
-            self._must_read |= is_known
-        return has_slot
-
-    def _has_slot(self, connection: _Connection, standing: Standing) -> bool:
-        """Return whether a connection gets a slot, for which another may have to be closed."""
-        now = asyncio.get_running_loop().time()
+        standing, now = Standing.SAFE if is_known else Standing.SILENT, asyncio.get_running_loop().time()
         has_slot, replaced = self._slots.take(connection, connection.address, now, standing)
         if replaced is not None:
             self._open.discard(replaced)
@@ -357,6 +341,9 @@ class Connections:
         if replaced is not None or not has_slot:
             self._full.note("web server: all connections are in use: idle ones are closed, or new ones refused")
         self._has_refused |= not has_slot
+        if has_slot:
+            self._open.add(connection)
+            self._must_read |= is_known
         return has_slot
 
     async def _make(self, connection: _Connection, protocol: asyncio.Protocol, context: ssl.SSLContext | None) -> None:

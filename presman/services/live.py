@@ -168,8 +168,7 @@ class Readings:
     """
 
     def __init__(self, notifier: Notifier | None = None, *, with_forecasts: bool = False) -> None:
-        self._notifier = notifier
-        self.with_forecasts = with_forecasts
+        self._notifier, self.with_forecasts = notifier, with_forecasts
         self.forecaster: Forecaster | None = None
         self.previous: Snapshot | None = None
         self._reading: Reading | None = None
@@ -213,8 +212,7 @@ class Readings:
         else:
             from presman.forecast.shown import as_shown
 
-            self.forecaster = None
-            reading = as_shown(reading, snapshot)
+            self.forecaster, reading = None, as_shown(reading, snapshot)
         reading = with_unchecked(self._reading, reading)
         if self._notifier is not None:
             reading = self._notifier.read(reading)

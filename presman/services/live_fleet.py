@@ -53,9 +53,7 @@ class WatchedDatabase:
         carry_out: CarryOut | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.target = target
-        self._interval = interval
-        self._clock = clock
+        self.target, self._interval, self._clock = target, interval, clock
         self._state = _State(ConnectionState.STARTING, clock())
         self._latest: ReadingCame | None = None
         self._lost: SourceLost | None = None
@@ -122,13 +120,9 @@ class WatchedDatabase:
             self._readings.with_forecasts = True
             if self._latest is not None:
                 listener(self._latest)
-            if self._lost is not None:
-                listener(self._updated_loss(self._lost))
+            if (lost := self._lost) is not None:
+                listener(replace(lost, retry_in=None if lost.retry_in is None else self.member().retry_in))
         self.sampler.set_refresh(interval)
-
-    def _updated_loss(self, lost: SourceLost) -> SourceLost:
-        """Return a loss with the seconds that are left until the next attempt."""
-        return replace(lost, retry_in=None if lost.retry_in is None else self.member().retry_in)
 
     @property
     def is_attached(self) -> bool:
@@ -193,15 +187,10 @@ class WatchedDatabase:
         now, seen = self._clock(), self._state
         is_refused = event.retry_in is None or event.refusal is not None
         connection = ConnectionState.REFUSED if is_refused else ConnectionState.LOST
-        self._state = _State(
-            connection,
-            seen.since if seen.connection is connection else now,
-            fresh=seen.fresh,
-            reason=event.line,
-            outlook="" if event.refusal is None else event.outlook,
-            retry_at=None if event.retry_in is None else now + event.retry_in,
-            past=seen.past,
-        )
+        since = seen.since if seen.connection is connection else now
+        outlook = "" if event.refusal is None else event.outlook
+        retry_at = None if event.retry_in is None else now + event.retry_in
+        self._state = _State(connection, since, None, seen.fresh, event.line, outlook, retry_at, seen.past)
 
 
 LOGIN_GAP = 0.03
@@ -217,8 +206,7 @@ class LiveFleet:
     def __init__(
         self, name: str, targets: Sequence[LiveTarget], interval: float, *, carry_out: CarryOut | None = None
     ) -> None:
-        self.name = name
-        self.interval = interval
+        self.name, self.interval = name, interval
         self.trouble = ""
         self.databases = {
             target.name: WatchedDatabase(target, interval, phase=index / len(targets), carry_out=carry_out)

@@ -143,15 +143,11 @@ class DatabaseRecorder:
         trouble = with_more(event.line, outlook)
         self._loss_to_store = event.line if is_over else trouble
         next_try = None if is_over else event.next_try
-        self.reachability.lose(trouble, outlook or "lost", self._loss_in_words(trouble, outlook), next_try=next_try)
+        words = "not connected" if self.polled_at is None else "lost"  # what was never reached is not lost
+        message = f"{words}: {trouble}{'' if outlook else '; trying again'}"
+        self.reachability.lose(trouble, outlook or "lost", message, next_try=next_try)
         if is_over:
             self._ended, self.refused = True, event.line
-
-    def _loss_in_words(self, trouble: str, outlook: str) -> str:
-        """Return the message of a loss: what was never reached is not lost, and ordinary retries are named."""
-        return (
-            f"{'not connected' if self.polled_at is None else 'lost'}: {trouble}{'' if outlook else '; trying again'}"
-        )
 
     def _take(self, snapshot: Snapshot) -> None:
         if self._redact is not None:
@@ -183,17 +179,19 @@ class DatabaseRecorder:
         reported = ""
         while (pair := self._next()) is not None:
             if isinstance(pair, str):
-                self._report_to_store(pair)
+                with suppress(RecordingError):  # then the age of the last poll shows that the database is lost
+                    self._ready_writer(datetime.now(UTC)).lose(pair)
                 continue
             try:
                 self._write(*pair)
             except RecordingError as error:
                 self.output_trouble = str(error)
+                is_hopeless = self._stopping or not isinstance(error, StoreLostError)
                 if str(error) != reported:
                     reported = str(error)
-                    waits = "" if self._is_hopeless(error) else f"; polls wait in memory, up to {MOST_WAITING}"
+                    waits = "" if is_hopeless else f"; polls wait in memory, up to {MOST_WAITING}"
                     self._report("not_written", f"cannot be written: {error}{waits}", "error")
-                if self._is_hopeless(error):
+                if is_hopeless:
                     break
                 self._wait(pause)
                 pause = min(LONGEST_PAUSE, pause * 2)
@@ -215,9 +213,6 @@ class DatabaseRecorder:
                 break
         self._close()
 
-    def _is_hopeless(self, error: RecordingError) -> bool:
-        return self._stopping or not isinstance(error, StoreLostError)
-
     def _next(self) -> tuple[Snapshot | None, Snapshot] | str | None:
         """Wait for the next poll to write and return it, or a loss to note in the store; None at the end."""
         with self._changed:
@@ -235,11 +230,6 @@ class DatabaseRecorder:
         with self._changed:
             while not self._stopping and (left := end - time.monotonic()) > 0:
                 self._changed.wait(left)
-
-    def _report_to_store(self, trouble: str) -> None:
-        """Note in the store that the database is lost. If that cannot be written, the age of the last poll shows it."""
-        with suppress(RecordingError):
-            self._ready_writer(datetime.now(UTC)).lose(trouble)
 
     def _write(self, previous: Snapshot | None, snapshot: Snapshot) -> None:
         writer = self._ready_writer(snapshot.at)
@@ -268,11 +258,11 @@ class DatabaseRecorder:
 
     def _close(self) -> None:
         writer, self._writer = self._writer, None
-        if writer is not None:
-            try:
+        try:
+            if writer is not None:
                 writer.close(lost=bool(self.reachability.trouble))
-            except RecordingError as error:
-                self._report("not_closed", str(error), "error")
+        except RecordingError as error:
+            self._report("not_closed", str(error), "error")
 
 
 TRIM_EVERY = 600.0
@@ -284,13 +274,6 @@ PATIENCE_AT_THE_END, LONGEST_END = 8.0, 60.0
 
 POLLS_END = 1.0
 """Seconds that the shutdown waits for all polls under way."""
-
-
-def _refuse_mixed_names(store: Store, name: str, *, redacts: bool) -> None:
-    """Raise RecordingError if a file would mix real and redacted names: it could be passed on as redacted."""
-    if any(is_renamed(target) != redacts for (target,) in store.rows(select(DATABASES.c.target))):
-        held = "holds names that --redact leaves out" if redacts else "was written with --redact"
-        raise RecordingError(f"{name} {held}: choose another name for the output")
 
 
 class Recorder:
@@ -307,12 +290,13 @@ class Recorder:
         redact: Callable[[Snapshot], Snapshot] | None = None,
     ) -> None:
         self.location = RecordingLocation(location)
-        self._report = report
-        self._limits = limits
+        self._report, self._limits = report, limits
         self._trimmed = 0.0
         store = self.location.store(datetime.now(UTC))  # its errors are raised before polling starts
-        if not is_url(location):
-            _refuse_mixed_names(store, self.location.name, redacts=redact is not None)
+        named = () if is_url(location) else store.rows(select(DATABASES.c.target))
+        if any(is_renamed(target) != (redact is not None) for (target,) in named):  # it could be passed on as redacted
+            held = "was written with --redact" if redact is None else "holds names that --redact leaves out"
+            raise RecordingError(f"{self.location.name} {held}: choose another name for the output")
         self.databases = [DatabaseRecorder(each, self.location, report, polls=polls, redact=redact) for each in targets]
 
     def run(self, duration: float | None, step: Callable[[], None]) -> bool:

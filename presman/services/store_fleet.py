@@ -48,8 +48,7 @@ class StoreFleet:
         self.interval = interval
         self.trouble = ""
         self.is_settled = False
-        self._location = location
-        self._patterns = patterns
+        self._location, self._patterns = location, patterns
         self._known: dict[str, _Known] = {}
         self._stores: dict[str, Store] = {}
         self._past: dict[str, list[PastPoll]] = {}
@@ -116,10 +115,7 @@ class StoreFleet:
 
     def _wait(self, begun: float) -> None:
         with self._woken:
-            while not (self._stopping or self._now):
-                left = begun + self.interval - time.monotonic()
-                if left <= 0:
-                    break
+            while not (self._stopping or self._now) and (left := begun + self.interval - time.monotonic()) > 0:
                 self._woken.wait(left)
             self._now = False
 
@@ -137,13 +133,17 @@ class StoreFleet:
             for row in rows:
                 stored.add(row.target)
                 before = found.get(row.target)
-                if self._is_wanted(row.target) and (before is None or _freshness(row) <= _freshness(before)):
+                is_wanted = not self._patterns or any(fnmatchcase(row.target, each) for each in self._patterns)
+                if is_wanted and (before is None or _freshness(row) <= _freshness(before)):
                     found[row.target] = row
         if len(unreadable) == len(locations):
             raise unreadable[locations[-1]]
         now = time.monotonic()
         self._known = {name: _Known(row, now, self._past_of(row)) for name, row in found.items()}
-        self._unreadable = [_unreadable(location, str(error)) for location, error in unreadable.items()]
+        self._unreadable = [  # in place of the databases of each file, whose names are unknown
+            Member(Path(each).name, ConnectionState.LOST, reason=f"the file{str(error).removeprefix(shown(each))}")
+            for each, error in unreadable.items()
+        ]
         self._past = {}
         if stored and not found:
             raise RecordingError(self._no_match(sorted(stored)))
@@ -177,9 +177,6 @@ class StoreFleet:
             "words behind a recording choose among its databases, live ones are a fleet of their own"
         )
 
-    def _is_wanted(self, name: str) -> bool:
-        return not self._patterns or any(fnmatchcase(name, pattern) for pattern in self._patterns)
-
     def _locations(self) -> list[str]:
         """Return the stores to read, in a folder its newest files; close those that are no longer among them."""
         locations = files_of(self._location)[-NEWEST_FILES:]
@@ -191,12 +188,6 @@ class StoreFleet:
         if location not in self._stores:
             self._stores[location] = Store(location, writing=False, alone=False)
         return self._stores[location]
-
-
-def _unreadable(location: str, why: str) -> Member:
-    """Return a member for a file that cannot be read, in place of its databases, whose names are unknown."""
-    reason = f"the file{why.removeprefix(shown(location))}"
-    return Member(Path(location).name, ConnectionState.LOST, reason=reason)
 
 
 def _freshness(row: FleetRow) -> float:

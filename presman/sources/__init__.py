@@ -1,7 +1,7 @@
 """Sources of snapshots. Downstream code does not know which kind of source it reads.
 
 A source answers named queries with typed rows. `Source` is their common interface; `open_source` makes one from a
-target (see :mod:`presman.config.targets`). A `SourceRecipe` describes how to make one and can be passed to another
+target (see :mod:`presman.config.target`). A `SourceRecipe` describes how to make one and can be passed to another
 process.
 """
 

@@ -5,7 +5,6 @@ import errno
 import os
 import signal
 import sys
-import termios
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -62,13 +61,8 @@ def _between_messages(handler: Callable[[int, Any], Any], number: int, frame: An
         handler(number, frame)
 
 
-def _is_terminal(terminal: int) -> bool:
-    """Return whether a file descriptor still is a terminal."""
-    try:
-        termios.tcgetattr(terminal)
-    except termios.error:
-        return False
-    return True
+_is_terminal = os.isatty
+"""Whether a file descriptor still is a terminal: one that was taken away is none."""
 
 
 def _close(*files: int) -> None:
@@ -102,6 +96,31 @@ class ScreenFile:
             return 0
 
 
+_RESET = "\x1b[0m"
+_GROUND = ";48;"
+"""Stands between the colours of text and background in a style that has both."""
+
+
+def without_repeats(data: str) -> str:
+    """Return what shows the same with fewer bytes: a background is named once for neighbours that share it.
+
+    Only colours carry over: after bold or the like the style is reset, as Textual does after every piece of text.
+    """
+    first, *pieces = data.split(f"{_RESET}\x1b[")
+    found, before = [first], _last_style(first)
+    for piece in pieces:
+        style, _, rest = piece.partition("m")
+        colours, _, ground = style.partition(_GROUND)
+        carries = ground and before.startswith("38;") and before.endswith(_GROUND + ground)
+        found.append(f"\x1b[{colours}m{rest}" if carries else f"{_RESET}\x1b[{piece}")
+        before = _last_style(rest) if "\x1b[" in rest else style.rpartition("\x1b[")[2]
+    return "".join(found)
+
+
+def _last_style(text: str) -> str:
+    return text.rpartition("\x1b[")[2].partition("m")[0]
+
+
 class TerminalDriver(LinuxDriver):
     """Textual's driver for Unix, with a thread that sleeps until a key comes.
 
@@ -123,6 +142,10 @@ class TerminalDriver(LinuxDriver):
         if callable(stop) and callable(go_on):
             signal.signal(signal.SIGTSTP, partial(_between_messages, stop))
             signal.signal(signal.SIGCONT, partial(_between_messages, partial(self._go_on, go_on)))
+
+    def write(self, data: str) -> None:
+        """Write a frame, or a sequence for the terminal."""
+        super().write(without_repeats(data))
 
     def start_application_mode(self) -> None:
         """Start using the terminal, and ensure that it is restored whatever happens."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from presman.analysis.readings.reading import Reading
 from presman.base.text import clean
@@ -125,8 +125,7 @@ class PollRecording:
     """
 
     def __init__(self, folder: Path | None, notify: Callable[[str], object]) -> None:
-        self._folder = folder
-        self._notify = notify
+        self._folder, self._notify = folder, notify
         self._queue: SimpleQueue[Pair | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._is_loading = False
@@ -211,17 +210,10 @@ SOON = 0.05
 """Seconds between checks whether there is room for more polls to write."""
 
 
-class PastPolls(NamedTuple):
-    """The polls that were written: their number, and the instant of the first."""
-
-    polls: int
-    first: datetime
-
-
-async def write_past(monitor: Monitor, poll_recording: PollRecording, latest: Reading) -> PastPolls | None:
+async def write_past(monitor: Monitor, poll_recording: PollRecording, latest: Reading) -> tuple[int, datetime] | None:
     """Write the polls of the past minutes up to the newest one, including those that arrive meanwhile.
 
-    Return None if the file was ended meanwhile.
+    Return how many were written and the instant of the first, None if the file was ended meanwhile.
     """
     mine = poll_recording.number
     earliest = latest.at - timedelta(minutes=monitor.choices.window)
@@ -238,4 +230,4 @@ async def write_past(monitor: Monitor, poll_recording: PollRecording, latest: Re
             await asyncio.sleep(SOON)
         if poll_recording.number != mine or not poll_recording.is_on:
             return None
-    return PastPolls(kept, first)
+    return kept, first

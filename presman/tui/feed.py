@@ -110,8 +110,7 @@ class SamplerFeed(Feed):
     """A feed of readings from a sampler's snapshots. The analysis is not imported before the first snapshot."""
 
     def __init__(self, make_sampler: MakeSampler, post: Post, refresh: float, notifier: Notifier | None = None) -> None:
-        self._notifier = notifier
-        self._post = post
+        self._notifier, self._post = notifier, post
         self._readings: Readings | None = None
         self._sampler, self._begin = make_sampler(self._receive)
         self.set_refresh(refresh)

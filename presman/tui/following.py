@@ -27,17 +27,14 @@ class FollowedStatement:
 
     def take(self, reading: Reading) -> str:
         """Take the next reading; return a notice if the statement has started or ended."""
-        before, self.row = self.row, self._row_now(reading)
+        rows: Iterable[QueuedStatement | RunningStatement] = (*reading.queue, *reading.running)
+        before, self.row = self.row, next((row for row in rows if row.executing() == self._execution), None)
         if isinstance(before, QueuedStatement) and isinstance(self.row, RunningStatement):
             waited = f" after {duration(before.waited)} in the queue" if before.waited is not None else ""
             return f"{self.name} has started{waited}, with {counted(self.row.servers, 'server')}."
         if before is not None and self.row is None:
             return f"{self.name} {'has left the queue' if isinstance(before, QueuedStatement) else 'is over'}."
         return ""
-
-    def _row_now(self, reading: Reading) -> QueuedStatement | RunningStatement | None:
-        rows: Iterable[QueuedStatement | RunningStatement] = (*reading.queue, *reading.running)
-        return next((row for row in rows if row.executing() == self._execution), None)
 
     def select(self, grids: Iterable[Grid]) -> Grid | None:
         """Put the cursor on the statement in its table, also on a folded row; return that table."""

@@ -34,8 +34,7 @@ class Monitor:
     """
 
     def __init__(self, name: str, refresh: float, packs: tuple[str, ...], clock: Callable[[], float]) -> None:
-        self.name = name
-        self.clock = clock
+        self.name, self.clock = name, clock
         self.choices = Choices(refresh=refresh, packs=packs)
         self._begun = clock()
         self.link = Link(since=self._begun, fresh=self._begun)
@@ -187,16 +186,9 @@ class Monitor:
         choices, newest, events = self.choices, self.latest.at, self.events
         if choices.paused is not None:  # nothing changes when the screen is redrawn: newer polls do not exist yet
             choices, newest, events = replace(choices, behind=0), self.reading.at, self._events_then
+        moment_of = partial(line.moment, self.latest.number - number, number)
         return Moment(
-            self.reading,
-            choices,
-            self.alerts,
-            newest,
-            line.series,
-            line.latencies,
-            line.watch,
-            events,
-            partial(line.moment, self.latest.number - number, number),
+            self.reading, choices, self.alerts, newest, line.series, line.latencies, line.watch, events, moment_of
         )
 
 
@@ -222,9 +214,7 @@ class Moments:
     """The moments of the polls that are kept, and the events found as polls arrive."""
 
     def __init__(self, monitor: Monitor, notify: Callable[..., None], repaint: Callable[[], None]) -> None:
-        self.monitor = monitor
-        self.notify = notify
-        self.repaint = repaint
+        self.monitor, self.notify, self.repaint = monitor, notify, repaint
         self._history = EventHistory()
 
     def arrive(self, reading: Reading, snapshot: Snapshot | None) -> None:
@@ -242,9 +232,9 @@ class Moments:
     @property
     def span(self) -> tuple[datetime, datetime] | None:
         """The first and last instant that the user can go to; None before the first poll."""
-        monitor = self.monitor
-        first = None if monitor.latest is None else monitor.timeline.first()
-        return None if first is None or monitor.latest is None else (first, monitor.latest.at)
+        latest = self.monitor.latest
+        first = None if latest is None else self.monitor.timeline.first()
+        return None if first is None or latest is None else (first, latest.at)
 
     @property
     def at(self) -> datetime | None:

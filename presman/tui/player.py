@@ -159,14 +159,12 @@ class Player(Feed):
     def __init__(
         self, make_source: Callable[[], RecordingSource], post: Post, *, follow: bool = False, begin: str = ""
     ) -> None:
-        self._follow = follow
-        self._begin = begin
+        self._follow, self._begin = follow, begin
         self._shown_at: datetime | None = None
         self.trouble = ""
         """Why a followed recording cannot be read, "" while it can."""
         self._at_end = False
-        self._make_source = make_source
-        self._post = post
+        self._make_source, self._post = make_source, post
         self._asked = threading.Event()
         self._requests: deque[Callable[[], None]] = deque()
         self._stopping = False
@@ -356,14 +354,12 @@ class Player(Feed):
 
         assert self._recall is not None
         try:
-            timeline = self._recall.step(self._shown)
+            if (timeline := self._recall.step(self._shown)) is None:
+                return
         except RecordingError:  # the poll on screen stays
-            self._recall = None
-            self._post(Recalled(None))
-            return
-        if timeline is not None:
-            self._recall = None
-            self._post(Recalled(timeline))
+            timeline = None
+        self._recall = None
+        self._post(Recalled(timeline))
 
     def _show(self, source: RecordingSource, wanted: int, *, jumped: bool) -> None:
         """Show a poll. A damaged one is replaced by the nearest readable one in the direction of movement."""
@@ -397,10 +393,8 @@ class Player(Feed):
         if jumped:
             self._recall = Recall(playback, index)
         self._at_end = index + 1 == len(playback)
-        if timeline is None:
-            self._post(Arrived(reading, current, forecast_basis=forecast_basis))
-        else:
-            self._post(Jumped(timeline, reading, current, forecast_basis))
+        arrived = Arrived(reading, current, forecast_basis=forecast_basis)
+        self._post(arrived if timeline is None else Jumped(timeline, reading, current, forecast_basis))
         if index != wanted:
             self._post(Told(_passed(wanted, index), severity="warning", timeout=12))
 
@@ -418,8 +412,8 @@ def _readable(source: RecordingSource, wanted: int, *, back: bool) -> tuple[int,
 
 def _passed(wanted: int, shown: int) -> str:
     """Return a notice of how many polls between the requested one and the one on screen are damaged."""
-    many = counted(abs(shown - wanted), "poll")
-    return f"{many} {'before' if shown > wanted else 'after'} this cannot be read: the recording is damaged there."
+    many, side = counted(abs(shown - wanted), "poll"), "before" if shown > wanted else "after"
+    return f"{many} {side} this cannot be read: the recording is damaged there."
 
 
 def _first(source: RecordingSource, words: str) -> int:

@@ -3,12 +3,10 @@
 Filters are not saved: nobody would think of yesterday's filter as the reason for missing rows.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, ValidationError, convert, field
 from msgspec.structs import asdict, replace
@@ -16,10 +14,8 @@ from msgspec.structs import asdict, replace
 from presman.base import private_files
 from presman.base.private_files import read_private, state_folder
 from presman.tabs.choices import Window
-
-if TYPE_CHECKING:
-    from presman.tui.terminal_app import TerminalApp
-    from presman.tui.widgets.grid import Grid
+from presman.tui.terminal_app import TerminalApp
+from presman.tui.widgets.grid import Grid
 
 LARGEST = 65_536
 """Most bytes of the file that are read."""

@@ -88,8 +88,9 @@ class BrowserDriver(WebDriver):
         decode = getincrementaldecoder("utf-8")("replace").decode
 
         def take(data: bytes) -> Iterator[Message]:
-            if not data:
-                yield self._end_unwatched()
+            if not data:  # the browser is gone; if the app does not react, the process exits
+                self._last.start()
+                yield ExitApp()
             for kind, payload in packets.feed(data):
                 if kind == b"D" and (text := decode(payload)):  # "" would mean the end
                     yield from parser.feed(text)
@@ -104,11 +105,6 @@ class BrowserDriver(WebDriver):
         """Note that the app has ended by itself."""
         self._last.cancel()
         super().close()
-
-    def _end_unwatched(self) -> Message:
-        """Return the message that ends the app without a browser; if the app does not react, the process exits."""
-        self._last.start()
-        return ExitApp()
 
     def _send(self, whole: bytes) -> None:
         left = memoryview(whole)

@@ -7,7 +7,7 @@ import signal
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.text import Text
 from textual import events
@@ -16,6 +16,7 @@ from textual.await_complete import AwaitComplete
 from textual.driver import Driver
 from textual.filter import LineFilter
 from textual.message import Message
+from textual.notifications import SeverityLevel
 from textual.timer import Timer
 from textual.widget import Widget
 
@@ -24,9 +25,6 @@ from presman.base.running_out import CODE, ran_out
 from presman.base.text import clean
 from presman.tui.textual_internals import key_parser, note_fault, ring_once
 from presman.tui.widgets.line_api import AsciiFilter
-
-if TYPE_CHECKING:
-    from textual.notifications import SeverityLevel
 
 # ---- Typed keys: each is sent once the one before has had its effect.
 
@@ -66,9 +64,7 @@ class TypedKeys:
     def __init__(
         self, app: App[None], send: Callable[[events.Key], Awaitable[None]], is_leaving: Callable[[], bool]
     ) -> None:
-        self._app = app
-        self._send = send
-        self._is_leaving = is_leaving
+        self._app, self._send, self._is_leaving = app, send, is_leaving
         self._keys: deque[events.Key] = deque()
         self._number = 0
         self._late: asyncio.TimerHandle | None = None
@@ -117,14 +113,10 @@ class TypedKeys:
             return
         if done.rounds:
             self._send_after(done.target, done.rounds - 1)
-        elif self._is_searched():  # Enter would take a result of an earlier text
-            self._app.set_timer(SEARCHED, partial(self.follow, done))
+        elif any(each.node is self._app.screen and not each.is_finished for each in self._app.workers):
+            self._app.set_timer(SEARCHED, partial(self.follow, done))  # Enter would take a result of an earlier text
         else:  # the app sends it later; otherwise the screen would send it now
             self._app.call_after_refresh(self._app.call_later, self._send_next, done.number)
-
-    def _is_searched(self) -> bool:
-        """Return whether the top screen is searching for the typed text, like the command palette."""
-        return any(each.node is self._app.screen and not each.is_finished for each in self._app.workers)
 
     async def _send_next(self, number: int) -> None:
         if number != self._number:

@@ -122,14 +122,6 @@ def forget_regions(widget: Widget) -> None:
         regions.clear()
 
 
-def forget_passing() -> None:
-    """Clear the caches of outdated values."""
-    for owner, name in _PASSING:
-        clear: Callable[[], None] | None = getattr(getattr(owner, name, None), "cache_clear", None)
-        if clear is not None:
-            clear()
-
-
 def settle_garbage() -> None:
     """Exempt all objects created so far from garbage collection, which cost a tenth of the CPU time.
 
@@ -142,5 +134,8 @@ def settle_garbage() -> None:
 
 def tidy_garbage() -> None:
     """Clear caches and collect garbage: strips contain reference cycles, and each poll discards some twenty."""
-    forget_passing()
+    for owner, name in _PASSING:
+        clear: Callable[[], None] | None = getattr(getattr(owner, name, None), "cache_clear", None)
+        if clear is not None:
+            clear()
     gc.collect()

@@ -65,41 +65,38 @@ class Timeline:
         containers: tuple[PdbReading, ...] = ()
         if snapshot is not None:
             if self._history is None:
-                from presman.polling.history import History
-
-                self._history = History()
                 self.series.fill(snapshot)
-            self._keep_snapshot(snapshot)
+            history = self._keep_snapshot(snapshot)
             if reading.header.cdb:
                 from presman.analysis.groups.containers import pdbs
 
-                containers = pdbs(reading, *self._history.pair(-1))
+                containers = pdbs(reading, *history.pair(-1))
             self._keep((snapshot.epoch, snapshot.number), reading)
             assessed = _Assessed(reading.alerts, reading.goals, reading.unchecked)
             if assessed != _Assessed():  # snapshots do not contain how long these had lasted, nor earlier alerts
                 self._assessed[snapshot.epoch, snapshot.number] = assessed
-                _keep_newest(self._assessed, len(self._history))
+                _keep_newest(self._assessed, len(history))
             if reading.forecast is not None:  # nor do they contain forecasts
                 starts = {row.executing(): row.starts for row in reading.queue if row.starts is not None}
                 self._forecasts[snapshot.epoch, snapshot.number] = starts, reading.forecast
-                _keep_newest(self._forecasts, min(_KEPT_FORECASTS, len(self._history)))
+                _keep_newest(self._forecasts, min(_KEPT_FORECASTS, len(history)))
         self.series.add(reading, containers)
         self.watch.add(reading)
         self.latencies.add(reading)
 
     def begin(self, previous: Snapshot) -> None:
         """Begin with the poll before the first one to be added; the caller fills the charts."""
-        from presman.polling.history import History
-
-        self._history = History()
         self._keep_snapshot(previous)
 
-    def _keep_snapshot(self, snapshot: Snapshot) -> None:
-        assert self._history is not None
-        self._history.append(snapshot)
+    def _keep_snapshot(self, snapshot: Snapshot) -> "History":
+        from presman.polling.history import History
+
+        history = self._history = self._history or History()
+        history.append(snapshot)
         self._times.append(snapshot.at.timestamp())
-        if len(self._times) > 2 * len(self._history):
-            del self._times[: -len(self._history)]
+        if len(self._times) > 2 * len(history):
+            del self._times[: -len(history)]
+        return history
 
     def first(self) -> datetime | None:
         """Return when the oldest snapshot that is kept was read, None if there is none."""

@@ -1,22 +1,18 @@
 """Tour of the demo: five steps above the keys; each ends when the user has followed it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from textwrap import wrap
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from presman.base import private_files
 from presman.base.private_files import state_folder
 from presman.figures.drawing.lines import Line
 from presman.tabs.parts import Key
+from presman.tui.frame_app import FrameApp
 from presman.tui.keyed_app import AppKey
 from presman.tui.widgets.line_api import LineView
-
-if TYPE_CHECKING:
-    from presman.tui.frame_app import FrameApp
 
 _FILE = "tour"
 
@@ -30,32 +26,19 @@ class TourStep(NamedTuple):
 
 
 STEPS: Sequence[TourStep] = (
-    TourStep(
-        "A simulated database. At the top: what is wrong, worst first, and DO, the one thing to do now.",
-        "Press 4 for the parallel statements.",
-        lambda app: app.monitor.choices.tab == "parallel",
-    ),
-    TourStep(
-        "What runs on how many servers, what is queued, WHY the first one waits and what would let it start.",
-        "Press Tab to get to a table, Enter on a row to go into it.",
-        lambda app: app.reader.row is not None or bool(app.monitor.choices.scopes),
-    ),
-    TourStep(
-        "All about that row. q goes back, here and everywhere; at the top it ends presman.",
-        "Press 2 for the CPU: what each group uses, is entitled to, and waits for.",
-        lambda app: app.monitor.choices.tab == "cpu",
-    ),
-    TourStep(
-        "presman keeps what it has seen: you can go back in time while it polls on.",
-        "Press ← a few times; End goes back to now.",
-        lambda app: app.monitor.is_frozen,
-    ),
-    TourStep(
-        "The help has the view and formula of every figure. Your own database: presman connect.",
-        "Press ? for the keys and columns of this tab; q closes it.",
-        lambda app: app.reader.is_open,
-    ),
-)
+    TourStep("A simulated database. At the top: what is wrong, worst first, and DO, the one thing to do now.",
+             "Press 4 for the parallel statements.", lambda app: app.monitor.choices.tab == "parallel"),
+    TourStep("What runs on how many servers, what is queued, WHY the first one waits and what would let it start.",
+             "Press Tab to get to a table, Enter on a row to go into it.",
+             lambda app: app.reader.row is not None or bool(app.monitor.choices.scopes)),
+    TourStep("All about that row. q goes back, here and everywhere; at the top it ends presman.",
+             "Press 2 for the CPU: what each group uses, is entitled to, and waits for.",
+             lambda app: app.monitor.choices.tab == "cpu"),
+    TourStep("presman keeps what it has seen: you can go back in time while it polls on.",
+             "Press ← a few times; End goes back to now.", lambda app: app.monitor.is_frozen),
+    TourStep("The help has the view and formula of every figure. Your own database: presman connect.",
+             "Press ? for the keys and columns of this tab; q closes it.", lambda app: app.reader.is_open),
+)  # fmt: skip
 
 
 class Tour:

@@ -31,14 +31,7 @@ from presman.reports.advise_report import Advice, AdviceFound, AdviceWanted, Rep
 from presman.reports.advise_script import Scripts, written
 from presman.reports.advise_search import Scored
 from presman.reports.advise_text import closing, still_takes
-from presman.reports.whatif_queue import (
-    ChangedStart,
-    LimitChanges,
-    PlanLimit,
-    PresentLimits,
-    QueueCourses,
-    why_unknown,
-)
+from presman.reports.whatif_queue import ChangedStart, LimitChanges, PlanLimit, PresentLimits, QueueCourses, why_unknown
 from presman.reports.whatif_text import off_by, wait_words
 from presman.tabs.alerts import queue_unavailable
 from presman.tabs.parts import Pair
@@ -79,10 +72,6 @@ class WhatIfAnswer(NamedTuple):
         choice = self.limits.possible(choice)
         found, troubles = written(self.limits.load, choice)
         return found, [*self.limits.cautions(choice), *(f"{each[0].upper()}{each[1:]}." for each in troubles)]
-
-    def without_changes(self) -> WhatIfAnswer:
-        """Return the part that does not depend on the choice, the queue as it is, while another choice is computed."""
-        return self._replace(starts=[ChangedStart(each.row, PENDING, beyond=each.beyond) for each in self.starts])
 
 
 Result = TypeVar("Result")
@@ -125,12 +114,13 @@ class WhatIfAnswers:
 class LiveAdvice:
     """Advice based on the statements observed so far; `found` is None until there is some.
 
-    `say` is called in the thread of the search with its progress in words.
+    `say` is called in the thread of the search with its progress in words. Once `is_over` is set, the search ends with
+    the best choices found so far.
     """
 
     def __init__(self, say: Callable[[str], object]) -> None:
         self._say = say
-        self._is_over = False
+        self.is_over = False
         self.goals: Sequence[Goal] = ()
         self.found: AdviceFound | None = None
 
@@ -155,13 +145,9 @@ class LiveAdvice:
         about = f"Advice on {self.goal_text}: looking at {counted(len(arrivals), 'statement')} …"
         return about, lambda: advise(arrivals, plan, wanted, self._report)
 
-    def end(self) -> None:
-        """End the search, which then returns the best choices found so far."""
-        self._is_over = True
-
     def _report(self, replayed: int, best: Scored) -> None:
         """Say how the search goes. Runs in its thread, and ends it like Ctrl-C if the user has ended it."""
-        if self._is_over:
+        if self.is_over:
             raise KeyboardInterrupt
         if replayed % _REPORT_EVERY == 0:
             wait = duration(best.waits[0]) if best.waits[0] < 1e9 else "timed out"
@@ -183,10 +169,6 @@ def _in_how_long(starts: StartForecast | None, beyond: float | None) -> str:
     return "…" if starts == PENDING else when(starts) if beyond is None else f"> {duration(beyond)}"
 
 
-def _sooner(each: ChangedStart) -> str:
-    return f"{each.sooner} of {each.courses}" if each.courses else ""
-
-
 def _better(row: ChangedStart) -> State:
     return "warn" if 2 * row.later > row.courses else "good" if 2 * row.sooner > row.courses else ""
 
@@ -195,8 +177,7 @@ _Start = Figure[ChangedStart]
 _RANGE, _SOONER = "The range for 8 cases of 10.", "In how many possible courses of the queue it starts sooner."
 
 STARTS: Table[ChangedStart] = Table(
-    "what_if_starts",
-    "The queue, heads first",
+    "what_if_starts", "The queue, heads first",
     (
         _Start("group", "Group", NAME, "Its consumer group.", "row.group", width=12, flexible=True),
         _Start("position", "#", NUMBER, "Its position in the queue.", "row.position", width=3),
@@ -210,31 +191,23 @@ STARTS: Table[ChangedStart] = Table(
                lambda each: _in_how_long(each.then, each.then_beyond), width=9, side="right", state=_better),
         _Start("then_between", "between", NAME, "The same range under the changes.", lambda each: between(each.then),
                width=12, narrow=False),
-        _Start("sooner", "Sooner in courses", NAME, _SOONER, _sooner, width=17),
+        _Start("sooner", "Sooner in courses", NAME, _SOONER,
+               lambda each: f"{each.sooner} of {each.courses}" if each.courses else "", width=17),
     ),
-    lambda each: each.row.executing(),
-    "Nothing is queued now.",
+    lambda each: each.row.executing(), "Nothing is queued now.",
 )  # fmt: skip
 
 
-class _Last(NamedTuple):
-    """When the last of a queue starts, in words, with `verb` and `no` before them; `why` that is not known."""
-
-    words: str = ""
-    verb: str = "starts"
-    no: str = ""
-    why: str = ""
-
-    @classmethod
-    def of(cls, found: Sequence[tuple[StartForecast, float | None]], of_what: str = "") -> _Last:
-        if why := next((starts.why_none for starts, beyond in found if starts.why_none and beyond is None), ""):
-            return cls(why=why)
-        if beyond := max((beyond or 0.0 for _, beyond in found), default=0.0):
-            return cls(f"within {spelled(beyond)} in most courses", "does not start", "not ")
-        if any(starts.timeout for starts, _ in found):
-            return cls("by its timeout, or not at all")
-        last = max((starts for starts, _ in found), key=lambda each: each.median or 0.0)
-        return cls(f"in {when(last)} ({between(last)}{of_what})")
+def _last(found: Sequence[tuple[StartForecast, float | None]], of_what: str = "") -> tuple[str, str]:
+    """Return when the last of a queue starts, in words that may begin with "not", and why that is not known."""
+    if why := next((starts.why_none for starts, beyond in found if starts.why_none and beyond is None), ""):
+        return "", why
+    if beyond := max((beyond or 0.0 for _, beyond in found), default=0.0):
+        return f"not within {spelled(beyond)} in most courses", ""
+    if any(starts.timeout for starts, _ in found):
+        return "by its timeout, or not at all", ""
+    last = max((starts for starts, _ in found), key=lambda each: each.median or 0.0)
+    return f"in {when(last)} ({between(last)}{of_what})", ""
 
 
 def last_words(answer: WhatIfAnswer) -> str:
@@ -245,14 +218,15 @@ def last_words(answer: WhatIfAnswer) -> str:
     rows = [each for each in answer.starts if each.row.starts != PENDING]
     if len(answer.starts) < 2 or not rows:  # the row itself shows it
         return ""
-    now = _Last.of([(each.row.starts or StartForecast(), each.beyond) for each in rows], " in 8 cases of 10")
-    then = _Last.of([(each.then, each.then_beyond) for each in rows])
-    if why := now.why or (then.why != PENDING.why_none and then.why):
+    now, unknown_now = _last([(each.row.starts or StartForecast(), each.beyond) for each in rows], " in 8 cases of 10")
+    then, unknown = _last([(each.then, each.then_beyond) for each in rows])
+    if why := unknown_now or (unknown != PENDING.why_none and unknown):
         return f"When the last of the {len(rows)} queued starts is not known: {why}."
-    what_if = f", what if: {then.no}{then.words}" if answer.choice and not then.why else ""
+    starts = f"does {now.replace('not', 'not start', 1)}" if now.startswith("not") else f"starts {now}"
+    what_if = f", what if: {then}" if answer.choice and not unknown else ""
     came = len(answer.starts) - len(rows)
     late = f" {counted(came, 'more')} just came: not calculated yet." if came else ""
-    return f"The last of the {len(rows)} queued {now.verb} {now.words}{what_if}.{late}"
+    return f"The last of the {len(rows)} queued {starts}{what_if}.{late}"
 
 
 _FIRST_PART = 45
@@ -341,8 +315,11 @@ class QueueOnShow:
         return [age_note if self.silence > _OLD else "", working, last_words(answer), *answer.scripts(choice)[1]]
 
     def _answer_to(self, choice: Choice) -> WhatIfAnswer | None:
-        """Return the newest answer, without its results if they are for another choice."""
-        return self.answer if self.answer is None or self.is_about(choice) else self.answer.without_changes()
+        """Return the newest answer, without its results if they are for another choice: then the queue as it is."""
+        found = self.answer
+        if found is None or choice == found.asked:
+            return found
+        return found._replace(starts=[ChangedStart(each.row, PENDING, beyond=each.beyond) for each in found.starts])
 
 
 # ---- The panel: limits, advised choices, keys.
@@ -376,6 +353,10 @@ def _changes(choice: ReplayedChoice) -> str:
     return "; ".join(choice.changes) or "as it is"
 
 
+def _meets(choice: ReplayedChoice) -> str:
+    return "?" if choice.meets is None else "met" if choice.meets else "missed"
+
+
 def _waits(choice: ReplayedChoice) -> str:
     """Return the waits of the groups that a choice changes."""
     pairs = [(each.group, wait_words(each.p95_before), wait_words(each.p95_after)) for each in choice.groups]
@@ -385,36 +366,25 @@ def _waits(choice: ReplayedChoice) -> str:
 _Limit, _Choice = Figure[PlanLimit], Figure[ReplayedChoice]
 
 LIMITS: Table[PlanLimit] = Table(
-    "what_if_limits",
-    "What if",
+    "what_if_limits", "What if",
     (
         _Limit("title", "Group", NAME, "The group it is a limit of.", "title", width=12, most=24),
         _Limit("limit", "Limit", NAME, "What Oracle calls it.", "name", width=24, flexible=True),
         _Limit("now", "Now", TEXT, "What is in force.", lambda row: _words(row, row.now), width=11),
         _Limit("then", "What if", TEXT, "What it would be.", lambda row: _words(row, row.then, ""), width=11),
     ),
-    lambda row: row.knob,
-    "No limit of the plan could be read.",
-)
+    lambda row: row.knob, "No limit of the plan could be read.",
+)  # fmt: skip
 
 CHOICES: Table[ReplayedChoice] = Table(
-    "what_if_choices",
-    "Advice",
+    "what_if_choices", "Advice",
     (
         _Choice("changes", "Change", NAME, "What it changes.", _changes, width=24, most=48),
-        _Choice(
-            "goal",
-            "Goal",
-            NAME,
-            "Whether it meets every goal.",
-            lambda row: "?" if row.meets is None else "met" if row.meets else "missed",
-            width=6,
-        ),
+        _Choice("goal", "Goal", NAME, "Whether it meets every goal.", _meets, width=6),
         _Choice("waits", "95 % wait no longer than", NAME, "Now, and under the changes.", _waits, flexible=True),
     ),
-    lambda row: row.changes,
-    "No choice was found.",
-)
+    lambda row: row.changes, "No choice was found.",
+)  # fmt: skip
 
 
 def advice_words(advice: Advice, goals: str, choice: ReplayedChoice | None = None) -> list[str]:
@@ -476,9 +446,7 @@ class WhatIfScreen(ModalScreen[None]):
             self._show()
         if self._is_busy or is_requested:
             return
-        moment = monitor.moment()
-        pair = None if moment is None else moment.snapshots
-        if moment is not None and pair is not None:
+        if (moment := monitor.moment()) is not None and (pair := moment.snapshots) is not None:
             self._asked, self._is_busy = (moment.reading, choice), True
             about = moment.reading, pair, monitor.forecast_basis, choice
             in_background(self, lambda: self._answers.of(*about), self._take)
@@ -554,7 +522,7 @@ class WhatIfScreen(ModalScreen[None]):
         if self._choices.display:
             self._show_choices(False)
         else:
-            self._advice.end()
+            self._advice.is_over = True
             self.dismiss()
 
     # ---- advice
@@ -564,7 +532,7 @@ class WhatIfScreen(ModalScreen[None]):
         if self._advice.found is not None:
             self._show_choices(not self._choices.display)
         elif self._advice.goals:
-            self._advice.end()
+            self._advice.is_over = True
         elif self._queue.answer is not None:
             name = "" if self._group is None else self._group.name
             about, search = self._advice.search(self._queue.answer, self._monitor.timeline.watch.runs, name)

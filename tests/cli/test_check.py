@@ -10,8 +10,7 @@ import pytest
 
 from presman.cli.polling import Polling
 from presman.cli.settings import Resolved
-from presman.config.target import scenarios
-from presman.config.targets import parse_target
+from presman.config.target import parse_target, scenarios
 from presman.output.json_document import document
 from presman.output.plugin_check import result
 from presman.rows.queries import Scope

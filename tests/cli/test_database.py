@@ -42,8 +42,9 @@ def folder(server: OracleServer, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_once_reads_the_database_of_the_configuration(folder: Path) -> None:
-    done = presman("once", "--format", "json", "--interval", "0.5", cwd=folder)
+@pytest.mark.usefixtures("folder")
+def test_once_reads_the_database_of_the_configuration(inside: Run) -> None:
+    done = inside("once", "--format", "json", "--interval", "0.5")
     assert done.returncode == exit_codes.OK, done.stderr
     found = json.loads(done.stdout)
     assert found["kind"] == "oracle"

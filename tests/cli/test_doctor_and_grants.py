@@ -6,15 +6,14 @@ import re
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from presman.cli import exit_codes
-from tests.cli.run import ROOT, Run, environment, presman
+from tests.cli.run import ROOT, Run, environment
 
 
-def test_doctor_looks_at_a_database(tmp_path: Path, inside: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_looks_at_a_database(inside: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.oracle_server", "queueing", "--release", "12.1"], cwd=ROOT, env=environment(),
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -28,8 +27,8 @@ def test_doctor_looks_at_a_database(tmp_path: Path, inside: Run, monkeypatch: py
         address = re.search(r"127\.0\.0\.1:\d+/presman", "".join(lines))
         assert address is not None
         assert "no Oracle database" in "".join(lines)
-        secret = {"PRESMAN_PASSWORD": "presman"}
-        done = presman("doctor", f"presman@{address[0]}", cwd=tmp_path, env=secret)
+        monkeypatch.setenv("PRESMAN_PASSWORD", "presman")
+        done = inside("doctor", f"presman@{address[0]}")
         assert done.returncode == exit_codes.OK, done.stderr
         assert "Nothing is missing: " in done.stdout
         assert "12.1.0.2.0" in done.stdout

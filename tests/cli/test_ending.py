@@ -17,6 +17,7 @@ import pytest
 from presman.cli import exit_codes
 from presman.cli.exit_codes import Terminated
 from tests.cli.run import Run, command, environment
+from tests.thorough import some
 
 
 @contextmanager
@@ -68,7 +69,7 @@ def test_under_nohup_a_hangup_is_nothing(tmp_path: Path) -> None:
     assert process.returncode == exit_codes.TERMINATED
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", some([signal.SIGINT], [signal.SIGTERM]))
 def test_waiting_for_the_reader_of_a_pipe_can_be_ended(tmp_path: Path, number: int) -> None:
     os.mkfifo(tmp_path / "pipe")
     with start("export", "demo:quiet", "-o", "pipe", cwd=tmp_path) as process:

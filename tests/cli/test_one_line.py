@@ -14,8 +14,7 @@ import pytest
 from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.cli import exit_codes
-from presman.config.target import TargetError, parse_zone
-from presman.config.targets import parse_target
+from presman.config.target import TargetError, parse_target, parse_zone
 from presman.sources import SourceError
 from presman.sources.embedded import EmbeddedDatabase
 from presman.sources.oracle.oracle_source import OracleSource
@@ -25,6 +24,7 @@ from tests.cli.run import DATA, Run, command, environment, presman
 from tests.oracle.bench import RELEASES
 from tests.oracle_server import Backend, OracleServer, profile_of
 from tests.oracle_server.faults import Cut, Stage
+from tests.thorough import some
 
 DESCRIPTOR = "(DESCRIPTION=(ADDRESS=(PROTOCOL=tcp)(HOST=db1)(PORT=1522))(CONNECT_DATA=(SERVICE_NAME=x)))"
 
@@ -132,7 +132,7 @@ def test_a_time_zone_of_days_is_refused(zone: str, tmp_path: Path) -> None:
     assert one_line(done.stderr) == f"presman: TZ={zone}: a time zone differs from UTC by less than a day"
 
 
-@pytest.mark.parametrize("arguments", ["trace --csv - {trace}", "trace {trace}", "chart {wide}"])
+@pytest.mark.parametrize("arguments", some(["trace {trace}"], ["trace --csv - {trace}", "chart {wide}"]))
 def test_a_closed_standard_output_is_told(arguments: str, tmp_path: Path) -> None:
     done = without(">&-", arguments, tmp_path)
     assert done.returncode == exit_codes.OUTPUT

@@ -10,7 +10,7 @@ from presman.base.markup import picture, png
 from presman.cli.exit_codes import Failure
 from presman.cli.output_file import ADVICE, JSON, PAGE, PICTURE, PNG, WAITS, OutputKind, output_path
 from tests.cli.run import DATA, Run, presman
-from tests.recording.recorded import polled, record
+from tests.recording.recorded import recorded as recorded_bytes
 
 TRACE = str(next(DATA.parent.rglob("*.trc")))
 
@@ -18,8 +18,8 @@ TRACE = str(next(DATA.parent.rglob("*.trc")))
 @pytest.fixture
 def recorded(tmp_path: Path) -> Path:
     path = tmp_path / "a.presman"
-    record(path, list(polled("quiet", 4)))
-    (tmp_path / "other.presman").write_bytes(path.read_bytes())
+    for each in (path, tmp_path / "other.presman"):
+        each.write_bytes(recorded_bytes("quiet", 4))
     (tmp_path / "a.csv").write_text("time,consumer_group\nx,BATCH\n")
     return path
 

@@ -22,7 +22,7 @@ from presman.base import terminal_guard
 from presman.base.terminal_guard import process as watching
 from tests.cli.run import command, environment
 from tests.patience import until
-from tests.thorough import some
+from tests.thorough import THOROUGH, some
 
 OFF = [b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1000l", b"\x1b[?1003l", b"\x1b[?1006l", b"\x1b[?2004l", b"\x1b[<u"]
 """Main screen, cursor, mouse, bracketed paste, kitty keyboard."""
@@ -136,24 +136,32 @@ def deaf(watched: Callable[..., Watched], spin: str) -> Watched:
     return monitor
 
 
-@pytest.mark.parametrize("name", some(["SIGSEGV"], ["SIGKILL", "SIGQUIT", "SIGABRT"]))
-def test_after_any_death(watched: Callable[..., Watched], name: str) -> None:
-    monitor = watched()
-    monitor.begin()
+FAULTS = {"SIGSEGV": "Segmentation fault", "SIGABRT": "Aborted"}
+
+
+def dies(monitor: Watched, name: str) -> None:
+    """Kill presman, and see to it that the terminal is put back and one line says why."""
     assert termios.tcgetattr(monitor.file) != monitor.before
     number = signal.Signals[name]
     os.kill(monitor.screen.pid, number)
     told = monitor.ends()
     assert monitor.is_put_back()
     assert monitor.screen._process.signalstatus == number, "it is presman's own end that its parent sees"
-    faults = {"SIGSEGV": "Segmentation fault", "SIGABRT": "Aborted"}
-    if name in faults:
-        assert told == f"presman: ended by a fault in compiled code ({faults[name]}); where: {monitor.log}"
-        assert f"Fatal Python error: {faults[name]}" in monitor.log.read_text()
+    if name in FAULTS:
+        assert told == f"presman: ended by a fault in compiled code ({FAULTS[name]}); where: {monitor.log}"
+        assert f"Fatal Python error: {FAULTS[name]}" in monitor.log.read_text()
     else:
         assert told in {f"presman: killed by {name}", "presman: killed"}
     assert len(told.splitlines()) == 1
     assert stat.S_IMODE(monitor.log.stat().st_mode) == 0o600
+
+
+@pytest.mark.skipif(not THOROUGH, reason="the others see one death")
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGQUIT", "SIGABRT"])
+def test_after_any_death(watched: Callable[..., Watched], name: str) -> None:
+    monitor = watched()
+    monitor.begin()
+    dies(monitor, name)
 
 
 EARLY = """
@@ -214,10 +222,7 @@ def test_it_costs_little_and_hears_nothing_that_is_meant_for_presman(watched: Ca
     monitor.screen.wait_for(b"Help: Overview")
     assert monitor.guard.is_running()
     assert monitor.guard.status() != psutil.STATUS_STOPPED
-    os.kill(monitor.screen.pid, signal.SIGKILL)
-    assert monitor.ends() in {"presman: killed by SIGKILL", "presman: killed"}
-    assert monitor.is_put_back()
-    assert monitor.screen._process.signalstatus == signal.SIGKILL
+    dies(monitor, "SIGSEGV")
 
 
 def test_presman_goes_on_without_it(watched: Callable[..., Watched]) -> None:

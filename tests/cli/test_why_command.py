@@ -38,4 +38,4 @@ def test_who_waited_for_longer_than_a_forecast_looks_back(
         monkeypatch.setattr(look_command, "_MOST_BEFORE", most)
         found = json.loads(inside("why", "a.presman", who, "--format", "json").stdout)
         assert [plain(each) for each in seen].index(found["reasons"][0]["since"]) in range(apart)
-        assert ("one poll in" in inside("why", "a.presman", who).stdout) is (apart > 1)
+    assert "one poll in" in inside("why", "a.presman", who).stdout

@@ -10,8 +10,7 @@ import pytest
 from presman.base.secret import Secret
 from presman.config.config_file import ConfigError, PasswordCommand, read_config
 from presman.config.credentials import PasswordCommandError, password_of, with_password
-from presman.config.target import TargetError
-from presman.config.targets import parse_target
+from presman.config.target import TargetError, parse_target
 
 
 def command(*words: str) -> PasswordCommand:

@@ -10,8 +10,7 @@ import pytest
 from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.config.config_file import Config, Settings
-from presman.config.target import Target, TargetError, named_recording, parse_zone, scenarios
-from presman.config.targets import FORMS, parse_target
+from presman.config.target import FORMS, Target, TargetError, named_recording, parse_target, parse_zone, scenarios
 from presman.sources import SourceRecipe
 from presman.sources.oracle.settings import ConnectSettings
 
@@ -252,7 +251,7 @@ def test_a_spool_is_made_with_its_options() -> None:
 
 def test_parsing_a_target_imports_nothing_heavy() -> None:
     code = (
-        "import sys; from presman.config.targets import parse_target; parse_target('anna@host/svc');"
+        "import sys; from presman.config.target import parse_target; parse_target('anna@host/svc');"
         "print([name for name in ('sqlalchemy', 'oracledb', 'textual', 'plotext') if name in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

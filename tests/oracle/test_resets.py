@@ -20,9 +20,10 @@ from presman.sources import SourceError
 from presman.sources.embedded import EmbeddedDatabase
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
-from tests.oracle.bench import NOW, PATIENT, USUAL, hurried
+from tests.oracle.bench import NOW, PATIENT, hurried
 from tests.oracle_server import Backend, OracleServer, profile_of
 from tests.oracle_server.faults import Mute, Stage
+from tests.thorough import some
 
 STARTED = "2026-02-28 10:00:00"
 
@@ -102,7 +103,7 @@ class Watch:
         self.poller.open()
 
 
-@pytest.fixture(params=USUAL, ids=str)
+@pytest.fixture(params=some([Release(23)], [Release(12, 1), Release(19)]), ids=str)
 def watch(request: pytest.FixtureRequest) -> Iterator[Watch]:
     watch = Watch(Node(request.param), request.param, Scope.INSTANCE)
     watch.poller.open()

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from sqlalchemy import text
@@ -118,6 +119,14 @@ def record(place: Path | str, moments: list[tuple[Snapshot, Reading]], target: s
         writer.append(snapshot, reading)
     writer.close()
     store.close()
+
+
+@cache
+def recorded(scenario: str, polls: int) -> bytes:
+    """Return a recording of the first polls of a scenario, for tests that each change a copy."""
+    with TemporaryDirectory() as folder:
+        record(Path(folder) / "a.presman", list(polled(scenario, polls)))
+        return (Path(folder) / "a.presman").read_bytes()
 
 
 def figures(

@@ -21,7 +21,7 @@ from presman.recording.time_bins import bucket_bins, busiest_sql_ids, event_mark
 from presman.recording.window_lines import group_lines, latency_bins
 from presman.reports.compare.comparison import RecordingWindow, compare
 from presman.reports.compare.window_figures import STATEMENTS as OF_STATEMENTS
-from tests.recording.recorded import polled, record
+from tests.recording.recorded import polled, recorded
 
 _COUNT = "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {})"
 
@@ -29,7 +29,7 @@ _COUNT = "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {})"
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     found = tmp_path / "a.presman"
-    record(found, list(polled("queueing", 12)))
+    found.write_bytes(recorded("queueing", 12))
     return found
 
 

@@ -15,7 +15,7 @@ from presman.analysis.assemble import analyse
 from presman.base.private_files import has_short_lines
 from presman.base.release import Release
 from presman.config.doctor import doctor
-from presman.config.targets import parse_target
+from presman.config.target import parse_target
 from presman.output import text_report
 from presman.polling.poller import Poller
 from presman.rows.cursor_rows import PlanXml, SqlText
@@ -315,7 +315,7 @@ def test_opened_again_it_begins_again(tmp_path: Path) -> None:
 
 def test_lines_are_not_in_memory_twice(tmp_path: Path) -> None:
     """An hour of a large database has 900,000 lines: they took 830 MB, now they take half of it."""
-    many = 20_000
+    many = 6_000
     head = "SAMPLE_TIME,INST_ID,SID,SERIAL#,USERNAME,STATUS,PROGRAM,MACHINE\n"
     lines = (
         f"2026-11-26 10:{number // 1000:02d}:00,1,{number % 1000},7,U{number % 50},INACTIVE,sqlplus@host (V1-V3),host\n"

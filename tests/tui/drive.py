@@ -17,6 +17,7 @@ from typing import Any
 from unittest import mock
 
 from textual._context import active_app
+from textual.message import Message
 from textual.notifications import Notification
 from textual.pilot import Pilot
 
@@ -85,8 +86,17 @@ class Stage:
     clock: Clock
 
     async def show(self, *readings: Reading) -> None:
-        for reading in readings:
-            self.app.post_message(Arrived(reading))
+        await self.arrive(*map(Arrived, readings))
+
+    async def arrive(self, *messages: Message) -> None:
+        """Have polls arrive, of which only the last one is drawn: nobody looks in between."""
+        *earlier, last = messages
+        if earlier:
+            with mock.patch.multiple(self.app, repaint=self.app.monitor.assess, paint_lines=mock.DEFAULT):
+                for each in earlier:
+                    self.app.post_message(each)
+                await self.settle()
+        self.app.post_message(last)
         await self.settle()
 
     async def press(self, *keys: str) -> str:
@@ -189,7 +199,7 @@ def resting(painted: bool = False) -> Iterator[None]:
         mock.patch("textual.pilot.wait_for_idle", drained),
         mock.patch("textual.app.wait_for_idle", drained),
         mock.patch("textual.pilot.Pilot._wait_for_screen", processed),
-        mock.patch("presman.tui.tab_panels.PACE", NEVER),
+        mock.patch("presman.tui.frame_app.PACE", NEVER),
         mock.patch.object(Notification, "time_left", NEVER),  # or a busy machine loses what a test looks for
     ):
         yield

@@ -18,7 +18,7 @@ from presman.tabs import tab, tab_names
 from presman.tui import terminal_app
 from presman.tui.keys.all_keys import APP_KEYS
 from presman.tui.tour import Tour
-from tests.thorough import THOROUGH
+from tests.thorough import THOROUGH, some
 from tests.tui.drive import Stage, acted, stage
 from tests.tui.readings import busy
 
@@ -77,7 +77,7 @@ async def left_by(*bursts: tuple[str, ...]) -> dict[str, Any]:
         }  # fmt: skip
 
 
-@settings(max_examples=400 if THOROUGH else 4)
+@settings(max_examples=400 if THOROUGH else 2)
 @given(st.lists(st.sampled_from(KEYS) | st.sampled_from(MOVES) | st.sampled_from(LINES), min_size=2, max_size=6))
 @example(["enter", "enter"])
 @example(["slash", "colon", "escape"])
@@ -113,7 +113,7 @@ async def test_a_whole_dialog_in_one_burst() -> None:
         assert not isinstance(acting.app.screen, ActionDialog)
 
 
-@pytest.mark.parametrize("typed", ["q5c ", "1q5", "1yes\r", "1n\r"])
+@pytest.mark.parametrize("typed", some(["q5c ", "1yes\r"], ["1q5", "1n\r"]))
 @acted
 async def test_what_is_typed_into_the_dialog_reaches_the_dialog_only(typed: str) -> None:
     async with stage(busy(), size=(140, 40)) as acting:
@@ -190,7 +190,9 @@ async def test_the_palette_takes_what_is_found_for_all_that_was_typed() -> None:
                 await acting.pilot.pause(0.005)
 
 
-@pytest.mark.parametrize("first", [":DWPROD\r", ":zork\r", ":4\r", ":19:08\r", ":\r", ":zo\x1b", "/etl\r", "/etl\x1b"])
+@pytest.mark.parametrize(
+    "first", some([":zork\r", ":4\r", ":zo\x1b", "/etl\r"], [":DWPROD\r", ":19:08\r", ":\r", "/etl\x1b"])
+)
 @acted
 async def test_a_line_that_is_asked_for_right_after_another(first: str) -> None:
     async with stage(busy(), size=(140, 40)) as acting:

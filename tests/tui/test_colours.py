@@ -70,7 +70,7 @@ def test_the_distance_is_that_of_the_standard() -> None:
 @pytest.mark.parametrize("theme", THEMES, ids=lambda theme: str(theme.name))
 def test_every_text_can_be_read(theme: Theme) -> None:
     """A contrast of 4.5 is what WCAG 2 asks of text (AA)."""
-    styles = {name: style for name, style in palette_of(theme)._styles.items() if " on " not in name}
+    styles = {name: style for name, style in palette_of(theme).styles.items() if " on " not in name}
     low = {
         name: round(found, 2)
         for name, style in styles.items()

@@ -148,7 +148,7 @@ async def test_what_is_offered_keeps_its_number_while_the_list_is_open() -> None
     """Between two polls who would let the head start is another: a key that is about to be pressed means the same."""
     async with playing("storm", (120, 35)) as (acting, polls):
         await polls(2)
-        await acting.press("4")
+        await acting.keys("4")
         offered = [line for line in (await acting.press("c")).splitlines() if "holds" in line]
         await polls(10)
         assert offered == [line for line in acting.screen.splitlines() if "holds" in line]

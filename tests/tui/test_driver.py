@@ -14,14 +14,17 @@ from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
+import pyte
 import pytest
+from rich.color import ColorSystem
+from rich.style import Style
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Key, Paste
 from textual.message import Message
 
 from presman.tui import driver
-from presman.tui.driver import ScreenFile, TerminalDriver
+from presman.tui.driver import ScreenFile, TerminalDriver, without_repeats
 from tests.patience import until
 
 
@@ -274,3 +277,29 @@ def test_a_signal_is_handled_between_messages_or_at_once_where_none_are() -> Non
 
     asyncio.run(amid())
     assert handled == [(1, "at once"), (2, "later")]
+
+
+PLAIN, NOTE = "#e0e0e0 on #121212", "#57a5e2 on #121212"
+
+
+@pytest.mark.parametrize(
+    ("styles", "resets"),
+    [
+        ((PLAIN, NOTE, PLAIN), 2),  # one at the end of each line, but not before the third, which begins alike
+        ((PLAIN, f"bold {NOTE}", PLAIN), 5),
+        ((PLAIN, "#e0e0e0 on #242f38", "#57a5e2 on #242f38"), 6),
+        (("green on blue", "red on blue", "underline red on blue"), 9),
+        (("color(200) on color(20)", "color(100) on color(20)"), 2),
+        (("#e0e0e0", PLAIN, "on #121212", NOTE), 12),
+    ],
+)
+def test_a_background_that_stays_is_sent_once(styles: tuple[str, ...], resets: int) -> None:
+    line = "".join(Style.parse(style).render("a m", color_system=ColorSystem.TRUECOLOR) for style in styles)
+    frame = f"\x1b[?2026h\x1b[1;1H{line}\n\x1b[2;3H{line}\x1b[3;1H{line}\x1b[4;1H\x1b[?2026l"
+    sent = without_repeats(frame)
+    assert sent.count("\x1b[0m") == resets
+    screens = [pyte.Screen(40, 5) for _ in range(2)]
+    for screen, data in zip(screens, (frame, sent), strict=True):
+        pyte.Stream(screen).feed(data)
+    assert screens[0].buffer == screens[1].buffer
+    assert screens[0].cursor.attrs == screens[1].cursor.attrs

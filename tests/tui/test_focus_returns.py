@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from presman.actions.gateway import Gateway
 from tests.tui.drive import Stage, acted
 from tests.tui.test_live import playing
@@ -31,20 +29,19 @@ def place(acting: Stage) -> tuple[Any, Any]:
     return grid.table.key, grid.table.identity(grid.row)
 
 
-@pytest.mark.parametrize("way", OPENED_AND_LEFT)
 @acted
-async def test_the_cursor_is_where_it_was(way: str) -> None:
-    *inside, leave = OPENED_AND_LEFT[way]
+async def test_the_cursor_is_where_it_was() -> None:
     async with playing("holders", (120, 35)) as (acting, polls):
         await polls(3)
         acting.app.gateway = Gateway()
         await acting.keys("4", "tab", "down")
         before = place(acting)
         assert before[0] == "running"
-        first = acting.screen
-        await acting.keys(*inside)
-        assert acting.screen != first
-        await polls(2)
-        await acting.keys(leave)
-        await polls(1)
-        assert place(acting) == before
+        for way, (*inside, leave) in OPENED_AND_LEFT.items():
+            first = acting.screen
+            await acting.keys(*inside)
+            assert acting.screen != first, way
+            await polls(1)
+            await acting.keys(leave)
+            await polls(1)
+            assert place(acting) == before, way

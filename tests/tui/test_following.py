@@ -50,13 +50,13 @@ def told(acting: Stage) -> list[str]:
 @acted
 async def test_the_cursor_goes_with_a_statement_from_the_queue_to_its_servers() -> None:
     async with stage(busy(), size=(200, 50)) as acting:
-        await acting.press("4", "down", "down")
+        await acting.keys("4", "down", "down")
         assert under_cursor(acting) == 503
         assert "Following 7xq3h003jskd0 of BATCH (1:503)" in await acting.press("f")
-        await acting.press("up", "up")
+        await acting.keys("up", "up")
         await acting.show(busy(2))
         assert under_cursor(acting) == 503
-        await acting.press("S")
+        await acting.keys("S")
         await acting.show(busy(3))
         assert under_cursor(acting) == 503
         with mock.patch.object(type(acting.app), "bell") as bell:
@@ -77,7 +77,7 @@ async def test_the_cursor_goes_with_a_statement_from_the_queue_to_its_servers() 
 @acted
 async def test_f_again_ends_it_and_where_there_is_no_statement_it_says_so() -> None:
     async with stage(busy(), size=(200, 50)) as acting:
-        await acting.press("4", "f")
+        await acting.keys("4", "f")
         assert acting.app.following is not None
         assert "is no longer followed" in await acting.press("f")
         assert acting.app.following is None
@@ -103,7 +103,7 @@ async def test_folded_statements_are_followed_by_the_first() -> None:
     alike = tuple(replace(row, sql_id="7xq3h001jskd0") for row in busy().queue[:12])
     reading = replace(busy(), queue=alike, heads=())
     async with stage(reading, size=(200, 50)) as acting:
-        await acting.press("4", "f")
+        await acting.keys("4", "f")
         assert acting.app.following is not None
         assert acting.app.following.row == alike[0]
         await acting.show(later(2, reading))

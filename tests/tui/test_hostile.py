@@ -70,12 +70,11 @@ async def test_every_screen_and_page(size: tuple[int, int], number: int) -> None
             safe(acting)
             await acting.keys("escape", "tab", "enter")
             safe(acting)
-            await acting.keys("escape", "s")
-            safe(acting)
+            await acting.keys("escape")
         assert acting.app.is_running
 
 
-@pytest.mark.parametrize("text", HOSTILE[:4], ids=range(4))
+@pytest.mark.parametrize("text", some(HOSTILE[:2], HOSTILE[2:4]))
 @acted
 async def test_toasts_messages_and_filter(text: str) -> None:
     async with stage(size=(100, 30)) as acting:

@@ -19,7 +19,7 @@ TABS = "12345"
 @acted
 async def test_pause_freezes_the_view_and_counts() -> None:
     async with stage(busy()) as acting:
-        await acting.press("4")
+        await acting.keys("4")
         frozen = (await acting.press("space")).splitlines()
         assert "‖ PAUSED 0:00" in frozen[0]
         await acting.show(replace(busy(2), queue=(), heads=()))
@@ -35,7 +35,7 @@ async def test_pause_freezes_the_view_and_counts() -> None:
 @acted
 async def test_filter_narrows_while_typed_and_says_so() -> None:
     async with stage(busy(), size=(120, 30)) as acting:
-        await acting.press("4", "slash")
+        await acting.keys("4", "slash")
         screen = await acting.press(*"etl")
         assert "1c8z0001etl2m" in screen
         assert "7xq3h001jskd0" not in screen.split("Queued", 1)[1]
@@ -52,11 +52,11 @@ async def test_filter_narrows_while_typed_and_says_so() -> None:
 @acted
 async def test_filter_inverse_and_no_match() -> None:
     async with stage(busy(), size=(120, 30)) as acting:
-        await acting.press("4", "slash")
+        await acting.keys("4", "slash")
         assert "Queued  12 of 14  filter: !etl" in await acting.press(*"!etl", "enter")
-        await acting.press("slash")
+        await acting.keys("slash")
         assert "Nothing matches the filter !etl zz" not in await acting.press(*" zz", "enter")
-        await acting.press("escape", "slash")
+        await acting.keys("escape", "slash")
         assert "Nothing matches the filter nowhere" in await acting.press(*"nowhere", "enter")
 
 
@@ -74,33 +74,32 @@ async def sorted_by_each(acting: Stage) -> None:
     assert grid is not None
     seen = set()
     for _ in grid.drawing.sortable():
-        screen = await acting.press("s")
+        await acting.keys("s")
         seen.add(grid.rows.sort_key)
-        rows = list(grid.rows.shown)
-        if grid.rows.sort_key:
-            assert "▲" in screen or "▼" in screen
-            column = grid.table.column(grid.rows.sort_key)
-            keys = [column.sort(row) for row in rows if column.sort(row) is not None]
-            assert keys == sorted(keys, reverse=grid.rows.descending)
+        assert not grid.rows.sort_key or is_sorted(grid)
     assert seen == set(grid.drawing.sortable())
-    await acting.press("s", "S")
-    assert grid.rows.sort_key
+    screen = await acting.press("s", "S")
+    assert "▲" in screen or "▼" in screen
+    assert is_sorted(grid)
+
+
+def is_sorted(grid: Grid) -> bool:
     column = grid.table.column(grid.rows.sort_key)
     keys = [column.sort(row) for row in grid.rows.shown if column.sort(row) is not None]
-    assert keys == sorted(keys, reverse=grid.rows.descending)
+    return keys == sorted(keys, reverse=grid.rows.descending)
 
 
 @acted
 async def test_sorting_by_a_number_begins_with_the_largest_by_a_name_with_a() -> None:
     async with stage(busy(), size=(120, 30)) as acting:
-        await acting.press("2")
+        await acting.keys("2")
         grid = acting.app.panels.grid
         for key, names in (
             ("used_cpus", ["INTERACTIVE", "REPORTS", "BATCH", "ETL", "OTHER_GROUPS", "SYS_GROUP"]),
             ("consumer_group", ["BATCH", "ETL", "INTERACTIVE", "OTHER_GROUPS", "REPORTS", "SYS_GROUP"]),
         ):
             while grid.rows.sort_key != key:
-                await acting.press("s")
+                await acting.keys("s")
             assert [row.name for row in grid.rows.shown] == names, "10.4, 6.0, 2.9, 0.6, 0.3 and 0.0 CPUs"
             await acting.keys("S")
             assert [row.name for row in grid.rows.shown] == names[::-1]
@@ -109,7 +108,7 @@ async def test_sorting_by_a_number_begins_with_the_largest_by_a_name_with_a() ->
 @acted
 async def test_the_head_of_a_column_explains_itself_to_the_mouse() -> None:
     async with stage(busy(), size=(120, 30)) as acting:
-        await acting.press("2")
+        await acting.keys("2")
         grid = acting.app.panels.grid
         left, top = grid.region.x, grid.region.y
         place = acting.screen.splitlines()[top + 1].index("state")
@@ -124,14 +123,14 @@ async def test_the_head_of_a_column_explains_itself_to_the_mouse() -> None:
 @acted
 async def test_cursor_stays_on_its_row() -> None:
     async with stage(busy()) as acting:
-        await acting.press("4", "down", "down", "down")
+        await acting.keys("4", "down", "down", "down")
         grid = acting.app.panels.grid
         assert grid is not None
         assert grid.row.sql_id == "7xq3h004jskd0"
         fewer = replace(busy(2), queue=busy().queue[2:])
         await acting.show(fewer)
         assert grid.row.sql_id == "7xq3h004jskd0"
-        await acting.press("s", "S")
+        await acting.keys("s", "S")
         assert grid.row.sql_id == "7xq3h004jskd0"
         await acting.show(replace(fewer, queue=()))
         assert grid.row is None
@@ -147,7 +146,7 @@ def title_of(key: str) -> str:
 async def test_details_and_back_to_the_same_row() -> None:
     async with stage(busy(), size=(120, 30)) as acting:
         for tab in TABS:
-            await acting.press(tab)
+            await acting.keys(tab)
             await there_and_back(acting, tab)
 
 
@@ -167,18 +166,18 @@ async def there_and_back(acting: Stage, tab: str) -> None:
 @acted
 async def test_details_of_queued_and_running() -> None:
     async with stage(busy(), size=(120, 60)) as acting:
-        await acting.press("4")
+        await acting.keys("4")
         check("details-queued", body(await acting.press("enter")))
-        await acting.press("q", "tab")
+        await acting.keys("q", "tab")
         check("details-idle-holder", body(await acting.press("enter")))
-        await acting.press("q", "2", "down")
+        await acting.keys("q", "2", "down")
         check("details-group", body(await acting.press("d")))
 
 
 @acted
 async def test_details_follow_a_statement_that_ends() -> None:
     async with stage(busy(), size=(120, 40)) as acting:
-        await acting.press("4", "enter")
+        await acting.keys("4", "enter")
         await acting.show(replace(busy(2), queue=busy().queue[1:]))
         assert "no longer there" in acting.screen
         again = replace(queued(1), waited=300.0)
@@ -190,7 +189,7 @@ async def test_details_follow_a_statement_that_ends() -> None:
 @acted
 async def test_help_golden() -> None:
     async with stage(busy(), size=(120, 60)) as acting:
-        await acting.press("question_mark")
+        await acting.keys("question_mark")
         columns, _, _ = acting.app.reader.text.partition("\n\nKeys")
         check("help-overview", columns.strip() + "\n")
         assert await acting.press("q") != ""
@@ -210,14 +209,14 @@ async def test_the_help_begins_with_the_columns_and_is_searched() -> None:
         lines = [line for line in acting.app.reader.text.splitlines()[1:] if line and not line.startswith("Table")]
         assert lines
         assert all("yield" in line.lower() for line in lines)
-        await acting.press("slash", *"longest", "enter")
+        await acting.keys("slash", *"longest", "enter")
         assert "   tab 7 Latency\n" in acting.app.reader.text, "columns of other tabs, too"
         assert "Nothing matches." in await acting.press("slash", *"zzz", "enter")
         assert "\nStates\n" in (await acting.press("escape") and acting.app.reader.text), "the whole page again"
         assert "[2 CPU]" in await acting.press("escape")
         assert not acting.app.reader.is_open
         assert "filter" not in acting.screen.splitlines()[3], "the table has its own"
-        await acting.press("question_mark", "slash", *"yield", "enter", "q", "question_mark")
+        await acting.keys("question_mark", "slash", *"yield", "enter", "q", "question_mark")
         assert acting.app.reader.needle == "", "the next page is whole"
         tabs = [line for line in acting.app.reader.text.splitlines() if "Show a tab" in line]
         assert len(tabs) == 1
@@ -251,13 +250,13 @@ async def test_keys_line_offers_what_does_something() -> None:
 @acted
 async def test_copy_goes_to_clipboard_and_file(tmp_path: Path) -> None:
     async with stage(busy(), size=(200, 50)) as acting:
-        await acting.press("4", "enter", "c", "p")
+        await acting.keys("4", "enter", "c", "p")
         assert "Why it waits" in acting.app.clipboard
         kept = tmp_path / "state" / "presman" / "copied.txt"
         assert kept.read_text() == acting.app.clipboard + "\n"
         assert kept.stat().st_mode & 0o077 == 0
         assert "copied.txt" in acting.screen
-        await acting.press("q", "5", "c", "r")
+        await acting.keys("q", "5", "c", "r")
         assert "Session: 1:" in acting.app.clipboard
 
 
@@ -268,13 +267,13 @@ async def test_export_appends_each_poll_until_ended(tmp_path: Path) -> None:
         assert "▸ CSV cpu" in screen
         (path,) = tmp_path.glob("*.csv")
         assert path.name in " ".join(screen.split())
-        await acting.press("space")
+        await acting.keys("space")
         await acting.show(busy(2), busy(3))
-        await acting.press("e")
+        await acting.keys("e")
         rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
         assert len({row["time"] for row in rows}) == 3, "polls go on while the view is frozen"
         assert "▸ CSV" not in acting.screen
-        await acting.press("4", "e")
+        await acting.keys("4", "e")
         assert any("queue" in each.name for each in tmp_path.glob("*.csv"))
 
 
@@ -290,7 +289,7 @@ async def test_export_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 @acted
 async def test_full_disk_is_told_and_the_screen_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with stage(busy(), size=(200, 50), folder=tmp_path) as acting:
-        await acting.press("e")
+        await acting.keys("e")
 
         def full(_reading: object) -> int:
             raise OSError(28, "No space left on device")
@@ -350,7 +349,7 @@ async def test_a_page_is_scrolled_by_lines_and_by_screenfuls() -> None:
 @acted
 async def test_theme_key() -> None:
     async with stage(busy(), theme="textual-dark") as acting:
-        await acting.press("t")
+        await acting.keys("t")
         assert acting.app.theme == "textual-light"
 
 
@@ -431,7 +430,7 @@ async def test_the_name_of_a_file_stays_on_one_line_and_covers_no_more() -> None
 @acted
 async def test_a_notice_leaves_the_line_free_in_which_one_types() -> None:
     async with stage(busy(), size=(80, 24)) as acting:
-        await acting.press("4", "colon")
+        await acting.keys("4", "colon")
         acting.app.notify("a notice\n" * 3, timeout=12)  # one that the next key does not take away
         lines = (await acting.press(*"somewhere")).splitlines()
         (typed,) = (line for line in lines if "somewhere" in line)

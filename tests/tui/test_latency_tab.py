@@ -227,7 +227,7 @@ async def test_clicking_a_cell_reads_it() -> None:
 @acted
 async def test_clicking_an_earlier_column_goes_back_to_its_poll() -> None:
     async with playing("storm") as (acting, polls):
-        await acting.press("7")
+        await acting.keys("7")
         await polls(4)
         widget = heat_maps(acting)[1]
         newest = len(acting.app.monitor.timeline.latencies) - 1
@@ -341,12 +341,12 @@ async def test_every_scale_of_colours_tells_the_shades(
 @acted
 async def test_memory_of_the_maps_is_bounded() -> None:
     async with stage(latencies(0), size=(120, 40)) as acting:
-        acting.app.monitor.timeline.latencies = LatencyHistory(count=60)
-        await shown(acting, 150)
+        acting.app.monitor.timeline.latencies = LatencyHistory(count=20)
+        await shown(acting, 50)
         history = acting.app.monitor.timeline.latencies
-        assert len(history) == 60
+        assert len(history) == 20
         assert "a fault" not in acting.screen
-        assert len(acting.app.panels.present._track.columns) == 60  # type: ignore[attr-defined]
+        assert len(acting.app.panels.present._track.columns) == 20  # type: ignore[attr-defined]
 
 
 @acted

@@ -62,11 +62,10 @@ async def playing(
         numbers = count()
 
         async def polls(times: int) -> None:
-            for number in islice(numbers, times):
-                if number == len(course):
-                    course.append(play.read())
-                acting.app.post_message(message_of(course[number]))
-            await acting.settle()
+            wanted = list(islice(numbers, times))
+            while wanted[-1] >= len(course):
+                course.append(play.read())
+            await acting.arrive(*(message_of(course[number]) for number in wanted))
 
         yield acting, polls
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from itertools import product
 
 from presman.figures.drawing.lines import plain
 from presman.tui.widgets.chart import Chart
@@ -12,14 +12,15 @@ from tests.tui.drive import acted
 from tests.tui.test_live import playing
 
 
-@pytest.mark.parametrize("size", [(60, 15), (80, 24), (100, 30), (120, 35)])
 @acted
-async def test_no_box_is_empty(size: tuple[int, int]) -> None:
+async def test_no_box_is_empty() -> None:
     """At 100x30 a chart of four lines was blank."""
-    async with playing("pdb", size) as (acting, polls):
+    async with playing("pdb", (60, 15)) as (acting, polls):
         await polls(8)
-        for key in "12345678":
-            await acting.press(key)
+        for number, key in product(range(4), "12345678"):
+            if key == "1":
+                await acting.resize(*[(60, 15), (80, 24), (100, 30), (120, 35)][number])
+            await acting.keys(key)
             panel = acting.app.panels.present
             for chart in panel.query(Chart):
                 lines = [plain(line) for line in chart._lines[: chart.size.height]]
@@ -35,6 +36,6 @@ async def test_sessions_have_more_lines_than_the_statements_below_them() -> None
     """At 60x15 six statements that waited for CPU left the sessions two lines, which were blank."""
     async with playing("throttled", (60, 15)) as (acting, polls):
         await polls(8)
-        await acting.press("5")
+        await acting.keys("5")
         sessions, waiters = acting.app.panels.present.query(Grid)
         assert sessions.size.height > waiters.size.height > HEADER_LINES

@@ -211,7 +211,7 @@ async def test_a_flat_terminal_shows_what_is_wrong_what_to_do_and_one_table(size
             assert f"[{each.key} {each.title}]" in screen[3]
             assert screen[4].startswith(f" {grids[0].table.title}")
             assert "? help" in screen[-1]
-        await acting.press("1")
+        await acting.keys("1")
         await acting.resize(120, 30)
         assert len(acting.app.panels.present.grids()) > 1
 

@@ -55,7 +55,7 @@ async def test_nobody_acts_records_or_goes_elsewhere_from_a_browser(tmp_path: Pa
 async def test_other_targets_are_not_there() -> None:
     async with served(busy()) as acting:
         assert "presman serves only this target." in await acting.press("D")
-        await acting.press("t", "s")
+        await acting.keys("t", "s")
         assert acting.app.view_saver is None
 
 
@@ -105,7 +105,7 @@ async def test_the_csv_file_is_sent_at_its_end(sent: list[tuple[str, str]], tmp_
         assert name.endswith(".csv")
         rows = list(csv.DictReader(io.StringIO(content), strict=True))
         assert len({row["time"] for row in rows}) == 2
-        await acting.press("e")
+        await acting.keys("e")
     assert len(sent) == 1, "what was not ended is not sent"
     assert not list(tmp_path.rglob("*.csv"))
 

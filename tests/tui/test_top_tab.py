@@ -42,7 +42,7 @@ async def test_the_cursor_stands_on_the_busiest_statement_at_once(size: tuple[in
         sql_id = acting.app.panels.grid.row.activity.sql_id
         await acting.keys("c", "c")
         assert (tmp_path / "state" / "presman" / "copied.txt").read_text() == f"{sql_id}\n"
-        await acting.press("enter")
+        await acting.keys("enter")
         assert f"Statement {sql_id}\n" in acting.app.reader.text
 
 

@@ -32,7 +32,7 @@ async def test_each_step_ends_when_it_is_done(kept: Path) -> None:
         assert "Tour 1/5" in await acting.press("6"), "not what it asked for"
         assert "Tour 2/5" in await acting.press("4")
         assert "Tour 2/5" in await acting.press("question_mark"), "a page, but about no row"
-        await acting.press("q")
+        await acting.keys("q")
         assert "Tour 3/5" in await acting.press("enter")
         assert "Tour 4/5" in await acting.press("q", "2")
         assert "Tour 5/5" in await acting.press("space"), "a pause will do where there is no past yet"

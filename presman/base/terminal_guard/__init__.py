@@ -92,9 +92,7 @@ def _begin() -> None:
     try:
         _before = termios.tcgetattr(0)
         *flags, characters = _before
-        reading, _pipe = (
-            os.pipe()
-        )  # the reading end stays open here, too: writing must not fail without a terminal guard
+        reading, _pipe = os.pipe()  # the reading end stays open here, too: writing must not fail without a guard
         waiting, _go = os.pipe()
     except (OSError, termios.error):
         return
@@ -102,8 +100,11 @@ def _begin() -> None:
     os.set_blocking(_pipe, False)
     signal.set_wakeup_fd(_pipe, warn_on_full_buffer=False)
     log = open_log()
-    if log >= 0:
-        _record_faults(log)
+    if log >= 0:  # to log the stack of each thread if compiled code crashes, or if the guard asks for it
+        import faulthandler
+
+        faulthandler.enable(log)
+        faulthandler.register(signal.SIGUSR1, log)
     logged = os.fstat(log).st_size if log >= 0 else 0
     given = [Path(__file__).parent, os.getpid(), reading, log, logged, log_path() if log >= 0 else "", *settings]
     with suppress(OSError, TypeError):
@@ -126,14 +127,6 @@ def _spawn(words: list[str], waiting: int, files: list[int]) -> None:
         os.set_inheritable(file, False)
 
 
-def _record_faults(log: int) -> None:
-    """Log the stack of each thread from now on if compiled code crashes, or if the terminal guard asks for it."""
-    import faulthandler
-
-    faulthandler.enable(log)
-    faulthandler.register(signal.SIGUSR1, log)
-
-
 def open_log() -> int:
     """Open the log of faults for appending; return -1 if it cannot be opened, is a link or belongs to another user."""
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
@@ -154,7 +147,5 @@ def open_log() -> int:
 
 def _write_byte(what: int) -> None:
     if _pipe >= 0:
-        try:
+        with suppress(OSError):  # the pipe is full, and no process reads it
             os.write(_pipe, bytes([what]))
-        except OSError:  # the pipe is full, and no process reads it
-            return

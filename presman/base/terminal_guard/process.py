@@ -69,12 +69,8 @@ class TerminalGuard:
     """The state of the guard: what presman has reported, and since when something is wrong."""
 
     def __init__(self, presman: int, pipe: int, log: int, logged: int, path: str, before: list[object]) -> None:
-        self._presman = presman
-        self._pipe = pipe
-        self._log = log
-        self._path = path
-        self._before = before
-        self._logged = logged
+        self._presman, self._pipe, self._log, self._path = presman, pipe, log, path
+        self._before, self._logged = before, logged
         self._screen_is_on = False
         self._deadline: float | None = None
         self._unread_since: float | None = None

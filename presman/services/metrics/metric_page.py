@@ -5,7 +5,7 @@ Each database has a thread that polls it and keeps the latest result, so that re
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -71,8 +71,7 @@ class ObservedDatabase:
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.target = target
-        self._clock = clock
+        self.target, self._clock = target, clock
         self._fresh_for = 2 * target.interval + budget_of(target.interval, target.budget) + GRACE
         self._readings = Readings(target.notifier, with_forecasts=True)
         self.reachability = Reachability(target.name, report)
@@ -117,17 +116,12 @@ class ObservedDatabase:
             return
         if reading.histograms_at != self._histograms_at:
             self._histograms, self._histograms_at = tuple(reading.histograms), reading.histograms_at
-        before = self._state
         self.reachability.answer()
-        self._answered_at = self._clock()
-        self._state = replace(
-            before,
-            observation=ObservedReading(reading, came.previous, snapshot, self._histograms),
-            polls=before.polls + 1,
-            poll_seconds=before.poll_seconds + snapshot.seconds,
-            round_trips=before.round_trips + snapshot.round_trips,
-            last_poll=time.time(),
-            next_try=None,
+        self._answered_at, before = self._clock(), self._state
+        observed = ObservedReading(reading, came.previous, snapshot, self._histograms)
+        seconds, trips = before.poll_seconds + snapshot.seconds, before.round_trips + snapshot.round_trips
+        self._state = DatabaseState(
+            before.label, before.interval, observed, before.polls + 1, seconds, trips, before.failures, time.time()
         )
         self.reachability.polled(self._state.polls, "read", snapshot)
 
@@ -139,12 +133,8 @@ class ObservedDatabase:
         self.reachability.lose(trouble, cause, trouble, event, level, next_try)
         self._readings.forget()
         self._histograms = ()
-        self._state = replace(
-            self._state,
-            observation=None,
-            failures=self._state.failures + 1,
-            next_try=None if next_try is None else next_try.timestamp(),
-        )
+        again = None if next_try is None else next_try.timestamp()
+        self._state = replace(self._state, observation=None, failures=self._state.failures + 1, next_try=again)
 
 
 # ---- Exporter: polls the databases and reports errors.
@@ -240,16 +230,10 @@ class Family(NamedTuple):
     samples: Sequence[MetricSample]
 
 
-def metrics() -> Mapping[str, Metric[Any]]:
-    """Return every metric by name, in the order of the page; if several have the same name, the first."""
-    found: dict[str, Metric[Any]] = {}
-    for subject in SUBJECTS:
-        for metric in subject.metrics:
-            found.setdefault(metric.name, metric)
-    return found
-
-
-METRICS = metrics()
+METRICS: dict[str, Metric[Any]] = {}
+"""Every metric by name, in the order of the page; if several have the same name, the first."""
+for _metric in (metric for subject in SUBJECTS for metric in subject.metrics):
+    METRICS.setdefault(_metric.name, _metric)
 
 
 def families(databases: Sequence[ObservedDatabase]) -> Iterator[Family]:

@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 from urllib.parse import urlsplit
 
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
@@ -61,9 +62,9 @@ class OtlpPush:
     """
 
     def __init__(self, databases: Sequence[ObservedDatabase], endpoint: str, interval: float, report: Report) -> None:
-        self._databases = databases
-        self._interval = interval
-        self._place = _without_user(endpoint)
+        self._databases, self._interval = databases, interval
+        url = urlsplit(endpoint)  # its user, password and query may be secrets
+        self._place = clean(f"{url.scheme}://{url.netloc.rpartition('@')[2]}{url.path}")
         self._report = report
         self._last_log = _LastLogLine()
         logger = logging.getLogger("opentelemetry")
@@ -110,12 +111,6 @@ class OtlpPush:
         return self._last_log.line.rstrip(".") or "the collector did not accept it"
 
 
-def _without_user(endpoint: str) -> str:
-    """Return a URL without user, password and query, which may be secrets."""
-    found = urlsplit(endpoint)
-    return clean(f"{found.scheme}://{found.netloc.rpartition('@')[2]}{found.path}")
-
-
 # ---- Points of OTLP: the metrics of a page in the form of the OpenTelemetry SDK.
 
 SECOND = 1_000_000_000
@@ -137,16 +132,11 @@ def metrics_data(families: Iterable[Family], resource: Resource, now: int, begun
     Counters of a database start with its instance. If they were reset since by a new plan, the values show it.
     """
     found = list(families)
-    started = {_place(labels): round(value * SECOND) for labels, value in _starts(found)}
+    starts = (sample for family in found if family.metric.name == STARTED for sample in family.samples)
+    started = {_place(each.labels): round(each.value * SECOND) for each in starts if isinstance(each.value, float)}
     metrics = [_metric(family, started, now, begun) for family in found]
     scope = otlp.ScopeMetrics(InstrumentationScope("presman", __version__), metrics, "")
     return otlp.MetricsData([otlp.ResourceMetrics(resource, [scope], "")])
-
-
-def _starts(families: Iterable[Family]) -> Iterable[tuple[Labels, float]]:
-    for family in families:
-        if family.metric.name == STARTED:
-            yield from ((labels, value) for labels, value in family.samples if isinstance(value, float))
 
 
 def _place(labels: Labels) -> Place:
@@ -178,14 +168,8 @@ def _histogram(sample: MetricSample, started: Mapping[Place, int], now: int, beg
     assert isinstance(value, Distribution)
     below = (0, *value.counts)
     each = [after - before for before, after in zip(below, (*value.counts, value.total), strict=True)]
+    absent: Any = None  # sum, min and max may be left out
+    start, total = started.get(_place(sample.labels), begun), absent if value.sum is None else value.sum
     return otlp.HistogramDataPoint(
-        attributes=dict(sample.labels),
-        start_time_unix_nano=started.get(_place(sample.labels), begun),
-        time_unix_nano=now,
-        count=value.total,
-        sum=value.sum,  # type: ignore[arg-type]  # it may be left out
-        bucket_counts=each,
-        explicit_bounds=value.bounds,
-        min=None,  # type: ignore[arg-type]
-        max=None,  # type: ignore[arg-type]
+        dict(sample.labels), start, now, value.total, total, each, value.bounds, min=absent, max=absent
     )

@@ -62,10 +62,10 @@ class WebApp(NamedTuple):
         """Return the answer to a request, which may have valid credentials."""
         if request.method not in {"GET", "HEAD"}:
             return web.Response(status=405, text="only GET is allowed\n", headers={"Allow": "GET, HEAD"})
+        if request.path == HEALTH and self.is_healthy():
+            return web.Response(text="presman is healthy\n")
         if request.path == HEALTH:
-            works = self.is_healthy()
-            health = "presman is healthy\n" if works else "a database is no longer polled: restart presman\n"
-            return web.Response(status=200 if works else 503, text=health)
+            return web.Response(status=503, text="a database is no longer polled: restart presman\n")
         if self.credentials and not is_allowed:
             return web.Response(status=401, text="who are you?\n", headers={"WWW-Authenticate": CHALLENGE})
         if request.path == PAGE:
@@ -103,8 +103,7 @@ class WebServer:
         certificates: Certificates | None = None,
         note: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._app = app
-        self._note = note
+        self._app, self._note = app, note
         self._sockets = listening_sockets(host, port)
         self._connections = Connections(
             AT_ONCE, OF_ADDRESS, note, longest=LONGEST, certificates=certificates,

@@ -34,8 +34,7 @@ class ViewerSite:
     """The web application. It reports the standing of each connection to `lines`."""
 
     def __init__(self, serving: Serving, lines: Connections) -> None:
-        self._serving = serving
-        self._lines = lines
+        self._serving, self._lines = serving, lines
         self._files = static_files()
         self._slots = ViewerSlots(serving, lines)
         self._refusals = RateLimited(serving.note)
@@ -43,16 +42,11 @@ class ViewerSite:
     def application(self) -> web.Application:
         """Return the application for aiohttp."""
         app = web.Application(middlewares=[self._guard], client_max_size=LARGEST_FORM)
-        app.add_routes(
-            [
-                web.get("/", self._page),
-                web.get("/alive", self._alive),
-                web.post("/token", self._token),
-                web.get("/static/{name}", self._static),
-                web.get("/ws", self._watch, allow_head=False),
-                web.get("/download/{key}", self._download, allow_head=False),
-            ]
-        )
+        for path, handler in (("/", self._page), ("/alive", self._alive), ("/static/{name}", self._static)):
+            app.router.add_get(path, handler)
+        for path, handler in (("/ws", self._watch), ("/download/{key}", self._download)):
+            app.router.add_get(path, handler, allow_head=False)
+        app.router.add_post("/token", self._token)
         app.on_response_prepare.append(self._head)
         app.on_shutdown.append(self._close)
         return app
@@ -76,9 +70,7 @@ class ViewerSite:
         given = request.query.get("token")
         if given is not None and access.is_token(given):
             return self._with_pass(request, await handler(request))
-        if given is not None:
-            self._refused(request)
-        return _html(token_page(is_wrong=given is not None), 401)
+        return self._asks_again(request) if given is not None else _html(token_page(is_wrong=False), 401)
 
     def _is_admitted(self, request: web.Request) -> bool:
         access = self._serving.access
@@ -93,8 +85,9 @@ class ViewerSite:
         )  # fmt: skip
         return response
 
-    def _refused(self, request: web.Request) -> None:
+    def _asks_again(self, request: web.Request) -> web.Response:
         self._refusals.note(f"a wrong token from {request.remote}")
+        return _html(token_page(is_wrong=True), 401)
 
     async def _token(self, request: web.Request) -> web.StreamResponse:
         """Check a token that was typed into the form."""
@@ -108,8 +101,7 @@ class ViewerSite:
         except (TimeoutError, ConnectionError):  # closed in the meantime: the answer is lost
             raise web.HTTPRequestTimeout from None
         if not self._serving.access.is_token(str(form.get("token", ""))):
-            self._refused(request)
-            return _html(token_page(is_wrong=True), 401)
+            return self._asks_again(request)
         return self._with_pass(request, web.Response(status=303, headers={"Location": "./"}))
 
     async def _watch(self, request: web.Request) -> web.StreamResponse:
@@ -157,13 +149,9 @@ class ViewerSite:
         if file is None:
             raise web.HTTPNotFound
         name = "".join(each for each in file.name if each.isascii() and (each.isalnum() or each in "-_."))
-        return web.Response(
-            body=file.content,
-            headers={
-                "Content-Type": "text/csv; charset=utf-8" if file.kind == "text/csv" else "application/octet-stream",
-                "Content-Disposition": f'attachment; filename="{name}"',
-            },
-        )
+        kind = "text/csv; charset=utf-8" if file.kind == "text/csv" else "application/octet-stream"
+        headers = {"Content-Type": kind, "Content-Disposition": f'attachment; filename="{name}"'}
+        return web.Response(body=file.content, headers=headers)
 
 
 def _html(text: str, status: int = 200) -> web.Response:

@@ -41,8 +41,7 @@ class ViewerSlots:
     """Viewers at present; `downloads` has the files that wait for their viewers, under keys that cannot be guessed."""
 
     def __init__(self, serving: Serving, lines: Connections) -> None:
-        self._serving = serving
-        self._lines = lines
+        self._serving, self._lines = serving, lines
         self._free = asyncio.Semaphore(serving.viewers)
         self._viewer_count = 0
         self._sockets: dict[web.WebSocketResponse, object] = {}
@@ -252,9 +251,7 @@ class Viewer:
     def __init__(
         self, launch: Launch, paint: Callable[[bytes], Awaitable[None]], offer: Callable[[File], Awaitable[None]]
     ) -> None:
-        self._launch = launch
-        self._paint = paint
-        self._offer = offer
+        self._launch, self._paint, self._offer = launch, paint, offer
         self._process: Process | None = None
         self._killing: asyncio.TimerHandle | None = None
         self._messages = b""
@@ -330,7 +327,7 @@ class Viewer:
             return ""
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
         last = self._messages.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        return f"{how}{': ' if last else ''}{last}"
+        return f"{how}: {last}" if last else how
 
     async def _read(self, output: asyncio.StreamReader) -> None:
         """Pass on the monitor's output. Without a page discard it: a full pipe would keep the monitor from ending."""

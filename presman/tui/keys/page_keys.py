@@ -141,16 +141,12 @@ TABS_IN_HELP = Key("tabs", "", f"{tab_names()[0].key} … {tab_names()[-1].key}"
 TABS = tuple(_tab_key(name) for name in tab_names())
 
 
-HOME_KEYS = (
-    ESCAPE.worded("Back to where you came from, on the same row; clears a filter; then to the fleet."),
-    LEAVE.worded("Back to where you came from, on the same row; at the top, to the fleet.", "back"),
-)
-
-
 def lead_home(app: FrameApp) -> None:
     """Make q and Esc go back to the fleet."""
     app.home = True
-    app.own_keys = {**app.own_keys, **{each.key.name: each for each in HOME_KEYS}}
+    back = ESCAPE.worded("Back to where you came from, on the same row; clears a filter; then to the fleet.")
+    out = LEAVE.worded("Back to where you came from, on the same row; at the top, to the fleet.", "back")
+    app.own_keys = {**app.own_keys, back.key.name: back, out.key.name: out}
 
 
 # ---- Keys that go to a name, to a time, to another target.

@@ -50,20 +50,15 @@ def copy(app: FrameApp) -> None:
         shown = Copyable("r", "the row", "" if grid is None or grid.row is None else _row_text(grid.table, grid.row))
     offered: tuple[Copyable, ...] = ()
     if monitor.reading is not None:
-        choices, texts = monitor.choices, monitor.timeline.watch.sql_texts
-        old = monitor.why_no_command
-        offered = copies(row, monitor.reading, texts, shown, old=old, recorded=choices.recorded)
+        old, texts, is_recorded = monitor.why_no_command, monitor.timeline.watch.sql_texts, monitor.choices.recorded
+        offered = copies(row, monitor.reading, texts, shown, old=old, recorded=is_recorded)
+    why = app.panels.present.why_no_rows
     if offered:
-        _choose(app, offered, "of the head that WHY names first; " if _is_in_why(app) else "")
-    elif not shown.text and (why := app.panels.present.why_no_rows):
+        _choose(app, offered, "of the head that WHY names first; " if why and not app.reader.is_open else "")
+    elif not shown.text and why:
         app.notify(why)
     else:
         copy_text(app, shown.text)
-
-
-def _is_in_why(app: FrameApp) -> bool:
-    """Return whether what can be copied is of no row on screen."""
-    return not app.reader.is_open and bool(app.panels.present.why_no_rows)
 
 
 def _choose(app: FrameApp, offered: tuple[Copyable, ...], whose: str) -> None:
@@ -210,8 +205,9 @@ async def _load(app: FrameApp, latest: Reading) -> None:
     if kept is None or poll_recording.number != mine:
         return
     poll_recording.loaded()
-    since = spelled((latest.at - kept.first).total_seconds())
-    app.notify(f"Recording to {path}, from {since} ago on ({counted(kept.polls, 'poll')}); R ends it", timeout=8)
+    polls, first = kept
+    since = spelled((latest.at - first).total_seconds())
+    app.notify(f"Recording to {path}, from {since} ago on ({counted(polls, 'poll')}); R ends it", timeout=8)
 
 
 def report(app: FrameApp) -> None:
@@ -295,7 +291,9 @@ async def write_report(app: FrameApp) -> None:
     path = (app.folder or Path.cwd()) / file_name(app.monitor.name, "report", datetime.now(UTC), "html")
     try:
         app.notify("Writing the report …", timeout=3)
-        polls = await _of_replay(app, path) if app.replayed is not None else await _of_history(app, path)
+        at = None if app.monitor.reading is None else app.monitor.reading.at
+        replay = app.replayed
+        polls = await (_of_history(app, path) if replay is None else asyncio.to_thread(_make, replay, at, path, ""))
         app.notify(f"Report of {counted(polls, 'poll')}: {path}", timeout=15)
     except (OSError, RecordingError, SourceError, InputError) as error:
         why = (isinstance(error, OSError) and error.strerror) or str(error)
@@ -304,12 +302,6 @@ async def write_report(app: FrameApp) -> None:
         app.complain(error)
     finally:
         app.is_reporting = False
-
-
-async def _of_replay(app: FrameApp, path: Path) -> int:
-    reading, replayed = app.monitor.reading, app.replayed
-    assert replayed is not None
-    return await asyncio.to_thread(_make, replayed, reading.at if reading is not None else None, path, "")
 
 
 async def _of_history(app: FrameApp, path: Path) -> int:
@@ -342,8 +334,7 @@ def _make(make_source: Callable[[], RecordingSource], at: datetime | None, path:
     from presman.reports.report.incident_page import incident_of, incident_page
 
     incident = incident_of(make_source(), at, lambda _text: None)
-    if source:
-        incident = replace(incident, source=source)
+    incident = replace(incident, source=source or incident.source)
     replace_private(path, incident_page(incident, datetime.now(UTC)).encode("utf-8"))
     return incident.polls
 

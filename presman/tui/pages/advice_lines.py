@@ -244,20 +244,17 @@ def why_not_ended(row: ParallelStatement, reading: Reading) -> str:
         return f"No command is offered: {refused}."
     if not isinstance(row, RunningStatement):
         return ""
-    against = objection(row)
+    against, useless = objection(row), no_use(row, reading).items() if row.idle is not None else ()
     found = [f"DO does not offer to end it: {against}."] if against else []
-    useless = no_use(row, reading).items() if row.idle is not None else ()
-    return " ".join(
-        [*found, *(f"Ending it alone would not let the head of {name} start: {why}." for name, why in useless)]
-    )
+    found += [f"Ending it alone would not let the head of {name} start: {why}." for name, why in useless]
+    return " ".join(found)
 
 
 def command_lines(commands: Iterable[Command]) -> list[Line]:
     """Return the lines of commands to copy, each with its effect."""
     lines: list[Line] = []
     for command in commands:
-        lines.append(((f"  {command.kind.value}: ", "dim"), (command.note, "dim")))
-        lines.append((("    ", ""), (command.text, "key")))
+        lines += [((f"  {command.kind.value}: {command.note}", "dim"),), (("    ", ""), (command.text, "key"))]
     return lines
 
 
@@ -277,7 +274,8 @@ def candidates_lines(found: Unblock) -> list[Line]:
         lines += [(), (("  ", ""), (f"{_number(index)} {brief(candidate)}{alone}", needed))]
         if words := effect_words(candidate.effect, enough=candidate.enough):
             lines.append((("     ", ""), (f"if ended: {words}", "note")))
-        about = f"{each.group}, SQL_ID {each.sql_id or 'not known'}, program {each.program}{_lost_by(candidate)}"
+        lost = "" if candidate.refused else f"; {_lost_by(candidate)}"
+        about = f"{each.group}, SQL_ID {each.sql_id or 'not known'}, program {each.program}{lost}"
         lines.append((("     ", ""), (about, "dim")))
         if each.sql_text:
             lines.append((("     ", ""), (" ".join(each.sql_text.split())[:200], "dim")))
@@ -306,10 +304,11 @@ def _all_together(found: Unblock) -> str:
 
 
 def _lost_by(candidate: Candidate) -> str:
-    """Return what would be lost if a candidate were ended, "" if it must not be ended."""
-    if candidate.refused:
-        return ""
-    return f"; {ROLLED_BACK}" if candidate.lost == 0 else f"; {_lost(candidate.lost)} of work would be lost"
+    """Return what would be lost if a candidate were ended."""
+    if candidate.lost == 0:
+        return ROLLED_BACK
+    lost = "an unknown amount" if candidate.lost is None else server_time(candidate.lost)
+    return f"{lost} of work would be lost"
 
 
 def _explains_no_command(candidate: Candidate) -> bool:
@@ -317,7 +316,3 @@ def _explains_no_command(candidate: Candidate) -> bool:
     kind = candidate.statement.kind
     is_kind = kind is not None and kind.loss in candidate.why_not
     return candidate.ends_in is not None or bool(candidate.refused) or is_kind
-
-
-def _lost(server_seconds: float | None) -> str:
-    return "an unknown amount" if server_seconds is None else server_time(server_seconds)

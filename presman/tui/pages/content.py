@@ -43,10 +43,15 @@ from presman.tui.pages.detail_lines import (
     title,
     usual_lines,
 )
-from presman.tui.pages.row_details import again, dop_lines, has_degree, page, stamp
+from presman.tui.pages.row_details import again, dop_lines, has_degree, page
 
 Content = Callable[["Reading | None"], list[Line]]
 """Makes the lines of the page from the reading on screen."""
+
+
+def stamp(reading: Reading) -> Line:
+    """Return the line with the time of the reading."""
+    return (("read at ", "dim"), (clock(reading.at), "dim"))
 
 
 def details_of(row: Any, table: Table[Any], watch: Watch, width: int) -> Content:
@@ -114,11 +119,7 @@ _STATES = (
     ("‖ PAUSED 0:42", "warn", "the view is frozen; polling and history continue"),
     ("◀ 03:12:40", "warn", "scrolled back to that time"),
     ("✕ LOST 0:12, retry in 4s", "bad", "no connection; the last data stays on screen, with its age"),
-    (
-        "✕ REFUSED 0:12",
-        "bad",
-        "no connection; presman does not retry, because wrong passwords lock accounts: F5 retries",
-    ),
+    ("✕ REFUSED 0:12", "bad", "no connection, and no retry, because wrong passwords lock accounts: F5 retries"),
 )
 
 
@@ -130,10 +131,8 @@ def help_page(tab: str, keys: Iterable[Key], in_table: Iterable[Binding], tables
     Tables that are shown only `at_times` follow those that are always shown.
     """
     lines: list[Line] = [((f"Help: {tab}", "title"), ("   / searches, q or Esc goes back", "dim"))]
-    for table in tables:
-        lines += columns(table)
-    for table in at_times:
-        lines += columns(table, "   shown only while it has rows")
+    for table in (*tables, *at_times):
+        lines += columns(table, "" if table in tables else "   shown only while it has rows")
     for text in more:
         lines += [(), ((text, ""),)]
     lines += [(), (("Keys", "title"),)]
@@ -162,14 +161,12 @@ def outliers_page(width: int) -> Content:
         lines: list[Line] = [((" I/O outliers", "title"),), ((f" {CAUTION}", "dim"),), ()]
         if reading is None:
             return lines
-        troubles = [trouble for trouble in reading.troubles if trouble.query in ("io_outlier", "lgwrio_outlier")]
-        for trouble in troubles:
-            lines += [((f" {trouble.view}: {trouble.text} {trouble.cure}", "warn"),), ()]
-        if not reading.outliers and not troubles:
+        for trouble in reading.troubles:
+            if trouble.query in {"io_outlier", "lgwrio_outlier"}:
+                lines += [((f" {trouble.view}: {trouble.text} {trouble.cure}", "warn"),), ()]
+        if not reading.outliers and len(lines) == 3:
             lines.append(((" requested; the answer comes with the next poll (the views exist from 12.1 on)", "dim"),))
-        for each in reading.outliers:
-            lines += _view(each, width)
-        return lines
+        return [*lines, *(line for each in reading.outliers for line in _view(each, width))]
 
     return content
 
@@ -301,12 +298,11 @@ def past_lines(past: SqlPast) -> list[Line]:
 def _execution(each: StatementRun, at: datetime) -> Line:
     waited, took = each.waited(at), each.ran(at)
     queued = "not seen in the queue" if waited is None else f"queued {duration(waited)}"
-    if took is None:
-        ran = "never ran" if each.ended else "waits"
-    elif each.idle and not each.ended:
-        ran = f"idle for {duration((at - each.idle).total_seconds())} and keeps them"
-    else:
+    ran = "never ran" if each.ended else "waits"
+    if took is not None:
         ran = f"{'ran' if each.ended else 'runs'} {duration(took)}"
+        if each.idle and not each.ended:
+            ran = f"idle for {duration((at - each.idle).total_seconds())} and keeps them"
     servers = counted(each.servers, "server") if each.servers else "servers not known"
     return ((f"  {clock(each.began):<15} ", "dim"), (f"{each.user or '?'}: {queued}, {ran}, {servers}", ""))
 
@@ -318,8 +314,7 @@ def _cursor(
     detail = reading.detail if reading.detail and reading.detail.sql_id == statement.sql_id else None
     row = next(iter(_rows(found)), None)
     dop = detail.dop if detail and detail.dop.facts else row.dop if row else DopStory()
-    lines: list[Line] = []
-    lines += section("Executions of this cursor so far (V$SQL)", cost_lines(None if detail is None else detail.cost))
+    lines = section("Executions of this cursor so far (V$SQL)", cost_lines(None if detail is None else detail.cost))
     if row is not None or has_degree(dop) or hints(text):
         lines += dop_lines(dop, row.requested if row else None, text)
     if detail is not None and detail.plan:

@@ -8,18 +8,8 @@ from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import CursorCost, Detail, PlanStep, ServerWork, SessionReading
 from presman.analysis.readings.statement_readings import ParallelStatement, QueuedStatement, RunningStatement, Usual
-from presman.base.formats import (
-    ABSENT,
-    amount_of_data,
-    clock,
-    compact,
-    count,
-    counted,
-    duration,
-    microseconds,
-    number,
-    percent,
-)
+from presman.base import formats
+from presman.base.formats import ABSENT, amount_of_data, clock, compact, count, counted, duration, number, percent
 from presman.base.text import one_line
 from presman.figures.drawing.lines import Line, bar_runs
 from presman.figures.figure import Bar
@@ -47,8 +37,7 @@ def focus_of(row: object) -> Focus | None:
 
 def detail_lines(row: Row, reading: Reading, width: int) -> list[Line]:
     """Return the sections on a row of `reading`."""
-    lines = _actions(row, reading)
-    lines += _groups(row, reading)
+    lines = [] if isinstance(row, SessionReading) else [*_actions(row, reading), *_groups(row, reading)]
     detail = reading.detail
     if detail is None or (detail.sid, detail.inst_id) != (row.sid, row.inst_id):
         about = "Plan, servers and statistics are read only while this page is open; at this moment it was not."
@@ -97,19 +86,15 @@ def unblocking(row: QueuedStatement, reading: Reading) -> list[Line]:
     return section(f"What would let {waiter} start", [] if found is None else candidates_lines(found))
 
 
-def _actions(row: Row, reading: Reading) -> list[Line]:
+def _actions(row: ParallelStatement, reading: Reading) -> list[Line]:
     """Return the commands for the statement itself."""
-    if isinstance(row, SessionReading):
-        return []
     commands, against = ending(row, reading).commands, why_not_ended(row, reading)
     lines = section("Commands to copy (presman runs none of them by itself)", command_lines(commands)) or [BLANK]
     return [*lines, *([sentence(against)] if against else [])]
 
 
-def _groups(row: Row, reading: Reading) -> list[Line]:
+def _groups(row: ParallelStatement, reading: Reading) -> list[Line]:
     """Return the groups of a statement's session: mapped, original, now, and why it was switched."""
-    if isinstance(row, SessionReading):
-        return []
     key = (row.inst_id, row.sid, row.serial)
     session = next((each for each in reading.sessions if (each.inst_id, each.sid, each.serial) == key), None)
     if session is None:
@@ -157,7 +142,7 @@ def cost_lines(cost: CursorCost | None) -> Iterable[Line]:
 
 def _as_long(seconds: float, longest: float) -> str:
     """Return a time beside others up to the `longest`: all in clock form if that is, but for the shortest."""
-    return duration(seconds) if longest >= 60.0 and seconds >= 1.0 else microseconds(1e6 * seconds)
+    return duration(seconds) if longest >= 60.0 and seconds >= 1.0 else formats.microseconds(1e6 * seconds)
 
 
 def _servers(detail: Detail) -> Iterable[Line]:
@@ -189,21 +174,19 @@ def usual_lines(found: Comparison) -> list[Line]:
     worse, first = "Worse than usual. " * found.worse, "The last minute" if found.now.seconds else "Now"
     lines = [sentence(f"{worse}{first}, what is known of the last hour, since the plan:")]
     stretches = (found.now, found.hour, found.plan)
-    rows: tuple[tuple[str, list[str]], ...] = (
-        ("seconds known", [count(each.seconds) if each else ABSENT for each in stretches]),
-        ("queued on average", [number(each.mean_queue) if each else ABSENT for each in stretches]),
-        ("% that had to queue", [percent(each.percent_queued) if each else ABSENT for each in stretches]),
-        ("mean wait", [duration(each.mean_wait) if each else ABSENT for each in stretches]),
-        ("% of time queued", [_life(each) for each in stretches]),
-        ("servers each", [number(each.mean_servers) if each else ABSENT for each in stretches]),
-        ("timeouts", [count(each.timeouts) if each else ABSENT for each in stretches]),
+    rows: tuple[tuple[str, Callable[[Usual], str]], ...] = (
+        ("seconds known", lambda each: count(each.seconds)),
+        ("queued on average", lambda each: number(each.mean_queue)),
+        ("% that had to queue", lambda each: percent(each.percent_queued)),
+        ("mean wait", lambda each: duration(each.mean_wait)),
+        ("% of time queued", lambda each: percent(None if each.queued_share is None else 100 * each.queued_share)),
+        ("servers each", lambda each: number(each.mean_servers)),
+        ("timeouts", lambda each: count(each.timeouts)),
     )
-    style = "warn" if found.worse else ""
-    return lines + [_fact(label, "".join(f"{cell:>12}" for cell in cells), style) for label, cells in rows]
-
-
-def _life(each: Usual | None) -> str:
-    return percent(None if each is None or each.queued_share is None else 100 * each.queued_share)
+    for label, text in rows:
+        cells = "".join(f"{ABSENT if each is None else text(each):>12}" for each in stretches)
+        lines.append(_fact(label, cells, "warn" if found.worse else ""))
+    return lines
 
 
 # ---- An execution plan as text, in the familiar layout of DBMS_XPLAN.
@@ -224,9 +207,7 @@ def _scaled(value: int | None) -> str:
 
 
 def _time(seconds: int | None) -> str:
-    if seconds is None:
-        return ""
-    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    return "" if seconds is None else f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
 
 def _id(step: PlanStep) -> str:
@@ -277,9 +258,6 @@ def xplan(plan: Sequence[PlanStep], plan_hash: int | None = None, width: int | N
 
 
 def _predicates(plan: Sequence[PlanStep]) -> list[str]:
-    found = []
-    for step in plan:
-        for kind, text in (("access", step.access), ("filter", step.filter)):
-            if text:
-                found.append(f"{step.id:>4} - {kind}({one_line(text, _LONGEST)})")
+    both = ((step, kind, text) for step in plan for kind, text in (("access", step.access), ("filter", step.filter)))
+    found = [f"{step.id:>4} - {kind}({one_line(text, _LONGEST)})" for step, kind, text in both if text]
     return ["", "Predicate Information (identified by operation id):", *found] if found else []

@@ -13,19 +13,7 @@ from presman.analysis.readings.group_readings import GroupReading, Verdict, verd
 from presman.analysis.readings.reading import InstanceReading, Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.wait_readings import WaitReading
-from presman.base.formats import (
-    ABSENT,
-    as_of,
-    clock,
-    count,
-    counted,
-    duration,
-    many,
-    number,
-    percent,
-    spelled,
-    throughput,
-)
+from presman.base.formats import ABSENT, as_of, count, counted, duration, many, number, percent, spelled, throughput
 from presman.figures.drawing.lines import Line
 from presman.figures.figure import Table
 from presman.figures.session_figures import SESSIONS, why_in_group
@@ -63,30 +51,27 @@ def again(row: Any, table: Table[Any], reading: Reading) -> Any | None:
     """
     identity = table.identity(row)
     rows: Iterable[Any]
-    if isinstance(row, statement_readings.ParallelStatement):
-        rows = (*reading.queue, *reading.running)
-    elif isinstance(row, SessionReading):
-        rows = collapse_sessions(reading.sessions, unfolded=True)
-    elif isinstance(row, GroupReading):
-        rows = reading.groups
-    elif isinstance(row, InstanceReading):
-        rows = reading.header.instances
-    elif isinstance(row, WaitReading):
-        rows = reading.waits
-    else:
-        return row
+    match row:
+        case statement_readings.ParallelStatement():
+            rows = (*reading.queue, *reading.running)
+        case SessionReading():
+            rows = collapse_sessions(reading.sessions, unfolded=True)
+        case GroupReading():
+            rows = reading.groups
+        case InstanceReading():
+            rows = reading.header.instances
+        case WaitReading():
+            rows = reading.waits
+        case _:
+            return row
     return next((other for other in rows if table.identity(other) == identity), None)
 
 
 def queued(row: statement_readings.QueuedStatement, reading: Reading) -> list[Line]:
     """Return the page of a queued statement."""
-    lines = [title(f"Queued statement {row.sql_id or '(unknown)'} of {row.group}"), BLANK]
-    lines += _session_facts(row)
-    lines += [BLANK, title("Why it waits")]
-    position = (
-        f"{queue_position(row, reading)} in the queue of {row.group}, queued for {spelled(row.waited)}: {row.event}"
-    )
-    position = as_of(position, reading.age_of("V$SESSION"))
+    lines = [*_head("Queued", row), BLANK, title("Why it waits")]
+    position = f"{queue_position(row, reading)} in the queue of {row.group}, queued for {spelled(row.waited)}"
+    position = as_of(f"{position}: {row.event}", reading.age_of("V$SESSION"))
     lines.append(sentence(f"{position[:1].upper()}{position[1:]}."))
     head = next((head for head in reading.heads if (head.con_id, head.group) == (row.con_id, row.group)), None)
     if head is not None:
@@ -140,13 +125,12 @@ def _coordinator(row: statement_readings.RunningStatement) -> str:
 
 def running(row: statement_readings.RunningStatement, reading: Reading) -> list[Line]:
     """Return the page of a running statement."""
-    lines = [title(f"Running statement {row.sql_id or '(unknown)'} of {row.group}"), BLANK]
-    lines += _session_facts(row)
-    lines += [BLANK, title("What it does")]
-    lines.append(sentence(_coordinator(row), "" if row.idle is None else "bad"))
-    lines.append(fact("elapsed", statement_readings.elapsed_time(row)))
-    lines += [BLANK, title("What it holds")]
-    lines.append(fact("servers", f"{row.servers} in {counted(row.sets, 'server set')}"))
+    lines = [
+        *_head("Running", row), BLANK, title("What it does"),
+        sentence(_coordinator(row), "" if row.idle is None else "bad"),
+        fact("elapsed", statement_readings.elapsed_time(row)), BLANK, title("What it holds"),
+        fact("servers", f"{row.servers} in {counted(row.sets, 'server set')}"),
+    ]  # fmt: skip
     if len(row.servers_by_instance) > 1:
         where = ", ".join(f"instance {inst}: {n}" for inst, n in sorted(row.servers_by_instance.items()))
         lines.append(fact("by instance", where))
@@ -160,10 +144,12 @@ _FROM = ("program", "module", "service", "machine")
 """The fields on the origin of a session; the facts have the same names as labels."""
 
 
-def _session_facts(row: statement_readings.ParallelStatement) -> list[Line]:
+def _head(what: str, row: statement_readings.ParallelStatement) -> list[Line]:
+    """Return the title of a statement's page, and its session."""
+    heading = title(f"{what} statement {row.sql_id or '(unknown)'} of {row.group}")
     session = f"instance {row.inst_id}, SID {row.sid}, SERIAL# {row.serial}"
     origin = (fact(name, getattr(row, name)) for name in ("user", *_FROM))
-    return [*origin, fact("session", session), _cursor(row)]
+    return [heading, BLANK, *origin, fact("session", session), _cursor(row)]
 
 
 def _cursor(row: statement_readings.ParallelStatement | SessionReading) -> Line:
@@ -184,10 +170,8 @@ def dop_lines(dop: statement_readings.DopStory, requested: int | None, sql_text:
         lines.append(sentence(f"Its SQL text has the hint{'s' * (len(hinted) > 1)} {', '.join(hinted)}."))
     lines += [sentence(text) for text in dop_story(dop, requested)]
     shown = ("dop", "derived_", "queuing_reason", *_IN_MEMORY)
-    for name, text in sorted(dop.facts.items()):
-        if not name.startswith(shown):
-            lines.append(fact(name, text, "dim"))
-    return lines
+    others = sorted(each for each in dop.facts.items() if not each[0].startswith(shown))
+    return [*lines, *(fact(name, text, "dim") for name, text in others)]
 
 
 def has_degree(dop: statement_readings.DopStory) -> bool:
@@ -199,22 +183,18 @@ def has_degree(dop: statement_readings.DopStory) -> bool:
 
 def dop_story(dop: statement_readings.DopStory, requested: int | None) -> list[str]:
     """Return the sentences on a degree; what the plan does not contain is not guessed."""
-    sentences: list[str] = []
     degrees = ((dop.cpu_degree, "CPU"), (dop.io_degree, "I/O"))
     by = [f"{degree} from {resource}" for degree, resource in degrees if degree is not None]
-    if by:
+    sentences = [f"Automatic DOP derived {' and '.join(by)}."] if by else []
+    if dop.degree is not None:
         derived = max(dop.cpu_degree or 0, dop.io_degree or 0)
-        sentences.append(f"Automatic DOP derived {' and '.join(by)}.")
-        if dop.degree is not None and dop.degree < derived:
-            sentences.append(f"The optimizer chose {dop.degree}, less than the {derived} derived.")
-    if dop.degree is not None and not any("chose" in text for text in sentences):
-        sentences.append(f"The optimizer chose DOP {dop.degree}.")
-    if dop.reason:
-        sentences.append(f"Reason in the plan: {dop.reason}.")
-    if dop.operation_reason:
-        sentences.append(f"Reason of the operation: {dop.operation_reason}.")
-    if dop.queuing_reason:
-        sentences.append(f"Queuing reason in the plan: {dop.queuing_reason}.")
+        less = f"{dop.degree}, less than the {derived} derived" if dop.degree < derived else f"DOP {dop.degree}"
+        sentences.append(f"The optimizer chose {less}.")
+    reasons = (
+        ("Reason in the plan", dop.reason), ("Reason of the operation", dop.operation_reason),
+        ("Queuing reason in the plan", dop.queuing_reason),
+    )  # fmt: skip
+    sentences += [f"{what}: {reason}." for what, reason in reasons if reason]
     if requested is not None:
         sentences.append(f"The execution asked for DOP {requested}.")
     sentences += [f"{words} {dop.facts[name]}." for name, words in _IN_MEMORY.items() if dop.facts.get(name)]
@@ -298,7 +278,9 @@ def _statement_of(row: SessionReading, reading: Reading) -> list[Line]:
 
 def group(row: GroupReading, reading: Reading) -> list[Line]:
     """Return the page of a consumer group."""
-    where = "the cluster" if row.inst_id == 0 and len(reading.header.instances) > 1 else _only(row, reading)
+    instances = reading.header.instances
+    where = f"instance {row.inst_id or (instances[0].inst_id if instances else 1)}"
+    where = "the cluster" if row.inst_id == 0 and len(instances) > 1 else where
     cpu = _known((row.used, f"uses {number(row.used)}"), (row.wanted, f"wants {number(row.wanted)}"))
     statements = _known(
         (row.px_active, many(row.px_active, "statement")),
@@ -328,7 +310,8 @@ def group(row: GroupReading, reading: Reading) -> list[Line]:
         fact("since the plan", _totals(row)),
         fact("timeouts", count(row.totals.timeouts)),
     ]
-    lines += section("Why its head waits", (sentence(text, "warn") for text in _heads(row, reading)))
+    heads = (head for head in reading.heads if (head.con_id, head.group) == (row.con_id, row.name))
+    lines += section("Why its head waits", (sentence(head_sentence(head), "warn") for head in heads))
     return lines + section("I/O", _io(row)) + _same_group(row, reading) + _instances_of(row, reading)
 
 
@@ -349,11 +332,10 @@ def _session_pool(row: GroupReading) -> list[Line]:
     """Return the use of the group's active session pool, its waiters and their timeout; [] without a pool."""
     if row.pool is None:
         return []
-    pool = row.pool
-    active = "" if row.active_sessions is None else f"{count(row.active_sessions)} "
-    text = f"{active}active, the limit is not known" if active else "the limit is not known"
-    if pool.allowed is not None:
-        text = f"{active}of {pool.allowed} allowed active" if active else f"{pool.allowed} allowed active"
+    pool, active = row.pool, row.active_sessions
+    limit = "the limit is not known" if pool.allowed is None else f"{pool.allowed} allowed active"
+    joint = " active, " if pool.allowed is None else " of "
+    text = limit if active is None else f"{count(active)}{joint}{limit}"
     if pool.queued:
         longest = "" if pool.longest is None else f", the first for {duration(pool.longest)}"
         end = "without a timeout" if pool.timeout is None else f"timeout {duration(pool.timeout)}"
@@ -362,15 +344,6 @@ def _session_pool(row: GroupReading) -> list[Line]:
     failed = row.sessions.pool_timeouts
     text += f"; {counted(failed, 'call')} failed at the timeout since the plan was activated" if failed else ""
     return [fact("session pool", text, "warn" if pool.queued else "")]
-
-
-def _only(row: GroupReading, reading: Reading) -> str:
-    first = reading.header.instances[0].inst_id if reading.header.instances else 1
-    return f"instance {row.inst_id or first}"
-
-
-def _heads(row: GroupReading, reading: Reading) -> list[str]:
-    return [head_sentence(head) for head in reading.heads if (head.con_id, head.group) == (row.con_id, row.name)]
 
 
 def _guaranteed(row: GroupReading) -> str:
@@ -391,15 +364,14 @@ def _servers_limit(row: GroupReading) -> str:
     if row.servers_limit is None:
         whole = row.container_servers
         return "none" if whole is None else f"none of its own; its container may hold {counted(whole, 'server')}"
-    if row.servers_limit_percent is None:
-        return f"{counted(row.servers_limit, 'server')} (V$RSRCMGRMETRIC)"
-    return f"{counted(row.servers_limit, 'server')}, {count(row.servers_limit_percent)} % of the target"
+    part = row.servers_limit_percent
+    source = " (V$RSRCMGRMETRIC)" if part is None else f", {count(part)} % of the target"
+    return f"{counted(row.servers_limit, 'server')}{source}"
 
 
 def _totals(row: GroupReading) -> str:
-    totals, each = row.totals, None
-    if totals.queued and totals.queued_ms is not None:
-        each = totals.queued_ms / 1000 / totals.queued
+    totals = row.totals
+    each = totals.queued_ms / 1000 / totals.queued if totals.queued and totals.queued_ms is not None else None
     return _known(
         (totals.completed, f"{count(totals.completed)} completed"),
         (totals.queued, f"{count(totals.queued)} had to queue"),
@@ -438,11 +410,5 @@ def plain_row(row: Any, table: Table[Any]) -> list[Line]:
     lines = [title(name or f"{table.title}: {table.columns[0].show(row).strip()}"), BLANK]
     label = max(_LABEL, *(len(column.head) + 2 for column in table.columns))
     for column in table.columns:
-        lines.append(fact(column.head, column.show(row), width=label))
-        lines.append(((" " * (label + 2), "dim"), (column.help, "dim")))
+        lines += [fact(column.head, column.show(row), width=label), ((" " * (label + 2) + column.help, "dim"),)]
     return lines
-
-
-def stamp(reading: Reading) -> Line:
-    """Return the line with the time of the reading."""
-    return (("read at ", "dim"), (clock(reading.at), "dim"))

@@ -1,5 +1,6 @@
 """The panel of latencies: events, the histogram of one event, and heat maps of it over time."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from textual.app import ComposeResult
@@ -39,15 +40,10 @@ class LatencyPanel(Panel):
 
     def compose(self) -> ComposeResult:
         """Lay the tab out."""
-        events, figures, buckets = self.tab.rows()
+        events, *others = self.tab.rows()
         self._events = self.grid(events)
-        self._figures, self._buckets = (
-            Grid(part.table, filterable=False, counted=False) for part in (figures, buckets)
-        )
-        self._maps = (
-            HeatMap(Quantity.FREQUENCY, id="heat-frequency"),
-            HeatMap(Quantity.INTENSITY, id="heat-intensity"),
-        )
+        self._figures, self._buckets = (Grid(part.table, filterable=False, counted=False) for part in others)
+        self._maps = tuple(HeatMap(each, id=f"heat-{each.name.lower()}") for each in Quantity)
         self._brief, self._readout = LineView(id="latency-brief"), LineView(id="heat-readout")
         self._changes: dict[PlanSwitch, None] = {}
         with Horizontal(id="latency-top"):
@@ -124,17 +120,11 @@ class LatencyPanel(Panel):
         if self._bucket is None and waited is not None:
             seconds = rates(waited, Quantity.INTENSITY, history.bounds)
             self._bucket = max(seconds, key=lambda bucket: seconds[bucket])
+        height = min(each.size.height for each in self._maps if each.display)
         data = HeatData(
-            columns,
-            first,
-            history.bounds,
-            moment.reading.header.num_cpus,
-            cursor,
-            track.event,
-            track.inst_id,
-            self._marks(moment, columns, first),
-            min(each.size.height for each in self._maps if each.display),
-        )
+            columns, first, history.bounds, moment.reading.header.num_cpus, cursor, track.event, track.inst_id,
+            self._marks(moment, columns, first), height,
+        )  # fmt: skip
         for each in self._maps:
             each.show(data, self._bucket)
         self._readout.show_lines([self._read(moment, history, column)])
@@ -151,13 +141,9 @@ class LatencyPanel(Panel):
         self._changes.update(dict.fromkeys(plan_switches(snapshot)))
         for mark in [mark for mark in self._changes if mark.at.timestamp() <= oldest]:
             del self._changes[mark]
-        found = []
-        for mark in self._changes:
-            at = mark.at.timestamp()
-            index = next((index for index, column in enumerate(columns) if column.at >= at), None)
-            if index is not None:
-                found.append((first + index, mark.text))
-        return tuple(found)
+        times = [column.at for column in columns]
+        found = ((bisect_left(times, mark.at.timestamp()), mark.text) for mark in self._changes)
+        return tuple((first + index, text) for index, text in found if index < len(times))
 
     def _read(self, moment: Moment, history: LatencyHistory, column: LatencyColumn | None) -> Line:
         """Return the line on the contents of the cell under the cursor."""

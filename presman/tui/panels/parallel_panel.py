@@ -118,15 +118,9 @@ def divide(height: int, wanted: Contents) -> Division:
 
 def _divided(height: int, wanted: Contents, step: int) -> Division:
     least_queued, least_running = (4, 3) if height < SHORT else (6, 4)
-    found = Division(
-        why=wanted.why,
-        queue=HEADER_LINES + min(_stepped(wanted.queued, step), least_queued),
-        running=HEADER_LINES + min(_stepped(wanted.running, step), least_running),
-        pools=0,
-        summary=wanted.summary,
-        over_time=0,
-        gap=int(height >= TALL),
-    )
+    queue = HEADER_LINES + min(_stepped(wanted.queued, step), least_queued)
+    running = HEADER_LINES + min(_stepped(wanted.running, step), least_running)
+    found = Division(wanted.why, queue, running, 0, wanted.summary, 0, gap=int(height >= TALL))
     by_group = found._replace(pools=HEADER_LINES + min(wanted.groups, _GROUPS), summary=0)
     over_time = by_group._replace(over_time=_OVER_TIME if height >= TALL else 0)
     for better in (by_group, over_time):
@@ -200,11 +194,8 @@ def story(
     places = in_order(reading)
     ordered = sorted(heads, key=lambda each: places[each.head.con_id, each.head.group])
     ordered.sort(key=lambda each: (each.head.con_id, each.head.group) != group)
-    nothing: Line = ()
-    if not ordered and reading.queue:
-        nothing = ((" WHY  ", "title"), ("Statements are queued; why the first one waits is not known.", "warn"))
-    elif not ordered:
-        nothing = no_queue(reading)
+    unknown = (" WHY  ", "title"), ("Statements are queued; why the first one waits is not known.", "warn")
+    nothing: Line = () if ordered else unknown if reading.queue else no_queue(reading)
     return Story(top, ordered, nothing, _worse(compared))
 
 
@@ -223,7 +214,7 @@ def why_lines(story: Story, width: int, most: int | None = None, room: int | Non
     for index, block in enumerate(blocks):
         rest = len(story.heads) - index - 1
         if index and most is not None and len(lines) + len(block) + (rest > 0) > most:
-            return [*lines, *_heads_not_shown(story.heads[index:], width)]
+            return [*lines, *(_heads_not_shown(story.heads[index:], width) if rest >= 0 else ())]
         lines += block
     return lines
 
@@ -247,8 +238,6 @@ def _answers_of(found: Unblock) -> object:
 
 
 def _heads_not_shown(heads: Sequence[Unblock], width: int) -> list[Line]:
-    if not heads:
-        return []
     names = ", ".join(group_title(each.head) for each in heads)
     waits, rows = ("s wait", "a row of one of them") if len(heads) > 1 else (" waits", "one of its rows")
     text = f"  … {len(heads)} more queue{waits}: {names}"
@@ -257,21 +246,15 @@ def _heads_not_shown(heads: Sequence[Unblock], width: int) -> list[Line]:
 
 
 def _worse(compared: Sequence[Comparison]) -> Line:
-    worse = [each for each in compared if each.worse]
-    if not worse:
-        return ()
-    parts = [f"{each.name} {number(each.now.mean_queue)} queued {_now(each)}, {_usually(each)}" for each in worse]
-    return ((" WORSE THAN USUAL  ", "title"), ("; ".join(parts), "warn"))
-
-
-def _now(each: Comparison) -> str:
-    return "in the last minute" if each.now.seconds else "now"
-
-
-def _usually(each: Comparison) -> str:
-    if each.hour is not None and each.hour.mean_queue is not None:
-        return f"{number(each.hour.mean_queue)} on average in the last hour"
-    return f"{number(each.plan.mean_queue if each.plan else None)} on average since the plan was activated"
+    parts = []
+    for each in compared:
+        now = "in the last minute" if each.now.seconds else "now"
+        usual, since = each.plan, "since the plan was activated"
+        if each.hour is not None and each.hour.mean_queue is not None:
+            usual, since = each.hour, "in the last hour"
+        usually = f"{number(usual.mean_queue if usual else None)} on average {since}"
+        parts += [f"{each.name} {number(each.now.mean_queue)} queued {now}, {usually}"] if each.worse else []
+    return ((" WORSE THAN USUAL  ", "title"), ("; ".join(parts), "warn")) if parts else ()
 
 
 _WIDE = 158
@@ -436,15 +419,11 @@ def gantt_data(moment: Moment) -> GanttData:
     step = seconds / STRETCHES
     whole = (0, "")
     found = moment.series.buckets(("in_use", CLUSTER, *whole), start.timestamp(), step, STRETCHES)
+    spans = moment.watch.runs.within(start, end, None if moment.choices.paused is None else reading.at)
+    in_use = without_gaps({whole: found}, max(1, round(BRIDGE / step)))[whole]
+    most = moment.series.most(("in_use", CLUSTER, *whole), start.timestamp(), end.timestamp())
+    cursor = reading.at if moment.choices.behind else None
+    marks = plan_changes(moment, start.timestamp(), step, STRETCHES)
     return GanttData(
-        spans=moment.watch.runs.within(start, end, None if moment.choices.paused is None else reading.at),
-        end=end,
-        seconds=seconds,
-        in_use=without_gaps({whole: found}, max(1, round(BRIDGE / step)))[whole],
-        most=moment.series.most(("in_use", CLUSTER, *whole), start.timestamp(), end.timestamp()),
-        target=reading.header.servers.target,
-        cursor=reading.at if moment.choices.behind else None,
-        now=moment.latest,
-        marks=plan_changes(moment, start.timestamp(), step, STRETCHES),
-        colours=moment.colours,
+        spans, end, seconds, in_use, reading.header.servers.target, cursor, moment.latest, marks, most, moment.colours
     )

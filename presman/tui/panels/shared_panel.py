@@ -1,7 +1,5 @@
 """Panels that distribute their lines by need: no row is hidden and no text cut while lines are free."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -24,10 +22,6 @@ class Wanted(NamedTuple):
     first: int
     rows: int
     whole: int
-
-    def with_edge(self, edge: int) -> Wanted:
-        """Return these lines plus the blank lines around the part."""
-        return Wanted(*(lines + edge for lines in self))
 
 
 def share(height: int, wanted: Sequence[Wanted], main: int) -> list[int]:
@@ -89,8 +83,7 @@ class SharedPanel(Panel):
         shown = (part for part in self.children if part not in self._without_rows)
         parts = [part for part in shown if not (flat and part.has_class("-aside"))]
         main = next((index for index, part in enumerate(parts) if part.has_class("-main")), 0)
-        edges = [part.styles.margin.height for part in parts]
-        wanted = [self.wanted(part, height).with_edge(edge) for part, edge in zip(parts, edges, strict=True)]
+        wanted = [Wanted(*(lines + part.styles.margin.height for lines in self.wanted(part, height))) for part in parts]
         lines = dict(zip(parts, share(height, wanted, main), strict=True))
         for part in self.children:
             give_lines(part, lines.get(part, 0) - part.styles.margin.height)

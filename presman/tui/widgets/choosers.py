@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from textwrap import wrap
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -32,19 +33,17 @@ class _Column(NamedTuple):
     help: str
 
 
-_Offered = Figure[_Column]
+_Offered = partial(Figure[_Column], sortable=False)
 
 COLUMNS: Table[_Column] = Table(
-    "choose_columns",
-    "Columns",
+    "choose_columns", "Columns",
     (
-        _Offered("position", "#", NUMBER, "Its position.", "position", width=3, sortable=False),
-        _Offered("column", "Column", NAME, "The head of the column.", "head", width=18, sortable=False),
-        _Offered("help", "What it is", NAME, "What it is.", "help", width=20, flexible=True, sortable=False),
+        _Offered("position", "#", NUMBER, "Its position.", "position", width=3),
+        _Offered("column", "Column", NAME, "The head of the column.", "head", width=18),
+        _Offered("help", "What it is", NAME, "What it is.", "help", width=20, flexible=True),
     ),
-    lambda row: row.key,
-    "It has no columns.",
-)
+    lambda row: row.key, "It has no columns.",
+)  # fmt: skip
 
 
 class _Target(NamedTuple):
@@ -54,16 +53,15 @@ class _Target(NamedTuple):
     now: str
 
 
+_OfTarget = partial(Figure[_Target], sortable=False)
+
 TARGETS: Table[_Target] = Table(
-    "choose_target",
-    "Databases",
+    "choose_target", "Databases",
     (
-        Figure[_Target]("target", "Target of config.ini", NAME, "Its section.", "name", width=30, sortable=False),
-        Figure[_Target]("now", "", NAME, "Which one is shown.", lambda row: row.now or " ", width=14,
-                        sortable=False),
+        _OfTarget("target", "Target of config.ini", NAME, "Its section.", "name", width=30),
+        _OfTarget("now", "", NAME, "Which one is shown.", lambda row: row.now or " ", width=14),
     ),
-    lambda row: row.name,
-    "config.ini has no target.",
+    lambda row: row.name, "config.ini has no target.",
 )  # fmt: skip
 
 
@@ -102,19 +100,16 @@ def _wrapped(text: str, room: int, each: Copyable, number: int) -> list[str]:
     return [text] if is_cut else wrap(text, room, break_on_hyphens=False)
 
 
+_OfCopy = partial(Figure[_CopyLine], sortable=False)
+
 COPIES: Table[_CopyLine] = Table(
-    "choose_copy",
-    "Copy",
+    "choose_copy", "Copy",
     (
-        Figure[_CopyLine]("key", "", NAME, "The key that copies it.", lambda row: row.key or " ", width=1,
-                          sortable=False),
-        Figure[_CopyLine]("what", "what", NAME, "What it is.", lambda row: row.what or " ", width=_WHAT,
-                          sortable=False),
-        Figure[_CopyLine]("text", "text", NAME, "What is copied, and what it affects.", "text", width=20, flexible=True,
-                          sortable=False),
+        _OfCopy("key", "", NAME, "The key that copies it.", lambda row: row.key or " ", width=1),
+        _OfCopy("what", "what", NAME, "What it is.", lambda row: row.what or " ", width=_WHAT),
+        _OfCopy("text", "text", NAME, "What is copied, and what it affects.", "text", width=20, flexible=True),
     ),
-    lambda row: row.number,
-    "There is nothing to copy.",
+    lambda row: row.number, "There is nothing to copy.",
 )  # fmt: skip
 
 Chosen = TypeVar("Chosen")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from textual.events import Click
@@ -125,11 +126,8 @@ _LISTING = "overview"
 """The tab that shows all alerts in full."""
 
 
-class Part(NamedTuple):
-    """A part of the top line; those with the highest rank are dropped first if room is short."""
-
-    rank: int
-    runs: Line
+Part = tuple[int, Line]
+"""A part of the top line, after its rank: those with the highest rank are dropped first if room is short."""
 
 
 class TopLine(NamedTuple):
@@ -179,12 +177,12 @@ def top_line(top: TopLine, width: int) -> Line:
     """Return the line of facts: the most important ones that fit `width` cells. The state is drawn at the right."""
     parts = _facts(top)
     room = width - state_width(state_runs(top)) - 1
-    while len(parts) > 1 and sum(length(part.runs) for part in parts) + 3 * (len(parts) - 1) > room:
-        parts.remove(max(parts, key=lambda part: part.rank))
+    while len(parts) > 1 and sum(length(part) for _, part in parts) + 3 * (len(parts) - 1) > room:
+        parts.remove(max(parts, key=itemgetter(0)))
     runs: list[Run] = [(" ", "")]
-    for index, part in enumerate(parts):
+    for index, (_, part) in enumerate(parts):
         runs += [("   ", "")] if index else []
-        runs += part.runs
+        runs += part
     used = length(runs)
     if used > room + 1:
         runs, used = [(fit(" " + top.name, max(1, room)), "title")], max(1, room)
@@ -195,28 +193,26 @@ def _facts(top: TopLine) -> list[Part]:
     reading = top.reading
     name = top.name
     if reading is None:
-        return [Part(0, ((name, "title"),))]
+        return [(0, ((name, "title"),))]
     header = reading.header
-    parts = [Part(0, ((header.database or name, "title"),)), Part(7, ((_release(header, len(reading.gone)), ""),))]
-    if header.container:
-        parts.append(Part(6, ((header.container, "note"),)))
-    if header.uptime is not None:
-        parts.append(Part(10, ((f"up {_coarse(header.uptime)}{header.youngest}", "dim"),)))
-    mixed = " ≠ plans differ" if header.mixed_plans else ""
-    parts.append(Part(3, (("plan ", "dim"), (plan_name(reading), ""), (mixed, "warn"))))
-    parts.append(Part(4, _managed(header)))
-    if top.choices.packs:
-        parts.append(Part(2, ((f"packs {' + '.join(top.choices.packs)}", "warn"),)))
-    old = reading.age_of("V$PX_PROCESS_SYSSTAT")
-    parts.append(Part(1, _servers(header.servers, old, queued=_may_queue(reading))))
-    parts.append(Part(8, _gauge(header.servers)))
-    parts.append(Part(6, (("max ", "dim"), (count(header.servers.maximum), ""))))
-    parts.append(Part(9, ((f"every {top.choices.refresh:g}s", "dim"),)))
-    parts.append(Part(5, _age(top)))
-    parts.append(Part(11, ((_cost(top, reading), "dim"),)))
-    if top.exporting:
-        parts.append(Part(5, ((f"▸ {top.exporting}", "note"),)))
-    return parts
+    queued = not reading.part and bool(reading.queue or reading.why_unknown("queue"))  # or they may, if it is not seen
+    parts: list[Part] = [
+        (0, ((header.database or name, "title"),)),
+        (7, ((_release(header, len(reading.gone)), ""),)),
+        (6, ((header.container, "note"),)),
+        (10, (("" if header.uptime is None else f"up {_coarse(header.uptime)}{header.youngest}", "dim"),)),
+        (3, (("plan ", "dim"), (plan_name(reading), ""), (" ≠ plans differ" if header.mixed_plans else "", "warn"))),
+        (4, _managed(header)),
+        (2, ((f"packs {' + '.join(top.choices.packs)}" if top.choices.packs else "", "warn"),)),
+        (1, _servers(header.servers, reading.age_of("V$PX_PROCESS_SYSSTAT"), queued=queued)),
+        (8, _gauge(header.servers)),
+        (6, (("max ", "dim"), (count(header.servers.maximum), ""))),
+        (9, ((f"every {top.choices.refresh:g}s", "dim"),)),
+        (5, _age(top)),
+        (11, ((_cost(top, reading), "dim"),)),
+        (5, ((f"▸ {top.exporting}" if top.exporting else "", "note"),)),
+    ]
+    return [(rank, part) for rank, part in parts if length(part)]
 
 
 def _release(header: Header, gone: int) -> str:
@@ -234,11 +230,6 @@ def _managed(header: Header) -> Line:
     caged = ", caged" if header.caging.upper() == "ON" else ""
     cpu = f"CPU {header.cpu_managed.lower() or '?'}{caged} {header.num_cpus:g}"
     return ((cpu, "" if header.cpu_managed.upper() == "ON" else "dim"), (f"  PX {header.px_managed or '?'}", ""))
-
-
-def _may_queue(reading: Reading) -> bool:
-    """Return whether statements wait for the servers in view, or may wait for them if the queue cannot be seen."""
-    return not reading.part and bool(reading.queue or reading.why_unknown("queue"))
 
 
 def _servers(pool: ServerPool, old: float | None, *, queued: bool) -> Line:

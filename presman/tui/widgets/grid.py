@@ -92,12 +92,10 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         late), `note`, and `column_notes` by the key of the column. `least` are values that the scales of bars must
         include, by column. `unavailable` is why rows could not be seen. `colours` are those of groups.
         """
-        self.rows.all = rows
-        drawing = self.drawing
-        drawing.hidden, drawing.least = frozenset(hidden), least or {}
+        self.rows.all, drawing = rows, self.drawing
+        drawing.hidden, drawing.least, drawing.filled = frozenset(hidden), least or {}, True
         drawing.note, drawing.unavailable, drawing.late = note, unavailable, late
         drawing.colours, drawing.column_notes = colours, column_notes or {}
-        self.drawing.filled = True
         self._arrange()
 
     def set_filter(self, needle: str) -> None:
@@ -250,15 +248,13 @@ def _extend(grid: Grid, lines: int) -> None:
 
     The virtual width is never used: if it were the widget's, each tab would be laid out twice when it is shown.
     """
-    before, seen = grid.virtual_size.height, grid.size.height
+    before, seen, height = grid.virtual_size.height, grid.size.height, grid.styles.height
     if lines == before:
         return
-    size = Size(1, lines)
-    height = grid.styles.height
     is_fixed = height is not None and not height.is_auto
     if not is_fixed or (before > seen) != (lines > seen):
-        grid.virtual_size = size
+        grid.virtual_size = Size(1, lines)
     elif lines > seen:
-        grid.set_reactive(Grid.virtual_size, size)
+        grid.set_reactive(Grid.virtual_size, Size(1, lines))
         grid.vertical_scrollbar.window_virtual_size = lines
         grid.scroll_y = grid.validate_scroll_y(grid.scroll_y)

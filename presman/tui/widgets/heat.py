@@ -164,11 +164,6 @@ def anchor(first: int, capacity: int, newest: int, cursor: int | None, oldest: i
     return max(oldest, newest + 1 - capacity + capacity // 5)
 
 
-def ticks_every(span: int) -> int:
-    """Return how many polls of `span` cells lie between two times on the axis."""
-    return -(-TICK // span)
-
-
 def axis_text(data: HeatData, left: int, capacity: int, span: int) -> str:
     """Return the line below a map of `capacity` polls from number `left` on: times, changes, ▲ at the cursor."""
     width = capacity * span
@@ -177,7 +172,7 @@ def axis_text(data: HeatData, left: int, capacity: int, span: int) -> str:
     looked_at = -1 if data.cursor is None else (data.cursor - left) * span
     for number in range(left, min(last, left + capacity - 1) + 1):
         x = (number - left) * span
-        if number % ticks_every(span) == 0 and x + 8 <= width and not x < looked_at < x + 9:
+        if number % -(-TICK // span) == 0 and x + 8 <= width and not x < looked_at < x + 9:
             text[x : x + 9] = f"╷{_time(data.columns[number - data.first].at)}"[: width - x]
     for number, words in data.marks:
         x = (number - left) * span
@@ -271,7 +266,7 @@ def paints(quantity: Quantity, theme: Theme, mode: str) -> tuple[Palette, list[s
             names = ANSI[quantity]
             made = [Style(color=names[index * len(RAMP) // LEVELS], bgcolor=base.bgcolor) for index in range(LEVELS)]
         signs = [" " if colored and shade < GAP else glyph(shade) for shade in range(MARK + 1)]
-        _MADE[key] = palette.with_styles(dict(zip(_STYLES[1:GAP], made, strict=True))), signs
+        _MADE[key] = Palette({**palette.styles, **dict(zip(_STYLES[1:GAP], made, strict=True))}), signs
     return _MADE[key]
 
 

@@ -154,23 +154,18 @@ class Palette:
     """Styles by name; a name with the suffix `cursor` or `panel` has that background."""
 
     def __init__(self, styles: Mapping[str, Style]) -> None:
-        self._styles = styles
+        self.styles = styles
 
     def strip(self, line: Line, width: int, ground: str = "") -> Strip:
         """Return a line as a strip; every segment has a style. `ground` is "", "panel" or "cursor"."""
-        styles = self._styles
+        styles = self.styles
         if ground == "cursor":
-            style = styles["cursor"]
-            return Strip([Segment("".join(text for text, _ in line), style)], width)
+            return Strip([Segment(plain(line), styles["cursor"])], width)
         prefix = f"{ground}:" if ground else ""
         return Strip([Segment(text, styles[prefix + name]) for text, name in line], width)
 
-    def with_styles(self, more: Mapping[str, Style]) -> Palette:
-        """Return a palette with additional styles."""
-        return Palette({**self._styles, **more})
-
     def __getitem__(self, name: str) -> Style:
-        return self._styles[name]
+        return self.styles[name]
 
 
 _PALETTES: dict[str, Palette] = {}

@@ -6,20 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from presman.base.colours import GroupColours
-from presman.figures.drawing.columns import (
-    Fitted,
-    Trend,
-    cells_needed,
-    fit_columns,
-    gap_at,
-    head_line,
-    lines_wanted,
-    matches,
-    row_text,
-    scales_of,
-    shared_out,
-    wrapped_row,
-)
+from presman.figures.drawing import columns as drawing
 from presman.figures.drawing.lines import Line, Scale, length, pad, wrap
 from presman.figures.figure import Figure, Table
 
@@ -33,8 +20,7 @@ class TableRows:
     """
 
     def __init__(self, table: Table[Any], *, filterable: bool = True) -> None:
-        self.table = table
-        self.filterable = filterable
+        self.table, self.filterable = table, filterable
         self.needle = ""
         self.sort_key = table.order
         self.descending = table.descending
@@ -67,7 +53,7 @@ class TableRows:
         rows = list(self.all)
         if self.is_filtered:
             columns = self.table.columns
-            rows = [row for row in rows if matches(self.needle, row_text(columns, row))]
+            rows = [row for row in rows if drawing.matches(self.needle, drawing.row_text(columns, row))]
         if self.sort_key:
             rows = _sorted(rows, self.table.column(self.sort_key), self.descending)
         elif self.descending:
@@ -140,7 +126,7 @@ class TableFrame:
     why rows could not be seen.
     """
 
-    def __init__(self, rows: TableRows, trend: Trend | None, *, counted: bool = True) -> None:
+    def __init__(self, rows: TableRows, trend: drawing.Trend | None, *, counted: bool = True) -> None:
         self.rows = rows
         self.hidden: frozenset[str] = frozenset()
         self.note = self.late = self.unavailable = ""
@@ -149,10 +135,9 @@ class TableFrame:
         self.filled = self.is_brief = False
         self.colours: GroupColours | None = None
         self._chosen: tuple[Figure[Any], ...] | None = None
-        self._counted = counted
-        self._trend = trend
+        self._counted, self._trend = counted, trend
         self._scales: dict[str, Scale] = {}
-        self._fitted: Fitted = ()
+        self._fitted: drawing.Fitted = ()
         self._fitted_for: tuple[int, frozenset[str]] = (-1, frozenset())
         self._needed: dict[str, int] = {}
         self._heights: list[int] = []
@@ -182,12 +167,12 @@ class TableFrame:
 
     def arrange(self) -> None:
         """Update the frame after the rows have changed."""
-        self._scales = scales_of(self.columns, self.rows.shown, self.least, self._trend)
+        self._scales = drawing.scales_of(self.columns, self.rows.shown, self.least, self._trend)
 
-    def fitted(self, width: int) -> Fitted:
+    def fitted(self, width: int) -> drawing.Fitted:
         """Return the columns that fit and their widths."""
         if self._fitted_for != (width, self.hidden):
-            self._fitted = fit_columns(self.columns, width, self.hidden, self._needed)
+            self._fitted = drawing.fit_columns(self.columns, width, self.hidden, self._needed)
             self._fitted_for = (width, self.hidden)
         return self._fitted
 
@@ -202,7 +187,7 @@ class TableFrame:
         for column, size in self.fitted(width):
             if left <= x < left + size:
                 return column
-            left += size + gap_at(width)
+            left += size + drawing.gap_at(width)
         return None
 
     def lines(self, width: int, height: int, top: int) -> list[Line]:
@@ -214,21 +199,23 @@ class TableFrame:
         fitted = self.fitted(width)  # also where nothing is shown: keys sort by these columns
         if self.rows.shown and not shown:  # a title and heads without a row tell nothing
             return [pad((), width)] * height
-        heads = head_line(fitted, gap_at(width), self.rows.sort_key, descending=self.rows.descending)
+        heads = drawing.head_line(fitted, drawing.gap_at(width), self.rows.sort_key, descending=self.rows.descending)
         lines = [self._title(width, top, shown), pad(((heads, "head"),), width, "head")]
         if not self.rows.shown:
             return lines + [pad(line, width) for line in self._emptiness(width, shown)[top : top + shown]]
         self._heights = self._shared_out(fitted, shown, top)
         for row, count in zip(self.rows.shown[top:], self._heights, strict=False):
-            lines += wrapped_row(fitted, gap_at(width), row, count, self._scales, self._trend, width, self.colours)
+            lines += drawing.wrapped_row(
+                fitted, drawing.gap_at(width), row, count, self._scales, self._trend, width, self.colours
+            )
         return lines + [pad((), width)] * (HEADER_LINES + shown - len(lines))
 
-    def _shared_out(self, fitted: Fitted, shown: int, top: int) -> list[int]:
+    def _shared_out(self, fitted: drawing.Fitted, shown: int, top: int) -> list[int]:
         """Return how many lines each row from `top` on gets: more than one if there are more lines than rows."""
         rows = self.rows.shown
         if len(rows) >= shown:
             return [1] * min(shown, len(rows) - top)
-        return shared_out([lines_wanted(fitted, row) for row in rows[top:]], shown)
+        return drawing.shared_out([drawing.lines_wanted(fitted, row) for row in rows[top:]], shown)
 
     def lines_of(self, index: int) -> range:
         """Return the lines of the `index`-th row of the last drawing."""
@@ -249,8 +236,8 @@ class TableFrame:
         """Return how many lines show everything at a `width` with no text cut."""
         self._widen(self.rows.shown)
         is_drawn = self._fitted_for == (width, self.hidden)
-        fitted = self._fitted if is_drawn else fit_columns(self.columns, width, self.hidden, self._needed)
-        return self.height(width) + sum(lines_wanted(fitted, row) - 1 for row in self.rows.shown)
+        fitted = self._fitted if is_drawn else drawing.fit_columns(self.columns, width, self.hidden, self._needed)
+        return self.height(width) + sum(drawing.lines_wanted(fitted, row) - 1 for row in self.rows.shown)
 
     @property
     def _is_unavailable(self) -> bool:
@@ -262,7 +249,7 @@ class TableFrame:
 
     def _widen(self, rows: Sequence[object]) -> None:
         """Widen the columns to the texts of `rows`. Columns never shrink, so that they do not move back and forth."""
-        for key, size in cells_needed(self.columns, rows).items():
+        for key, size in drawing.cells_needed(self.columns, rows).items():
             if size > self._needed.get(key, 0):
                 self._needed[key] = size
                 self._fitted_for = (-1, frozenset())
@@ -290,25 +277,21 @@ class TableFrame:
     def _emptiness(self, width: int, room: int | None = None) -> list[Line]:
         """Return the sentence on why there are no rows; with too little `room` its views are counted, not named."""
         rows = self.rows
+        why = self.unavailable or rows.table.empty
         if not self.filled:
             why = "waiting for the first poll …"
         elif rows.is_filtered and rows.all:
             why = f"Nothing matches the filter {rows.needle}"
-        else:
-            why = self.unavailable or rows.table.empty
         found = wrap(((why, "dim"),), width)
         if room is not None and len(found) > room:
-            brief = wrap(((_VIEWS.sub(_counted_views, why), "dim"),), width)
+            counted = _VIEWS.sub(lambda names: f"(by {names[1].count(',') + 1} views)", why)
+            brief = wrap(((counted, "dim"),), width)
             return brief if len(brief) <= room else found
         return found
 
 
 _VIEWS = re.compile(r"\(by ([\w$]+(?:, [\w$]+)+)\)")
 """The views that a sentence rests on, where there are several."""
-
-
-def _counted_views(found: re.Match[str]) -> str:
-    return f"(by {found[1].count(',') + 1} views)"
 
 
 def _more_rows(above: int, below: int) -> str:

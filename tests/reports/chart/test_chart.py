@@ -16,7 +16,7 @@ from presman.output.csv_export import CsvExport, TidyRows
 from presman.output.parquet_export import ParquetExport
 from presman.reports.file_series import ChartError, _subject, read_series
 from presman.reports.series_chart import chart_page, chart_svg, chart_text, largest, segments, thinned
-from tests.cli.run import Run, presman
+from tests.cli.run import Run
 from tests.recording.recorded import polled
 from tests.yardstick import cost
 
@@ -225,19 +225,21 @@ def test_peaks_stay_and_gaps_are_no_lines() -> None:
     assert largest({"a": [(0, 1.0)], "b": [(0, 5.0)], "c": []}) == ["b", "a"]
 
 
-def test_fifty_thousand_lines_take_seconds(tmp_path: Path) -> None:
+def test_twenty_thousand_lines_take_a_second(tmp_path: Path) -> None:
     start = datetime(2026, 11, 22, tzinfo=UTC)
-    lines = [f"{(start + timedelta(seconds=each)).isoformat()},{each % 50},{each % 7}" for each in range(50_000)]
+    lines = [f"{(start + timedelta(seconds=each)).isoformat()},{each % 50},{each % 7}" for each in range(20_000)]
     path = written(tmp_path, "DATETIME,A,B\n" + "\n".join(lines) + "\n")
     pictures: list[str] = []
     took = cost(lambda: pictures.append(chart_svg(read_series(path).panels)))
-    assert took < 100
+    assert took < 40
     assert len(pictures[0]) < 200_000
 
 
-def test_the_command(tmp_path: Path, inside: Run) -> None:
+def test_the_command(tmp_path: Path, inside: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path, WIDE)
-    done = presman("chart", str(path), cwd=tmp_path, env={"COLUMNS": "80", "LINES": "24"})
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("LINES", "24")
+    done = inside("chart", str(path))
     assert done.returncode == 0, done.stderr
     assert "ETL" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80

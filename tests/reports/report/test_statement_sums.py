@@ -23,7 +23,7 @@ from presman.recording.writer import RecordingWriter
 from presman.reports.compare.window_figures import servers_held
 from presman.reports.report.incident import Incident, gather
 from presman.reports.report.report_charts import TimeAxis, life_chart
-from tests.recording.recorded import Moment, figures, polled, record
+from tests.recording.recorded import Moment, figures, polled, record, recorded
 from tests.thorough import THOROUGH, some
 
 POLLS, STEP = 25, 5.0
@@ -83,8 +83,9 @@ def by_group(incident: Incident) -> dict[str, float]:
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_sums_and_bars_are_those_of_the_polls(scenario: str, tmp_path: Path) -> None:
     path = tmp_path / "a.presman"
-    moments = list(polled(scenario, 300 if THOROUGH else POLLS))
-    record(path, moments)
+    many = 300 if THOROUGH else POLLS
+    moments = list(polled(scenario, many))
+    path.write_bytes(recorded(scenario, many))
     readings = [reading for _, reading in moments]
     incident, lives = whole_report(path)
     assert by_group(incident) == pytest.approx(plain_server_seconds(readings), rel=1e-6, abs=1e-3)
@@ -114,7 +115,7 @@ def test_sums_and_bars_are_those_of_the_polls(scenario: str, tmp_path: Path) -> 
 
 def test_the_bars_of_what_lives_on_end_with_the_recording(tmp_path: Path) -> None:
     path = tmp_path / "a.presman"
-    record(path, list(polled("storm", POLLS)))
+    path.write_bytes(recorded("storm", POLLS))
     incident, lives = whole_report(path)
     open_ones = [each for each in lives if each.ended_at is None]
     assert len(open_ones) >= 20
@@ -202,8 +203,8 @@ def _two_days(folder: Path, moments: Sequence[Moment], first: int) -> None:
 
 def test_a_replay_has_the_statements_of_the_poll_it_stands_at(tmp_path: Path) -> None:
     path = tmp_path / "a.presman"
-    moments = list(polled("storm", 25))
-    record(path, moments)
+    moments = list(polled("storm", POLLS))
+    path.write_bytes(recorded("storm", POLLS))
     with Recording(str(path)) as recording:
         playback = recording.playback()
         for _, reading in moments[1::6]:

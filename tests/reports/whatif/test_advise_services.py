@@ -26,7 +26,7 @@ from presman.reports.advise_text import as_text
 from presman.reports.whatif_queue import PresentLimits, of_group, under
 from tests.analysis.make import NOON
 from tests.cli.run import Run
-from tests.recording.recorded import polled, record
+from tests.recording.recorded import polled, record, recorded
 from tests.reports.whatif.test_published_log import arrivals as published
 from tests.reports.whatif.test_whatif import came
 from tests.thorough import some
@@ -225,7 +225,7 @@ def test_more_cpus_are_told_where_that_changes_no_degree() -> None:
     with_high = [*bursts(15), came(5000, 16, 60, group="HIGH", limit=48, **OBSERVED)]
     assert not is_target_free(seen(with_high, plan())), "the degree of HIGH is half the CPUs"
     assert not is_target_free(seen(bursts(), plan(100))), "and one that was set grows with them"
-    unknown = as_text(advise(with_high, plan(), AdviceWanted([goal], (), only)).advice)
+    unknown = as_text(advise(with_high, plan(), AdviceWanted([goal], (), only, quick=2)).advice)
     assert "Whether more ECPUs (or OCPUs) would do is not known." in unknown
     assert "against PARALLEL_SERVERS_TARGET" not in unknown
 
@@ -234,10 +234,10 @@ def test_what_cannot_be_known_is_told() -> None:
     own = given(bursts(), replace(plan(), directives={HIGH: directive("HIGH", 1, 4, plan="MY_PLAN")}))
     assert (own.verdict, own.choices) == ("autonomous", ())
     assert "on a plan of your own there is no advice" in own.message
-    notes = " ".join(given(bursts(limit=96), plan(100, 16)).notes)
+    notes = " ".join(given(bursts(limit=96), plan(100, 16), quick=2).notes)
     assert "MEDIUM is 1, 2 or 3, no view shows which" in notes
     assert "is not tried: no statement of it was seen, or not its degree" in " ".join(
-        given(bursts(), plan(most=None)).notes
+        given(bursts(), plan(most=None), quick=2).notes
     )
     high = given(bursts(group="HIGH"), plan(), Goal("HIGH", 0.95, 5.0))
     assert high.curves == (), "neither its limit nor the target is for a customer to set"
@@ -322,7 +322,7 @@ def test_the_commands(recording: Path, inside: Run) -> None:
 @pytest.mark.parametrize("command", [(*ADVISE, "--may-change", "concurrency"), ("whatif", "--concurrency", "12")])
 def test_elsewhere_there_is_no_concurrency_limit(tmp_path: Path, inside: Run, command: tuple[str, ...]) -> None:
     place = tmp_path / "y.presman"
-    record(place, list(polled("mixed", 12)))
+    place.write_bytes(recorded("mixed", 12))
     done = inside(command[0], str(place), *command[1:])
     assert (done.returncode, done.stdout) == (2, "")
     assert "exists on an Autonomous Database; " in done.stderr

@@ -34,6 +34,7 @@ from presman.services.serve.viewer_site import HEADERS, running
 from tests.oracle.test_login import Authority
 from tests.patience import PATIENCE
 from tests.services.serve.test_access import LOOPBACK, OPEN, PROXIED
+from tests.thorough import some
 from tests.tui.drive import acted
 
 STAND_IN = (sys.executable, "-S", str(Path(__file__).parent / "stand_in.py"))
@@ -247,16 +248,15 @@ async def test_a_file_is_handed_over_once_to_its_viewer_alone() -> None:
 @acted
 @pytest.mark.parametrize(
     ("message", "code"),
-    [
-        ("{", viewer_slots.WRONG_MESSAGE),
-        ('["rm", "x"]', viewer_slots.WRONG_MESSAGE),
-        ('["stdin", 4]', viewer_slots.WRONG_MESSAGE),
-        ('["resize", {"width": 1e99, "height": 1}]', viewer_slots.WRONG_MESSAGE),
-        ("[" * 60_000, viewer_slots.WRONG_MESSAGE),
-        (b"\0", viewer_slots.WRONG_MESSAGE),
-        ("x" * viewer_slots.LARGEST_MESSAGE * 2, 1009),
-    ],
-    ids=["no JSON", "no kind", "no text", "no number", "deep", "binary", "large"],
+    some(
+        [
+            ('["resize", {"width": 1e99, "height": 1}]', viewer_slots.WRONG_MESSAGE),
+            (b"\0", viewer_slots.WRONG_MESSAGE),
+            ("x" * viewer_slots.LARGEST_MESSAGE * 2, 1009),
+        ],
+        [(text, viewer_slots.WRONG_MESSAGE) for text in ("{", '["rm", "x"]', '["stdin", 4]', "[" * 60_000)],
+    ),
+    ids=lambda value: f"{len(value)} characters" if isinstance(value, (str, bytes)) else None,
 )
 async def test_what_makes_no_sense_ends_the_line_and_the_monitor(message: str | bytes, code: int) -> None:
     async with site() as client, await client.look() as line:

@@ -22,7 +22,7 @@ from tests.scenarios import with_short_past
 from tests.sources.simulator.conftest import Played
 from tests.thorough import THOROUGH, some
 
-KINDS = ["mixed", "rac", "pdb", "storm", "throttled", "locked", "changes"]
+KINDS = ["mixed", "rac", "pdb", "storm", "throttled", "changes"]
 CASES = some(
     [(name, 1) for name in KINDS],
     [(name, 23 if name in KINDS else 1) for name in scenarios()],

@@ -383,12 +383,12 @@ def test_hundreds_queued_and_running(play: Play, tmp_path: Path) -> None:
 
 
 def test_storm_of_any_size(play: Play) -> None:
-    small, big = (play(with_short_past("storm"), size=size) for size in (0.5, 5))
+    small, big = (play(with_short_past("storm"), size=size) for size in (0.5, 3))
     counts = {}
     for name, played in (("small", small), ("big", big)):
         groups = played.to(5).rows(ConsumerGroup)
         counts[name] = sum(row.current_pqs_active for row in groups), sum(row.current_pqs_queued for row in groups)
-    assert counts["big"][0] > 40
+    assert counts["big"][0] > 30
     assert counts["big"][1] > max(40, 3 * counts["small"][1])
     assert counts["small"][0] < 15
 
