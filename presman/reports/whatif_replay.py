@@ -325,15 +325,12 @@ def bypassing(arrivals: Sequence[Arrival]) -> frozenset[int]:
             over = arrivals[heappop(ends)[1]]
             in_use -= over.servers
             held[_group(over)] -= over.servers
-        if number not in found and each.waited <= _SETTLED and _exceeds_limit(each, in_use, held[_group(each)]):
+        # It does not fit next to the servers in use, or next to those that its group has.
+        pairs = (each.target, in_use), (each.limit, held[_group(each)])
+        is_past = any(most is not None and there + each.servers > most and there > 0 for most, there in pairs)
+        if number not in found and each.waited <= _SETTLED and is_past:
             found.add(number)
     return frozenset(found)
-
-
-def _exceeds_limit(each: Arrival, in_use: int, held: int) -> bool:
-    """Whether a statement does not fit next to the servers in use, of which its group has `held`."""
-    past_target = each.target is not None and in_use + each.servers > each.target and in_use > 0
-    return past_target or (each.limit is not None and held + each.servers > each.limit and held > 0)
 
 
 def _group(each: Arrival) -> Group:

@@ -306,7 +306,14 @@ def below(axis: TimeAxis, top: float, bottom: float) -> Markup:
     for at in axis.ticks():
         parts.append(svg.element("path", d=f"M{axis.x(at):.1f} {top:.1f}V{bottom + 4:.1f}", stroke=svg.RULE))
         parts.append(svg.label(axis.x(at), bottom + 17, axis.label(at)))
-    return svg.joined([*parts, *(_gap(axis, each, top, bottom) for each in side_by_side(axis))])
+    for gaps in side_by_side(axis):
+        start, end = gaps[0].start, gaps[-1].end
+        left, right = axis.x(start), axis.x(end)
+        lost = spelled(sum((each.end - each.start).total_seconds() for each in gaps))
+        often = f"{counted(len(gaps), 'gap')}, in all {lost}" if len(gaps) > 1 else lost
+        text = f"no poll from {spelled_instant(start)} to {spelled_instant(end)} ({often})"
+        parts.append(svg.block(text, left, top, max(1.0, right - left), bottom - top, fill=svg.BLANK, class_="gap"))
+    return svg.joined(parts)
 
 
 def side_by_side(axis: TimeAxis) -> list[list[PollGap]]:
@@ -318,15 +325,6 @@ def side_by_side(axis: TimeAxis) -> list[list[PollGap]]:
         else:
             found.append([gap])
     return found
-
-
-def _gap(axis: TimeAxis, gaps: list[PollGap], top: float, bottom: float) -> Markup:
-    start, end = gaps[0].start, gaps[-1].end
-    left, right = axis.x(start), axis.x(end)
-    lost = spelled(sum((each.end - each.start).total_seconds() for each in gaps))
-    often = f"{counted(len(gaps), 'gap')}, in all {lost}" if len(gaps) > 1 else lost
-    text = f"no poll from {spelled_instant(start)} to {spelled_instant(end)} ({often})"
-    return svg.block(text, left, top, max(1.0, right - left), bottom - top, fill=svg.BLANK, class_="gap")
 
 
 def between(start: datetime, end: datetime) -> str:

@@ -80,7 +80,8 @@ class SpoolSource:
         release = _release(files) or self._release or DEFAULT_RELEASE
         if release < SUPPORTED[0]:
             raise SourceError(f"{self.folder} is of release {release}; presman reads {SUPPORTED[0]} and later")
-        used = _columns_used(release)
+        words = frozenset().union(*(selection(query).words for query in load(release).values()))
+        used = words | {"INST_ID", *spool_table.STAND_IN_COLUMNS}
         written = spool_table.forms(files, self._zone)
         tables = {file.view: spool_table.table(file, used, written) for file in files if file.columns}
         self._failures = {}
@@ -260,12 +261,6 @@ def _release(files: Sequence[SpoolFile]) -> Release | None:
                 if found := next((match[1] for text in texts if (match := re.search(pattern, text))), None):
                     return Release.parse(found)
     return None
-
-
-def _columns_used(release: Release) -> frozenset[str]:
-    """Return the columns that any query reads, and those that can replace one of them."""
-    words = frozenset().union(*(selection(query).words for query in load(release).values()))
-    return words | {"INST_ID", *spool_table.STAND_IN_COLUMNS}
 
 
 def _absent(parts: Selection, found: SpoolTable) -> frozenset[str]:

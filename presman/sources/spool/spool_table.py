@@ -6,7 +6,7 @@ Numbers and dates are parsed in the formats that Oracle's tools print with any o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from functools import cache
 from itertools import pairwise
@@ -237,14 +237,10 @@ def rounded(file: SpoolFile) -> tuple[str, ...]:
 def forms(files: Iterable[SpoolFile], zone: tzinfo | None) -> SpoolFormat:
     """Return the formats of `files`. Without `zone` it is that of the first sample time with an offset, else UTC."""
     files = list(files)
-    mark = decimal_mark(text for file in files for text in _marked_numbers(file))
+    numbers = ((file, index) for file in files for index, kind in _kinds(file).items() if kind == "NUMBER")
+    texts = (row[index] for file, index in numbers for row in file.rows if not row[index].isdigit())
+    mark = decimal_mark(filter(None, map(str.strip, texts)))
     return SpoolFormat(zone or next((found for file in files if (found := _zone(file))), UTC), mark)
-
-
-def _marked_numbers(file: SpoolFile) -> Iterator[str]:
-    for index, kind in _kinds(file).items():
-        if kind == "NUMBER":
-            yield from (text for row in file.rows if not row[index].isdigit() and (text := row[index].strip()))
 
 
 def _kinds(file: SpoolFile) -> Mapping[int, str]:
