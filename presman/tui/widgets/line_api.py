@@ -20,7 +20,7 @@ from textual.widget import Widget
 
 from presman.base.colours import CLASS_STYLES, GROUP_STYLES, HUES, OTHERS
 from presman.figures.drawing.lines import Line, ascii_only, changes, fit, pad, plain, wrap
-from presman.tui.textual_internals import forget_regions
+from presman.tui.textual_internals import PatientScreen, forget_regions
 
 
 class AsciiFilter(LineFilter):
@@ -120,6 +120,9 @@ class LineApiWidget(Widget):
     def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
         """Repaint these regions, or the whole widget if there are none."""
         forget_regions(self)
+        is_partial = bool(regions) and repaint and not layout and not recompose and self.is_mounted
+        if is_partial and isinstance(self.screen, PatientScreen) and self.screen.repaint(self, regions):
+            return self
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
     def forget(self) -> None:
