@@ -103,7 +103,7 @@ def test_an_unknown_home_is_reported(homeless: Run, arguments: list[str], tmp_pa
     assert line.endswith(HOMELESS), line
 
 
-def test_without_a_home_status_shows_nothing(homeless: Run) -> None:
+def test_without_a_home_status_is_refused(homeless: Run) -> None:
     done = homeless("status")
     assert (done.returncode, done.stderr) == (2, "presman: the state folder: the home folder is not known\n")
 

@@ -139,7 +139,7 @@ def test_of_a_damaged_recording_of_format_2_the_other_chains_are_read(tmp_path: 
         assert (len(cpu), total(cpu, "used_cpus")) == (38, 71.94)
 
 
-def test_format_2_is_continued_and_older_presmans_refuse_it(tmp_path: Path) -> None:
+def test_format_2_is_continued_as_format_3(tmp_path: Path) -> None:
     """The polls of a killed recorder stay in the old blocks; the new blocks follow."""
     path = unpacked("recording_format_2_mixed", tmp_path)
     moments = list(polled("mixed", 6))

@@ -82,7 +82,7 @@ def test_files_have_no_process(text: str, tmp_path: Path) -> None:
     assert parse_target(text.format(tmp_path)).in_subprocess() is None
 
 
-def test_without_a_process_the_source_runs_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_process_a_process_source_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> int:
         raise BlockingIOError(11, "Resource temporarily unavailable")
 

@@ -394,7 +394,7 @@ def test_numbers_with_commas_all_over_the_folder(tmp_path: Path) -> None:
     assert (metric.running_sessions_limit, metric.cpu_consumed_time) == (0.25, 1234567)
 
 
-def test_an_ambiguous_comma_separates_groups_of_digits(tmp_path: Path) -> None:
+def test_an_ambiguous_comma_separates_thousands_of_whole_numbers(tmp_path: Path) -> None:
     found = only(
         tmp_path,
         {

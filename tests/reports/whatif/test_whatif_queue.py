@@ -142,7 +142,7 @@ def test_unknown_starts_stay_unknown_but_never_and_timeout_are_recalculated() ->
     assert late[1].then.timeout, "it would start after ten seconds"
 
 
-def test_forecasts_of_the_monitor_are_used_by_the_panel_at_once() -> None:
+def test_the_panel_fills_in_forecasts_that_are_still_being_calculated() -> None:
     first, second = Knowing(shown=(StartForecast(6.0, 5.0, 7.0), PENDING)).under(Change("target", None, 96))
     assert second.row.starts is not None
     assert second.row.starts.median == pytest.approx(16.0)

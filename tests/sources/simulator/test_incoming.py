@@ -78,7 +78,7 @@ def test_background_processes_belong_to_the_root(scenario: str, con_id: int, pla
     assert {row.con_id for row in found} == {con_id}
 
 
-def test_sessions_commit_at_most_once_per_call(play: Play) -> None:
+def test_there_are_fewer_commits_than_calls(play: Play) -> None:
     played = play(with_short_past("mixed"))
     before, after = (
         {row.event: row.total_waits for row in played.to(at).view("GV$SYSTEM_EVENT", Waits)} for at in (10, 60)
