@@ -89,15 +89,12 @@ def test_published_histograms_give_the_published_share_under_a_millisecond(
     assert percent in line.split()
 
 
-@pytest.mark.parametrize("encoding", some(["ascii"], ["latin-1"]))
-def test_text_never_fails_on_an_encoding(encoding: str, tmp_path: Path) -> None:
-    for form in some(["text"], ["csv", "json"]):
-        done = presman("once", QUEUEING, "--format", form, cwd=tmp_path, env={"PYTHONIOENCODING": encoding})
-        assert done.returncode == exit_codes.OK, done.stderr
-
-
-def test_plain_locale_means_ascii(tmp_path: Path) -> None:
-    done = presman("once", QUEUEING, cwd=tmp_path, env={"LANG": "C", "NO_COLOR": "1"})
+@pytest.mark.parametrize(
+    "given", some([{"LANG": "C"}], [{"PYTHONIOENCODING": name, "LANG": "C"} for name in ("ascii", "latin-1")])
+)
+def test_plain_locale_means_ascii_and_text_never_fails_on_an_encoding(given: dict[str, str], tmp_path: Path) -> None:
+    done = presman("once", QUEUEING, cwd=tmp_path, env={"NO_COLOR": "1"} | given)
+    assert done.returncode == exit_codes.OK, done.stderr
     assert done.stdout.isascii()
     assert "\x1b" not in done.stdout
 
@@ -249,7 +246,7 @@ def test_a_signal_ends_it_cleanly_and_keeps_what_was_gathered(number: int, code:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-def test_a_full_disk_is_told_with_its_code(inside: Run, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_with_its_code(inside: Run, tmp_path: Path) -> None:
     to_file = inside("export", QUEUEING, "-o", "/dev/full")
     assert (to_file.returncode, to_file.stderr) == (
         exit_codes.OUTPUT,

@@ -1,6 +1,7 @@
 """The simulation as V$, GV$ and DBA_ views: each is filled only when a query reads it and time has advanced."""
 
 from collections.abc import Iterable, Mapping
+from itertools import compress
 
 from presman.rows.queries import columns_of
 from presman.rows.query_files import views_named
@@ -22,6 +23,10 @@ VIEWS: Mapping[str, View] = {view.name: view for module in _MODULES for view in 
 """Every view that is simulated, by its V$ or DBA_ name; other V$ views have plausible values."""
 
 
+_FEW = 50
+"""Rows of a view up to which it is looked whether they changed."""
+
+
 class Publisher:
     """Updates the tables of an embedded database from the simulation, one view at a time, on demand."""
 
@@ -29,7 +34,8 @@ class Publisher:
         self._simulation = simulation
         self._database = database
         self._made_at: dict[str, float] = {}
-        self._kept: dict[str, list[int]] = {}
+        self._few: dict[str, tuple[Row, ...] | None] = {}
+        self._kept: dict[str, tuple[bool, ...]] = {}
 
     def refresh(self, text: str) -> None:
         """Update every view that the SQL `text` reads to the current simulated time."""
@@ -45,15 +51,21 @@ class Publisher:
         """Fill the columns that this release has; a V$ view has no INST_ID, and shows the first instance."""
         if name not in self._kept:
             present = {column.name for column in columns_of(name, self._simulation.release)}
-            self._kept[name] = [index for index, column in enumerate(view.columns) if column in present]
-        if kept := self._kept[name]:
+            self._kept[name] = tuple(column in present for column in view.columns)
+        kept = self._kept[name]
+        if any(kept):
             rows = self._visible_rows(view)
             if name.startswith("V$"):
                 rows = (row for row in rows if row[0] == 1)
-            columns = [view.columns[index] for index in kept]
-            if len(kept) < len(view.columns):
-                rows = (tuple([row[index] for index in kept]) for row in rows)
+            if not all(kept):
+                rows = (tuple(compress(row, kept)) for row in rows)
+            self._fill(name, tuple(compress(view.columns, kept)), tuple(rows))
+
+    def _fill(self, name: str, columns: tuple[str, ...], rows: tuple[Row, ...]) -> None:
+        """Fill a view, unless it has few rows and they are the same as before: plans seldom change."""
+        if self._few.get(name) != rows:
             self._database.replace(name, columns, rows)
+            self._few[name] = rows if len(rows) <= _FEW else None
 
     def _visible_rows(self, view: View) -> Iterable[Row]:
         """Return the rows of a view, except those of instances that are down.
