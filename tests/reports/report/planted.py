@@ -40,7 +40,7 @@ RAN = "planted"
 HARMLESS = "harmless "
 """What pages are made with to know what they are made of."""
 
-_POLLS = 4
+_POLLS = 2
 EVERY = -1
 """The round that plants all text columns."""
 
