@@ -1,6 +1,5 @@
 """Assembly of a reading from two snapshots."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -29,6 +28,7 @@ from presman.analysis.readings.statement_readings import HourReading, QueuedStat
 from presman.analysis.session_list import activity
 from presman.analysis.totals import instance_totals
 from presman.base.formats import counted
+from presman.base.sums import summed
 from presman.rows.cursor_rows import SqlText
 from presman.rows.group_rows import ConsumerGroupDefinition, GroupMetricHistory, RsrcPlanHistory
 from presman.rows.instance_rows import EventHistogram, Instance
@@ -242,9 +242,8 @@ def notes(facts: Facts, *, mixed_plans: bool) -> tuple[str, ...]:
     if facts.system.part:
         found.append(f"{facts.system.part}; queues and server limits are cluster-wide")
     if number := [row.qcsid for row in facts.snapshot.rows(PxSession)].count(0):
-        found.append(
-            f"{counted(number, 'session')} of V$PX_SESSION have no QCSID: which statements they work for is not known"
-        )
+        which = "which statements they work for is not known"
+        found.append(f"{counted(number, 'session')} of V$PX_SESSION have no QCSID: {which}")
     if number := facts.snapshot.statements_to_come:
         missing = f"{counted(number, 'statement')} in the queue or running"
         found.append(f"SQL texts and plans of {missing} are still being read, a few at each poll")
@@ -264,35 +263,24 @@ def with_reasons(
     """Return the groups with the causes of their queues, and what holds their I/O back if they do some."""
     first = {(head.con_id, head.group): head for head in heads}
     left, starts = _until_timeouts(queue)
-    held: dict[tuple[int, int], str] = {}
-    for each in limited:
-        if each.verdict is IoVerdict.THROTTLED:
-            held |= dict.fromkeys(
-                [(CLUSTER, each.con_id), (each.inst_id, each.con_id)], each.held_by or "its PDB's limits"
-            )
+    throttled = [(each, each.held_by or "its PDB's limits") for each in limited if each.verdict is IoVerdict.THROTTLED]
+    held = {(inst_id, each.con_id): by for each, by in throttled for inst_id in (CLUSTER, each.inst_id)}
     blocked = _blocked_servers(running)
     queues = first.keys() | left.keys() | starts.keys()
-    if not (queues or held or blocked):
-        return tuple(rows)
-
-    def has_one(row: GroupReading) -> bool:
-        """Whether there is a reason: a row is large, and costly to copy."""
+    found = list(rows)
+    for index, row in enumerate(found):
         key, place = (row.con_id, row.name), (row.inst_id, row.con_id)
-        return key in queues or place in held or (*place, row.name) in blocked
-
-    return tuple(
-        row._replace(
-            head_cause=head.cause if (head := first.get((row.con_id, row.name))) is not None else None,
-            queue_hurts=head is not None and head.is_critical,
-            timeout_left=left.get((row.con_id, row.name)),
-            starts_in=starts.get((row.con_id, row.name)),
-            blocked=blocked[row.inst_id, row.con_id, row.name],
-            io_held_by=held.get((row.inst_id, row.con_id), "") if row.io is not None and row.io.requests else "",
-        )
-        if has_one(row)
-        else row
-        for row in rows
-    )
+        if key in queues or place in held or (*place, row.name) in blocked:  # a row is large, and costly to copy
+            head = first.get(key)
+            found[index] = row._replace(
+                head_cause=None if head is None else head.cause,
+                queue_hurts=head is not None and head.is_critical,
+                timeout_left=left.get(key),
+                starts_in=starts.get(key),
+                blocked=blocked.get((*place, row.name), 0),
+                io_held_by=held.get(place, "") if row.io is not None and row.io.requests else "",
+            )
+    return tuple(found)
 
 
 def _until_timeouts(queue: Iterable[QueuedStatement]) -> tuple[dict[Key, float], dict[Key, float]]:
@@ -306,11 +294,11 @@ def _until_timeouts(queue: Iterable[QueuedStatement]) -> tuple[dict[Key, float],
     return left, starts
 
 
-def _blocked_servers(running: Iterable[RunningStatement]) -> Counter[tuple[int, int, str]]:
+def _blocked_servers(running: Iterable[RunningStatement]) -> dict[tuple[int, int, str], int]:
     """Count the servers of statements that wait for a session: by instance or CLUSTER, container and group."""
-    found: Counter[tuple[int, int, str]] = Counter()
-    for each in running:
-        if each.blocker:
-            for inst_id, servers in {CLUSTER: each.servers, **each.servers_by_instance}.items():
-                found[inst_id, each.con_id, each.group] += servers
-    return found
+    return summed(
+        ((inst_id, each.con_id, each.group), servers)
+        for each in running
+        if each.blocker
+        for inst_id, servers in {CLUSTER: each.servers, **each.servers_by_instance}.items()
+    )

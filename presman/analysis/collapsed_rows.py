@@ -22,9 +22,7 @@ def collapse_queue(rows: Sequence[QueuedStatement]) -> tuple[QueuedStatement, ..
     They have the same SQL_ID, user, group, DOP, number of servers wanted and end of waiting.
     """
     alike = grouped(rows, kind_of).values()
-    return tuple(
-        same[0] if len(same) == 1 else CollapsedStatements(**asdict(same[0]), same=tuple(same)) for same in alike
-    )
+    return tuple(CollapsedStatements(**asdict(first), same=(first, *more)) if more else first for first, *more in alike)
 
 
 def kind_of(row: QueuedStatement) -> Hashable:

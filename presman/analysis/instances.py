@@ -60,7 +60,7 @@ def header(facts: Facts, found: tuple[InstanceReading, ...], cluster: ServerPool
         version=instance.version if instance else "",
         role=database.database_role if database else "",
         cdb=facts.system.cdb,
-        container=_container(facts),
+        container=container_of(snapshot.rows(Pdb)) if facts.system.cdb else "",
         instances=found,
         plan=first.plan if first else "",
         plan_since=window.start if window else None,
@@ -84,11 +84,6 @@ def _plans(facts: Facts, found: Iterable[InstanceReading]) -> set[str]:
     """Return the plans of the instances, without those that V$RSRC_PLAN does not show although it shows others."""
     shown = facts.plans.top_rows
     return {each.plan for each in found if each.inst_id in shown or not shown}
-
-
-def _container(facts: Facts) -> str:
-    """Return the container connected to, "" without containers."""
-    return container_of(facts.snapshot.rows(Pdb)) if facts.system.cdb else ""
 
 
 ROOT = "CDB$ROOT"

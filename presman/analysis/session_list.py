@@ -269,9 +269,8 @@ class CpuWaiter(NamedTuple):
 
 def cpu_waiters(reading: Reading) -> tuple[CpuWaiter, ...]:
     """Return the statements held off CPU, the longest CPU waits first; with their texts as far as they were read."""
-    statements: dict[tuple[int, str, str], list[SessionReading]] = {
-        _statement_of(session): [] for session in reading.sessions if session.held
-    }
+    keys = (_statement_of(session) for session in reading.sessions if session.held)
+    statements: dict[tuple[int, str, str], list[SessionReading]] = {key: [] for key in keys}
     for session in reading.sessions:
         rows = statements.get(_statement_of(session))
         if rows is not None and (session.sql_id or session.held):

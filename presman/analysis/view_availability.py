@@ -4,7 +4,6 @@ A view that could not be read, is not in a spool or lacks the relevant column al
 on it would be wrong. Every sentence of the kind "nothing is ..." checks this first.
 """
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from presman.analysis.readings.statement_readings import Downgrades, is_downgrad
 from presman.analysis.totals import TOTALS_OF
 from presman.base.formats import listed as in_words
 from presman.base.formats import spelled
+from presman.base.sums import summed
 from presman.rows.group_rows import CPU_COLUMNS, IO_COLUMNS, ConsumerGroup, RsrcPlan
 from presman.rows.instance_rows import Instance, Pdb, Sysstat
 from presman.rows.queries import RecordType, Scope, field_types, main_records, view_read
@@ -90,19 +90,13 @@ def evidence(facts: Facts, groups: Sequence[GroupReading], operations: Sequence[
     queue = unavailable(snapshot, Session, ("event",)) or without_rows(system, Session)
     queue = queue or unlisted_queue(facts.deltas) or system.part
     starved = _no_starvation(snapshot, groups) or without_rows(system, ConsumerGroup)
+    starved = starved or _hidden(groups, facts.deltas.interval())
     downgrade = unavailable(snapshot, PxSession, ("degree", "req_degree"))
+    downgrade = downgrade or _no_downgrades(snapshot, operations, system.inst_ids)
     return (
         Evidence("queue", (view_of(snapshot, Session),), queue),
-        Evidence(
-            "starved group",
-            (view_of(snapshot, RsrcPlan), view_of(snapshot, ConsumerGroup)),
-            starved or _hidden(groups, facts.deltas.interval()),
-        ),
-        Evidence(
-            "downgrade",
-            (view_of(snapshot, PxSession), view_of(snapshot, Sysstat)),
-            downgrade or _no_downgrades(snapshot, operations, system.inst_ids),
-        ),
+        Evidence("starved group", (view_of(snapshot, RsrcPlan), view_of(snapshot, ConsumerGroup)), starved),
+        Evidence("downgrade", (view_of(snapshot, PxSession), view_of(snapshot, Sysstat)), downgrade),
     )
 
 
@@ -166,10 +160,8 @@ def unavailable_views(system: SystemFacts) -> tuple[UnavailableView, ...]:
     """
     snapshot = system.snapshot
     asked = (each for each in main_records(snapshot.release) if each in snapshot.sections and each is not SessionCount)
-    found = (
-        (view_of(snapshot, record), unavailable(snapshot, record) or without_rows(system, record)) for record in asked
-    )
-    return tuple(UnavailableView(view, why) for view, why in found if why)
+    found = ((record, unavailable(snapshot, record) or without_rows(system, record)) for record in asked)
+    return tuple(UnavailableView(view_of(snapshot, record), why) for record, why in found if why)
 
 
 _COLUMNS_OF = {
@@ -214,13 +206,11 @@ _MOST = 1.25
 
 def believed(rows: tuple[GroupReading, ...], instances: Sequence[InstanceReading]) -> tuple[GroupReading, ...]:
     """Return the groups, without a verdict for those whose CPU figures are impossible: more used than there is."""
-    used: dict[int, float] = defaultdict(float)
-    for row in rows:
-        used[row.inst_id] += row.used or 0.0
+    used = summed((row.inst_id, row.used or 0.0) for row in rows)
     doubts: dict[int, str] = {}
     for each in instances:
         place = each.inst_id if len(instances) > 1 else CLUSTER
-        if each.num_cpus and used[place] > _MOST * each.num_cpus + 1:
+        if each.num_cpus and used.get(place, 0.0) > _MOST * each.num_cpus + 1:
             doubts[place] = f"{used[place]:.0f} of {each.num_cpus:.0f} {IMPOSSIBLE}"
     if not doubts:
         return rows
@@ -286,8 +276,7 @@ def unlisted_queue(deltas: Deltas) -> str:
     now, before = (_queued(each) if each is not None else None for each in (deltas.current, deltas.previous))
     if now is None or before is None or min(now[1], before[1]) <= max(now[0], before[0]):
         return ""
-    view = view_of(deltas.current, Session)
-    return f"{view} lists {now[0]} of {now[1]} queued statements"
+    return f"{view_of(deltas.current, Session)} lists {now[0]} of {now[1]} queued statements"
 
 
 def _answered(snapshot: Snapshot, record: RecordType) -> bool:

@@ -1,9 +1,11 @@
 """Sums: rows grouped by a key, and totals of figures some of which may be unknown."""
 
 from collections.abc import Callable, Hashable, Iterable
+from operator import itemgetter
 from typing import TypeVar
 
 Row = TypeVar("Row")
+Value = TypeVar("Value")
 RowKey = TypeVar("RowKey", bound=Hashable)
 Number = TypeVar("Number", int, float)
 
@@ -14,6 +16,19 @@ def grouped(rows: Iterable[Row], key: Callable[[Row], RowKey]) -> dict[RowKey, l
     for row in rows:
         found.setdefault(key(row), []).append(row)
     return found
+
+
+def summed(pairs: Iterable[tuple[RowKey, Number]]) -> dict[RowKey, Number]:
+    """Return the sum of the numbers of each key, in the order in which the keys came."""
+    found: dict[RowKey, Number] = {}
+    for key, number in pairs:
+        found[key] = found.get(key, 0) + number
+    return found
+
+
+def maxima(pairs: Iterable[tuple[RowKey, Value]]) -> dict[RowKey, Value]:
+    """Return the largest value of each key, in the order of these values."""
+    return dict(sorted(pairs, key=itemgetter(1)))
 
 
 def sum_of_known(parts: Iterable[float | None]) -> float | None:

@@ -46,7 +46,7 @@ NAME = Unit("text", lambda value: value or ABSENT, 4, "left")
 WORD = Unit("word", _word, 4, "left")
 """One of a few stable words: an Enum. Files have its name in lower case, screens its value."""
 FLAG = Unit("true or false", lambda value: ABSENT if value is None else "yes" if value else "no", 3, "left")
-NUMBER = Unit("number", lambda value: ABSENT if value is None else str(value).removesuffix(".0"), 4)
+NUMBER = Unit("number", lambda value: ABSENT if value is None else str(value), 4)
 """A number that is not a count: an instance, a container, a position."""
 COUNT = Unit("count", count, 4)
 TOTAL = Unit("count", compact, 4)

@@ -319,9 +319,8 @@ def _percentile_figure(permille: int) -> LatencyFigure:
         return percentile_bound(row.percentiles[index]) if row.percentiles else ABSENT
 
     key = f"{name.replace('.', '_')}_us"
-    return LatencyFigure(
-        key, name, _RANGE, f"The bucket in which the {permille / 10:g}th percentile lies.", value, text=text
-    )
+    meaning = f"The bucket in which the {permille / 10:g}th percentile lies."
+    return LatencyFigure(key, name, _RANGE, meaning, value, text=text)
 
 
 def _under(limit_us: int) -> LatencyFigure:

@@ -56,12 +56,10 @@ _MILLISECONDS = tuple(1_000 << power - 10 for power in _POWERS if power >= 10)
 
 def distribution(histogram: Histogram) -> Distribution:
     """Return a histogram since the instance started; its sum is measured (V$SYSTEM_EVENT), or None if it is not."""
-    is_coarse = all(bucket.upper_us % 1_000 == 0 for bucket in histogram.buckets)
-    bounds = _MILLISECONDS if is_coarse else _MICROSECONDS
-    counts = tuple(
-        sum(bucket.count for bucket in histogram.buckets if bucket.upper_us <= bound < OPEN_FROM) for bound in bounds
-    )
-    total = sum(bucket.count for bucket in histogram.buckets)
+    buckets = histogram.buckets
+    bounds = _MILLISECONDS if all(bucket.upper_us % 1_000 == 0 for bucket in buckets) else _MICROSECONDS
+    counts = tuple(sum(bucket.count for bucket in buckets if bucket.upper_us <= bound < OPEN_FROM) for bound in bounds)
+    total = sum(bucket.count for bucket in buckets)
     measured = None if histogram.startup is None else histogram.startup.microseconds / 1_000_000
     return Distribution(tuple(bound / 1_000_000 for bound in bounds), counts, total, measured)
 

@@ -312,8 +312,7 @@ class Forecaster:
         now = reading.at.timestamp()
         waits = {self._wait(each) for each in model.waiting}
         wanted = max(FRESH, COURSES - sum(waits <= each.starts.keys() for each in self._courses))
-        ways = self._effects.offer(reading)
-        rest = self._steps / 2 if ways else 0.0
+        rest = self._steps / 2 if self._effects.offer(reading) else 0.0
         fresh: list[tuple[Draw, Played]] = []
         while len(fresh) < wanted and self._steps > (rest if len(self._courses) > 2 * ENOUGH else 0.0):
             self._number += 1
@@ -369,8 +368,7 @@ class Forecaster:
         if why := _why_none(row, rules) or missed:
             return StartForecast(why_none=why)
         if len(starts) < ENOUGH:
-            since = self._pending.setdefault(wait, at)
-            return PENDING if at - since < _LASTS_LONG else _TOO_LONG
+            return PENDING if at - self._pending.setdefault(wait, at) < _LASTS_LONG else _TOO_LONG
         self._pending.pop(wait, None)
         raw = Interval.of(starts)
         at_least = raw.median if raw.median < inf else self._reach(wait, at.timestamp())

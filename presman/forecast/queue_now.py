@@ -19,6 +19,7 @@ from presman.analysis.parallel.queue_heads import Queues, placement
 from presman.analysis.parallel.server_pools import ServerLimit
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Executing, QueuedStatement, RunningStatement, is_known
+from presman.base.sums import summed
 from presman.forecast.course import Holder, PastArrival, QueueNow, Waiting
 from presman.forecast.scheduler import LEVELS, Group, Limits, Queueing, QueueRule, ServerPoolLimit
 from presman.forecast.statement_history import Durations, StatementHistory
@@ -51,10 +52,9 @@ def modelled(reading: Reading, rules: QueueRules, history: StatementHistory) -> 
         return None
     counts = Counted.of(reading)
     unmanaged = _unmanaged(reading, counts)
-    held = [(each, _holder(each, history, managed=each.executing() not in unmanaged)) for each in reading.running]
-    shown: list[tuple[RunningStatement | None, Holder]] = [
-        (each, holder) for each, holder in held if counts.of_statement(each, everybody=True) is not False
-    ]
+    held = (each for each in reading.running if counts.of_statement(each, everybody=True) is not False)
+    shown: list[tuple[RunningStatement | None, Holder]]
+    shown = [(each, _holder(each, history, managed=each.executing() not in unmanaged)) for each in held]
     shown += [(None, holder) for holder in _unlisted_holders(rules, [holder for _, holder in shown])]
     waiting = sorted((each for each in reading.queue if is_known(each.wants)), key=lambda each: -(each.waited or 0.0))
     lines = [(each, found) for each in waiting if (found := _waiting(each, history)) is not None]
@@ -70,11 +70,9 @@ def modelled(reading: Reading, rules: QueueRules, history: StatementHistory) -> 
 
 def _unmanaged(reading: Reading, counts: Counted) -> frozenset[Executing]:
     """Return the statements that their groups do not count; if it could be any of several, prefer idle ones."""
-    over = Counter[Key]()
-    for row in reading.cluster_groups():
-        over[row.con_id, row.name] -= row.px_servers or 0
-    for each in reading.running:
-        over[each.con_id, each.group] += each.servers
+    counted = summed(((row.con_id, row.name), row.px_servers or 0) for row in reading.cluster_groups())
+    over = summed(((each.con_id, each.group), each.servers) for each in reading.running)
+    over = {key: held - counted.get(key, 0) for key, held in over.items()}
     known = [(each, counts.of_statement(each, everybody=False)) for each in reading.running]
     found = set()
     for each, is_counted in sorted(known, key=lambda pair: (pair[1] is not False, pair[0].idle is None)):

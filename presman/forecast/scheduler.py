@@ -107,9 +107,8 @@ class Limits(Struct, frozen=True, dict=True):
         """Return the groups that the plan serves first among `groups`; computed once for each set of groups."""
         if groups not in self._served_first:
             found = (_first_level(self.root, groups) if self.root else {}) or dict.fromkeys(sorted(groups), 1.0)
-            self._served_first[groups] = WeightedGroups(
-                tuple(found), frozenset(found), tuple(accumulate(found.values()))
-            )
+            upto = tuple(accumulate(found.values()))
+            self._served_first[groups] = WeightedGroups(tuple(found), frozenset(found), upto)
         return self._served_first[groups]
 
     @cached_property

@@ -67,10 +67,8 @@ def _in_words(setting: AlertSetting, rule: AlertRule) -> str:
     >>> _in_words(AlertSetting("queue_waits", "ETL", warning=300.0, hold=120.0), RULE_BOOK["queue_waits"])
     'ETL: warning from 5 min, for 2 min'
     """
-    words = []
-    for name in ("warning", "critical"):
-        if (value := getattr(setting, name)) is not None:
-            words.append(f"{name} from {_amount(value, rule)}")
+    limits = (("warning", setting.warning), ("critical", setting.critical))
+    words = [f"{name} from {_amount(value, rule)}" for name, value in limits if value is not None]
     if setting.critical is not None and setting.warning is None and not rule.is_amount:
         words.append("a warning before that as usual")
     if setting.clear is not None:

@@ -90,8 +90,7 @@ def notifier_of(
     if not settings and not command and not goals:
         return None
     changes = AlertChanges() if first_is_news else AlertChanges(None)
-    runs = AlertCommand(command, target, changes) if command else None
-    return AlertNotifier(settings, runs, goals)
+    return AlertNotifier(settings, AlertCommand(command, target, changes) if command else None, goals)
 
 
 # ---- Command that is run when an alert begins, gets worse or ends: `on_alert` of config.ini. Its arguments come from

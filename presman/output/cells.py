@@ -71,9 +71,8 @@ _DIGITS = 6
 
 def json_lines(names: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
     """Return rows as JSON lines."""
-    return "".join(
-        json.dumps(dict(zip(names, map(json_value, row), strict=True)), ensure_ascii=False) + "\n" for row in rows
-    )
+    objects = (dict(zip(names, map(json_value, row), strict=True)) for row in rows)
+    return "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in objects)
 
 
 def has_names(line: str, names: Sequence[str]) -> bool:

@@ -95,9 +95,8 @@ class CsvFile:
         length = len(header.encode()) + 2 if header else _LONGEST_LINE
         first = os.pread(self._fd, length, 0).partition(b"\n")[0].rstrip(b"\r")
         if not self._is_own(first.decode("utf-8", "replace")):
-            raise OutputError(
-                f"{self.name} has other columns: choose another file, or remove this one first (nothing was written)"
-            )
+            cure = "choose another file, or remove this one first (nothing was written)"
+            raise OutputError(f"{self.name} has other columns: {cure}")
         self._drop_torn_line()
         return True
 

@@ -65,5 +65,4 @@ def dump(name: str, members: Sequence[Member], at: datetime | None = None, *, as
 
 
 def _database(member: Member) -> dict[str, Any]:
-    found = {figure.key: plain(figure.value(member)) for figure in WRITTEN}
-    return found | {"past": plain(member.past)}
+    return {figure.key: plain(figure.value(member)) for figure in WRITTEN} | {"past": plain(member.past)}

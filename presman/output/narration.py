@@ -29,12 +29,10 @@ _ALERT_KINDS = frozenset({kinds.ALERT_BEGAN, kinds.ALERT_WORSE, kinds.ALERT_BETT
 _EVERY = ""
 """In place of the name of a view: all views."""
 
-_CHANGES = frozenset(
-    {kinds.PLAN_CHANGED, kinds.PARAMETER_CHANGED, kinds.DIRECTIVE_CHANGED, kinds.INSTANCE_CHANGED, kinds.PDB_CHANGED}
-)
-_NARRATED_KINDS = (
-    _ALERT_KINDS | _CHANGES | {kinds.DOWNGRADE, kinds.TIMEOUT, kinds.RECONNECT, kinds.GAP, kinds.CLOCK_BACK}
-)
+_NARRATED_KINDS = _ALERT_KINDS | {
+    *(kinds.PLAN_CHANGED, kinds.PARAMETER_CHANGED, kinds.DIRECTIVE_CHANGED, kinds.INSTANCE_CHANGED, kinds.PDB_CHANGED),
+    *(kinds.DOWNGRADE, kinds.TIMEOUT, kinds.RECONNECT, kinds.GAP, kinds.CLOCK_BACK),
+}
 """Events that get a sentence: alerts, and what no alert covers."""
 
 

@@ -83,8 +83,7 @@ class StateFile:
 
 def _newest(kept: dict[str, Kept]) -> dict[str, Kept]:
     """Return the entries seen last, at most a thousand."""
-    newest = sorted(kept.items(), key=lambda item: -item[1].seen)
-    return dict(newest[:_MOST])
+    return dict(sorted(kept.items(), key=lambda item: -item[1].seen)[:_MOST])
 
 
 @contextmanager

@@ -142,10 +142,8 @@ def _head(reading: Reading, width: int | None) -> list[str]:
         f"{since} since the one before, took {1000 * reading.poll_seconds:.0f} ms",
         _plan(header, plan_name(reading)) + f"  {servers(reading)}",
     ]
-    lines += [
-        f"redo writes{f' of instance {each.inst_id}' if each.inst_id else ''}: {redo_text(each)}"
-        for each in reading.redo
-    ]
+    redo = ((f" of instance {each.inst_id}" if each.inst_id else "", redo_text(each)) for each in reading.redo)
+    lines += [f"redo writes{where}: {text}" for where, text in redo]
     lines += [f"{alert.glyph} {alert.text}" for alert in worst_first(wrong(reading))]
     lines += step.lines if (step := to_do(reading)) is not None else ()
     unknown = not_known(reading)
@@ -158,10 +156,9 @@ def _head(reading: Reading, width: int | None) -> list[str]:
 def _plan(header: Header, name: str) -> str:
     mixed = " (instances differ)" if header.mixed_plans else ""
     cpus = number(header.num_cpus or None, 0)
-    return (
-        f"plan {name}{mixed}  CPU {header.cpu_managed or ABSENT} of {cpus}  caging {header.caging or ABSENT}  PX "
-        f"{header.px_managed or ABSENT}  up {duration(header.uptime)}{header.youngest}"
-    )
+    managed, caging, px = (each or ABSENT for each in (header.cpu_managed, header.caging, header.px_managed))
+    up = f"up {duration(header.uptime)}{header.youngest}"
+    return f"plan {name}{mixed}  CPU {managed} of {cpus}  caging {caging}  PX {px}  {up}"
 
 
 def servers(reading: Reading) -> str:

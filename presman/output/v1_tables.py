@@ -13,6 +13,7 @@ from msgspec import Struct
 from presman.analysis.facts.plan_book import LEVELS
 from presman.analysis.plans.plan_view import GROUP, plan_view
 from presman.analysis.readings.reading import Reading
+from presman.base.sums import summed
 from presman.rows.group_rows import ConsumerGroup, ConsumerGroupDefinition, GroupMetric
 from presman.rows.instance_rows import Osstat, Parameter
 from presman.rows.session_rows import SessionInfo
@@ -112,9 +113,7 @@ def session_io(snapshot: Snapshot, _reading: Reading) -> V1Table:
         if group := row.current_consumer_group or names.get(row.current_consumer_group_id, ""):
             io = sums.setdefault((row.inst_id, label(group, row.con_id)), [0] * 6)
             io[:] = [before + more for before, more in zip(io, (1, *_MEGABYTES(row), row.sql_canceled), strict=True)]
-    totals: dict[int, int] = {}
-    for (inst_id, _), figures in sums.items():
-        totals[inst_id] = totals.get(inst_id, 0) + sum(figures[1:5])
+    totals = summed((inst_id, sum(figures[1:5])) for (inst_id, _), figures in sums.items())
     rows = ((*key, *io, (total := sum(io[1:5])), _percent(total, totals[key[0]])) for key, io in sums.items())
     return _table(SESSION_IO, rows)
 
@@ -168,8 +167,7 @@ def _percent(part: float, whole: float) -> float | None:
 
 
 def _table(columns: tuple[str, ...], rows: Iterable[tuple[Value, ...]]) -> V1Table:
-    ordered = tuple(sorted(rows, key=lambda row: (row[0], row[1])))
-    return V1Table(columns, ordered, 1)
+    return V1Table(columns, tuple(sorted(rows, key=lambda row: (row[0], row[1]))), 1)
 
 
 TABLES: Mapping[str, Callable[[Snapshot, Reading], V1Table]] = {
@@ -178,8 +176,6 @@ TABLES: Mapping[str, Callable[[Snapshot, Reading], V1Table]] = {
 """The measures of presman 1.x."""
 
 # ---- The screen of presman 1.x as text: parameters, table, one bar per group.
-
-_LONGEST_BAR = 100
 
 
 def head(target: str, parameters: Mapping[str, str]) -> str:
@@ -219,4 +215,4 @@ def _text(value: Value) -> str:
 def _bar(value: Value) -> str:
     if not isinstance(value, int | float):
         return f"[{'-':>6}%]"
-    return f"[{value:6.2f}%] {'#' * min(_LONGEST_BAR, max(0, round(value)))}"
+    return f"[{value:6.2f}%] {'#' * min(100, max(0, round(value)))}"

@@ -167,11 +167,8 @@ class ReasonHistory:
 
 def found_in(reading: Reading, asked: AskedStatement) -> QueuedStatement | RunningStatement | None:
     """Return the statement of the question: the one that has queued for longest, else one that runs."""
-    queued = sorted(
-        (row for row in reading.queue if asked.is_about(row)), key=lambda row: (-(row.waited or 0.0), row.position)
-    )
-    running = (row for row in reading.running if asked.is_about(row))
-    return next(iter(queued), None) or next(running, None)
+    queued = sorted(filter(asked.is_about, reading.queue), key=lambda row: (-(row.waited or 0.0), row.position))
+    return next(iter(queued), None) or next(filter(asked.is_about, reading.running), None)
 
 
 def as_text(reading: Reading, asked: AskedStatement, history: ReasonHistory) -> str:

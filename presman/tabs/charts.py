@@ -92,8 +92,7 @@ class Trends:
             return ()
         key = (self._measures[column], row.inst_id, row.con_id, row.name)
         if key not in self._made:
-            start = self._end - self._minutes * 60
-            self._made[key] = self._series.buckets(key, start, 60.0, self._minutes)
+            self._made[key] = self._series.buckets(key, self._end - self._minutes * 60, 60.0, self._minutes)
         return self._made[key]
 
 
@@ -102,8 +101,7 @@ def chart_data(moment: Moment, measure: str, title: str, capacity: float | None)
     recording, or around the instant on screen."""
     choices, reading = moment.choices, moment.reading
     width, count = float(choices.window), STRETCHES
-    end = completed(moment.latest, width)
-    start = end - count * width
+    start = completed(moment.latest, width) - count * width
     cursor = None
     if choices.behind:
         at = reading.at.timestamp()
@@ -142,9 +140,7 @@ def without_gaps(
         first = index if last is None or index - last > bridge else last + 1
         source[first : index + 1] = [index] * (index + 1 - first)
         last = index
-    return {
-        key: tuple(None if index is None else values[index] or 0.0 for index in source) for key, values in found.items()
-    }
+    return {key: tuple(None if at is None else values[at] or 0.0 for at in source) for key, values in found.items()}
 
 
 def _styles(moment: Moment, measure: str) -> Styles:

@@ -114,12 +114,8 @@ def _is_one_of(row: ParallelStatement, sessions: Collection[tuple[int, int, int]
 def _has(scope: DrillScope, row: ParallelStatement | SessionReading) -> bool:
     """Return whether a session or statement is in a scope, ignoring events; a statement is where it has servers."""
     on = {row.inst_id, *(row.servers_by_instance if isinstance(row, RunningStatement) else ())}
-    return (
-        (scope.inst_id is None or scope.inst_id in on)
-        and scope.con_id in {None, row.con_id}
-        and scope.group in {"", row.group}
-        and scope.sql_id in {"", row.sql_id}
-    )
+    is_there = scope.inst_id in {None, *on} and scope.con_id in {None, row.con_id}
+    return is_there and scope.group in {"", row.group} and scope.sql_id in {"", row.sql_id}
 
 
 def _coordinator(row: SessionReading) -> tuple[int, int, int]:
@@ -217,8 +213,7 @@ def about(moment: Moment) -> list[Line]:
         counts.append(f"{', '.join(held)}{_not_counted(moment)}")
     if found.queue:
         counts.append(f"{sum(map(stands_for, found.queue))} queued")
-    several = len(moment.reading.header.instances) > 1
-    where = breadcrumb(title(moment.choices.tab), scopes, several=several)
+    where = breadcrumb(title(moment.choices.tab), scopes, several=len(moment.reading.header.instances) > 1)
     lines: list[Line] = [((f" {where}", "title"), (f"   {'; '.join(counts)}", ""))]
     return lines + [((f" {in_words(moment.reading, row)}", ""),) for row in _own_group(moment)]
 

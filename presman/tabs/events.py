@@ -11,17 +11,14 @@ def events(moment: Moment) -> tuple[DatabaseEvent, ...]:
     return tuple(moment.events)
 
 
-_SHOWN_ON = {
-    **dict.fromkeys(
-        (kinds.QUEUE_BEGAN, kinds.QUEUE_ENDED, kinds.DOWNGRADE, kinds.TIMEOUT, kinds.PARAMETER_CHANGED), "parallel"
-    ),
-    **dict.fromkeys((kinds.PLAN_CHANGED, kinds.DIRECTIVE_CHANGED), "plan"),
-}
+_ON_PARALLEL = {kinds.QUEUE_BEGAN, kinds.QUEUE_ENDED, kinds.DOWNGRADE, kinds.TIMEOUT, kinds.PARAMETER_CHANGED}
 
 
 def tab_of(event: DatabaseEvent) -> str:
     """Return the name of the tab that shows most about an event."""
-    return _SHOWN_ON.get(event.kind, "overview")
+    if event.kind in _ON_PARALLEL:
+        return "parallel"
+    return "plan" if event.kind in {kinds.PLAN_CHANGED, kinds.DIRECTIVE_CHANGED} else "overview"
 
 
 TAB = Tab(

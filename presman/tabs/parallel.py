@@ -217,8 +217,7 @@ def gone_note(moment: Moment) -> str:
 @once
 def compared(moment: Moment) -> tuple[Comparison, ...]:
     """Return each group's queue now against the last hour and the time since its plan was set, the worse ones first."""
-    found = moment.watch.queue_marks.compare(moment.reading)
-    return tuple(sorted(found, key=lambda each: not each.worse))
+    return tuple(sorted(moment.watch.queue_marks.compare(moment.reading), key=lambda each: not each.worse))
 
 
 def hour_known(moment: Moment) -> str:

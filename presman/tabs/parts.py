@@ -145,10 +145,7 @@ class Tab(Struct, frozen=True, dict=True):
 def flat(parts: Sequence[Part]) -> Iterator[Part]:
     """Yield all parts, with boxes replaced by their contents."""
     for part in parts:
-        if isinstance(part, Box):
-            yield from flat(part.parts)
-        else:
-            yield part
+        yield from flat(part.parts) if isinstance(part, Box) else [part]
 
 
 # ---- The moment that a tab shows: one instant with all its data.

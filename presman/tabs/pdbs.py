@@ -44,8 +44,7 @@ def words(moment: Moment) -> list[Line]:
 
 def used(moment: Moment) -> list[GroupLevel]:
     """Return the CPUs that each container uses, with its limit."""
-    rows = chosen(moment, by_instance=False)
-    return [GroupLevel(row.con_id, row.name, row.used, row.limit) for row in rows]
+    return [GroupLevel(row.con_id, row.name, row.used, row.limit) for row in chosen(moment, by_instance=False)]
 
 
 def waiting(moment: Moment) -> list[GroupLevel]:

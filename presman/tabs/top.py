@@ -7,6 +7,7 @@ from presman.analysis.readings.reading import CLUSTER
 from presman.analysis.readings.session_readings import CLASSES
 from presman.analysis.session_list import Blocking, blocking
 from presman.base.formats import ABSENT, duration, number
+from presman.base.sums import summed
 from presman.figures import top_figures
 from presman.figures.drawing.lines import Line
 from presman.rows.session_state import ON_CPU
@@ -49,14 +50,10 @@ def classes(moment: Moment) -> tuple[top_figures.ClassActivity, ...]:
 def statements(moment: Moment) -> tuple[top_figures.TopStatement, ...]:
     """Return the statements that were active or held servers in the window."""
     reading, texts = moment.reading, moment.watch.sql_texts
-    servers: dict[tuple[int, str], int] = {}
+    servers = summed(((row.con_id, row.sql_id), row.servers) for row in reading.running)
     unseen = reading.why_unavailable("V$PX_SESSION")
-    for row in reading.running:
-        key = row.con_id, row.sql_id
-        servers[key] = servers.get(key, 0) + row.servers
-    found = moment.watch.sql_minutes.top(reading.at, moment.choices.window)
     rows = []
-    for each in found:
+    for each in moment.watch.sql_minutes.top(reading.at, moment.choices.window):
         why_none = texts.why_none(each.sql_id, reading, recorded=moment.choices.recorded)
         held = None if unseen else servers.get((each.con_id, each.sql_id), 0)
         rows.append(top_figures.TopStatement(each, held, texts.text(each.sql_id), why_none))

@@ -1,4 +1,4 @@
-"""Runs presman as its users do: as a process of its own, away from the checkout's config.ini."""
+"""Runs of presman as a process of its own, which does not read the checkout's config.ini."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DATA = ROOT / "tests" / "data"
 QUEUEING = f"spool:{DATA / 'queueing_12102'}"
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
-"""Runs presman with some arguments, in this process."""
+"""A function that runs presman in this process."""
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -32,7 +32,7 @@ def command(*arguments: str) -> list[str]:
 def presman(
     *arguments: str, cwd: Path, env: Mapping[str, str] | None = None, stdout: int | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run to the end and return what it said; no traceback is ever allowed."""
+    """Run presman to its end and return its output; a traceback fails the test."""
     done = subprocess.run(
         command(*arguments),
         cwd=cwd,

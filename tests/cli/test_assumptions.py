@@ -1,4 +1,4 @@
-"""Checks of assumptions: each is one SELECT that runs on every release from its own on, and is judged right."""
+"""Checks of assumptions: each is one SELECT that runs on every release from its own on, and its result is judged."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_it_is_one_select_of_columns_that_the_release_has(each: Assumption) -> N
 
 
 def answered(key: str, **views: tuple[str, list[tuple[object, ...]]]) -> str:
-    """What an assumption's check says of a 19c database with these rows: columns, and values in their order."""
+    """Return the result of an assumption's check on a 19c database with these rows."""
     each = next(one for one in ASKED if one.key == key)
     database = EmbeddedDatabase(Release(19))
     for view, (columns, rows) in views.items():
@@ -61,8 +61,8 @@ def test_a_second_family_of_gv_servers_is_found() -> None:
     assert unmarked == "holds: PZ99 1 (1), PPA7 0 (0)"
 
 
-def test_what_the_queue_counts_stands_beside_what_works() -> None:
-    """Two instances count 48 and 16, so 64; 80 servers work, 16 of them counted nowhere. A coordinator is none."""
+def test_counted_servers_are_shown_beside_working_ones() -> None:
+    """Two instances count 48 and 16, so 64. 80 servers work, so 16 are not counted. A coordinator is no server."""
     plan = (
         "INST_ID NAME IS_TOP_PLAN PARALLEL_SERVERS_ACTIVE PARALLEL_SERVERS_TOTAL",
         [(1, "DAY", "TRUE", 48, 64), (2, "DAY", "TRUE", 16, 64), (1, "SUB", "FALSE", 7, 64)],
@@ -80,7 +80,7 @@ def test_directives_of_19c_have_an_ordinary_status_more() -> None:
 
 
 def answers(lines: Sequence[str]) -> dict[str, str]:
-    """The answers by key: the line with an arrow belongs to the last head before it."""
+    """Return the answers by key; a line with an arrow belongs to the last head before it."""
     found, key = {}, ""
     for line in lines:
         key = line.partition(":")[0] if line and not line.startswith(" ") else key
@@ -97,7 +97,7 @@ def test_a_database_is_asked_all_of_them() -> None:
     assert found["cpu-exhausted-percent"].startswith("holds: ")
 
 
-def test_what_a_document_says_stands_with_it() -> None:
+def test_documents_are_quoted_with_their_assumption() -> None:
     lines = list(check(parse_target("demo:rac?release=26ai&speed=10")))
     told = {line.removeprefix("  document: ") for line in lines if line.startswith("  document: ")}
     assert told == {each.document for each in ASSUMPTIONS if each.document}
@@ -106,12 +106,12 @@ def test_what_a_document_says_stands_with_it() -> None:
     assert not in_full & {each.key for each in ASSUMPTIONS}, "what a manual says in full is no assumption"
 
 
-def test_an_old_release_is_not_asked_what_it_has_not() -> None:
+def test_old_releases_are_not_asked_about_newer_columns() -> None:
     found = answers(list(check(parse_target("demo:queueing?release=11.2"))))
     assert found["gv-server-names"] == "not asked: 12.1 or later has it"
 
 
-def test_what_is_not_there_confirms_nothing() -> None:
+def test_missing_rows_confirm_nothing() -> None:
     found = answers(list(check(parse_target(QUEUEING))))
     assert found["session-states"] == "not known: the view, or a column of it, is not there"
     assert not [answer for answer in found.values() if answer.startswith("holds")]

@@ -14,7 +14,7 @@ from tests.recording.recorded import polled, record
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Fifteen polls five seconds apart."""
+    """A recording of fifteen polls, five seconds apart."""
     place = tmp_path_factory.mktemp("bundle") / "a.presman"
     record(place, list(polled("queueing", 15)))
     return place
@@ -40,7 +40,7 @@ def test_the_last_minutes_are_copied_or_what_is_asked_for(
     assert path.exists()
 
 
-def test_a_file_that_is_there_is_not_written_over(recording: Path, tmp_path: Path, inside: Run) -> None:
+def test_an_existing_file_is_not_overwritten(recording: Path, tmp_path: Path, inside: Run) -> None:
     path = tmp_path / "b.presman"
     path.write_text("mine")
     done = inside("bundle", str(recording), "-o", str(path))

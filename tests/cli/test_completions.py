@@ -47,7 +47,7 @@ ASKED = {
     "presman once prod nothing": "",
     "presman once a": "",
 }
-"""What is typed, and the one word that completes it."""
+"""Typed words, and the one word that completes each."""
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def shells(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the files as packages bring them."""
+    """A folder with the files of a package."""
     folder = tmp_path_factory.mktemp("shells")
     for name, text in shell_files().items():
         (folder / name).write_text(text, "utf-8")
@@ -77,7 +77,7 @@ def needs(shell: str) -> pytest.MarkDecorator:
 
 
 def asked(argv: list[str], text: str, folder: Path) -> dict[str, str]:
-    """Return what a shell answered, from lines `typed<TAB>answers`."""
+    """Return a shell's answers from lines `typed<TAB>answers`."""
     done = subprocess.run(
         [*argv, text], cwd=folder, env=environment(HOME=str(folder), XDG_CONFIG_HOME=str(folder)), capture_output=True,
         text=True, timeout=60, check=True,
@@ -99,7 +99,7 @@ done <<'END'
 
 
 def behind_break(word: str) -> str:
-    """Return what readline takes for the word: what stands behind the last colon or equals sign."""
+    """Return readline's word: the text behind the last colon or equals sign."""
     head = word.removesuffix("=")
     return word[max(head.rfind(":"), head.rfind("=")) + 1 :]
 
@@ -139,7 +139,7 @@ def test_bash_at_the_keyboard(folder: Path, shells: Path) -> None:
 
 @needs("fish")
 def test_fish(folder: Path, shells: Path) -> None:
-    exact = {typed: word for typed, word in ASKED.items() if word}  # for others it offers what is like them
+    exact = {typed: word for typed, word in ASKED.items() if word}  # for others fish offers similar words
     lines = " ".join(f"'{typed}'" for typed in exact)
     text = f"""
 source '{shells}/presman.fish'
@@ -188,7 +188,7 @@ def test_those_of_a_package_are_printed_as_they_came(
     monkeypatch.setattr(completions_command, "SHELLS", tmp_path)
     (tmp_path / "presman.fish").write_text("made when the package was\n")
     assert inside("completions", "fish").stdout == "made when the package was\n"
-    monkeypatch.setitem(sys.modules, "docs.completions", None)  # as where neither a package nor a checkout has it
+    monkeypatch.setitem(sys.modules, "docs.completions", None)  # as without a package and without a checkout
     done = inside("completions", "zsh")
     assert (done.returncode, done.stderr.count("\n")) == (exit_codes.USAGE, 1)
 
@@ -237,7 +237,7 @@ def test_the_manual_page_is_what_man_reads(shells: Path) -> None:
         ("man", "man presman finds it where ~/.local/bin is in PATH; else: man -l /a/b"),
     ],
 )
-def test_what_is_left_to_do_is_told(shell: str, told: str) -> None:
+def test_remaining_steps_are_printed(shell: str, told: str) -> None:
     assert completions_command._advice(shell, Path("/a/b")) == f"{told}\n"
 
 

@@ -35,7 +35,7 @@ Typed = Callable[..., list[str]]
 
 @pytest.fixture
 def typed(monkeypatch: pytest.MonkeyPatch) -> Typed:
-    """Have these lines typed; return what is shown from then on, piece by piece."""
+    """Let these lines be typed; return a list that collects the output."""
     monkeypatch.delenv("TNS_ADMIN", raising=False)
 
     def type_in(*lines: str) -> list[str]:
@@ -48,7 +48,7 @@ def typed(monkeypatch: pytest.MonkeyPatch) -> Typed:
     return type_in
 
 
-def test_nothing_typed_is_what_is_usual(typed: Typed) -> None:
+def test_an_empty_line_means_the_default(typed: Typed) -> None:
     shown = typed("", " a b ", "")
     assert [ask_line("Port", "1521"), ask_line("Port", "1521"), ask_line("Port")] == ["1521", "a b", ""]
     assert shown == ["Port [1521]: ", "Port [1521]: ", "Port: "]
@@ -110,7 +110,7 @@ def test_an_alias_is_typed_by_its_number_and_its_folder_is_kept(tmp_path: Path, 
     assert "      and 2 more\n" in shown
     assert "  21  A21\n" not in shown
     assert "an address has no spaces\n" in shown
-    for number in ("0", "21"):  # it is a host then, and its port is asked for
+    for number in ("0", "21"):  # any other number is a host, and its port is asked for
         typed(number, "1522", "x")
         assert ask_address(Answers("", config_dir=str(names)), Config()).dsn == f"{number}:1522/x"
     typed("a05")
@@ -144,7 +144,7 @@ def test_a_wallet_is_a_folder_that_the_driver_can_read(
     assert f"[{tmp_path}]" in shown[0]
 
 
-def test_a_user_or_nobody_logs_in(typed: Typed) -> None:
+def test_the_user_may_be_empty(typed: Typed) -> None:
     typed("anna", "-", "")
     assert ask_user(Answers("d")).user == "anna"
     assert ask_user(Answers("d", "anna", Secret("x"))) == Answers("d")
@@ -173,7 +173,7 @@ def test_where_the_password_is_kept(typed: Typed, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("code", "usual"), [("ORA-01017", "p"), ("ORA-28000", "t"), ("ORA-12541", "a"), ("ORA-99999", "t")]
 )
-def test_what_is_to_be_changed_is_usual_after_a_failure(code: str, usual: str, typed: Typed) -> None:
+def test_after_a_failure_the_default_is_what_must_change(code: str, usual: str, typed: Typed) -> None:
     shown = typed("")
     found = _ask_what_next(SourceError(f"{code}: no", code=code))
     assert f"Which [{found}]: " in shown
@@ -182,7 +182,7 @@ def test_what_is_to_be_changed_is_usual_after_a_failure(code: str, usual: str, t
     assert ("presman has no advice on this error.\n" in shown) == (code == "ORA-99999")
 
 
-def test_a_section_that_is_there_is_replaced_only_if_that_is_said(typed: Typed) -> None:
+def test_an_existing_section_is_replaced_only_on_request(typed: Typed) -> None:
     config = Config(sections={"prod": Settings(connection=Secret("d")), "old": Settings()})
     shown = typed("a b", "", "prod", "", "prod", "y", "doctor", "new")
     assert _section(Answers("db/sales"), config, None) == "sales"
@@ -201,7 +201,7 @@ def test_a_section_that_is_there_is_replaced_only_if_that_is_said(typed: Typed) 
 def test_a_paragraph_is_as_wide_as_the_terminal_up_to_a_hundred_cells(
     width: int | None, longest: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Blanks stand at each second cell, and the mark takes four of the first line."""
+    """Every second cell is a blank, and the mark takes four cells of the first line."""
     monkeypatch.setattr(connect_command.console, "width", lambda: width)
     lines = _filled("x " * 300, "  - ").splitlines()
     assert (lines[0][:5], lines[1][:5]) == ("  - x", "    x")

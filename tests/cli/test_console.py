@@ -1,4 +1,4 @@
-"""The console as a command sees it: how wide it is, and whether screens can run."""
+"""Console of a command: its width, and whether screens can run."""
 
 from __future__ import annotations
 
@@ -53,5 +53,5 @@ def test_a_screen_takes_input_and_output_that_are_terminals(
     assert (console.is_terminal(), console.why_no_screen()) == (can, why)
 
 
-def test_who_may_act_has_the_way_to_actions() -> None:
+def test_acting_gives_a_gateway() -> None:
     assert isinstance(acting(), Gateway)

@@ -1,4 +1,4 @@
-"""End to end: presman, as a process where that matters, the real driver, a server that speaks Oracle's protocol."""
+"""End to end: presman (as a process if that matters), the real driver, and a server that speaks Oracle's protocol."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def test_doctor_looks_at_a_database(inside: Run, monkeypatch: pytest.MonkeyPatch
 
 
 def test_26ai_is_named_as_its_users_do(inside: Run) -> None:
-    """It is 23ai with later updates, and V$INSTANCE says 23.26."""
+    """26ai is 23ai with later updates, and V$INSTANCE shows 23.26."""
     done = inside("doctor", "demo:quiet?release=26ai")
     assert "release     26ai 23.26.1.0.0 (queries for 23.26)" in done.stdout
 

@@ -1,4 +1,4 @@
-"""SIGHUP, and exits that wait for nothing."""
+"""Endings: SIGHUP, and exits that wait for nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.thorough import some
 
 @contextmanager
 def start(*arguments: str, cwd: Path, nohup: bool = False) -> Iterator[subprocess.Popen[str]]:
-    """Run presman; where a test fails it is ended, or one would wait for it for ever."""
+    """Run presman, and kill it if the test fails, because the test would otherwise wait for ever."""
     words = command(*arguments)
     if nohup:
         ignore = "import os,signal,sys; signal.signal(1, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
@@ -99,7 +99,7 @@ with ending_at_once():
 def test_what_fails_because_a_signal_came_is_no_error(
     raised: BaseException, code: int, inside: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As SQLAlchemy does where a signal keeps a transaction from being over."""
+    """SQLAlchemy raises such an error if a signal interrupts the end of a transaction."""
 
     def run(_options: object) -> int:
         try:

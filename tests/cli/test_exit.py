@@ -1,4 +1,4 @@
-"""The end of the process: nothing is tidied that the system takes back anyway."""
+"""Exit of the process: no memory is collected, because the system takes it back anyway."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from presman.cli import main
 def test_the_end_of_the_process_looks_for_no_garbage_and_that_of_a_call_leaves_it_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """For a recording of 600,000 blocks that took most of the time between a signal and the end."""
+    """With a recording of 600,000 blocks, collection took most of the time between a signal and the end."""
     frozen: list[bool] = []
     monkeypatch.setattr(gc, "freeze", lambda: frozen.append(True))
     monkeypatch.setattr("sys.argv", ["presman", "--version"])

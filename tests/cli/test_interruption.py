@@ -1,4 +1,4 @@
-"""A signal while a database answers: the source is cancelled first, then the signal takes effect."""
+"""Interruption while a database answers: the source is cancelled first, then the signal takes effect."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from presman.cli.interruption import ENDING, ending_reads, rest
 
 
 class Reading:
-    """A source that is in the middle of something; it counts how often it is told to end."""
+    """A source in the middle of a read; it counts how often it is cancelled."""
 
     def __init__(self, kind: str = "oracle") -> None:
         self.kind = kind
@@ -26,7 +26,7 @@ class Reading:
 
 
 class Hit(BaseException):
-    """What the usual handler raises."""
+    """The exception of the usual handler."""
 
 
 @pytest.fixture(autouse=True)
@@ -59,12 +59,12 @@ def test_whatever_the_read_ends_in() -> None:
         raise ValueError("cancelled")
 
 
-def test_nothing_comes_of_nothing() -> None:
+def test_without_a_signal_nothing_happens() -> None:
     with ending_reads(Reading()):  # type: ignore[arg-type]
         pass
 
 
-def test_what_is_python_alone_is_hit_at_once() -> None:
+def test_pure_python_is_interrupted_at_once() -> None:
     source: Any = Reading("simulator")
     with pytest.raises(Hit), ending_reads(source):  # noqa: PT012
         signal.raise_signal(signal.SIGTERM)
@@ -94,7 +94,7 @@ def test_other_threads_have_no_signals() -> None:
 
 
 @pytest.mark.parametrize("number", ENDING)
-def test_who_rests_hears_a_signal_that_interrupts_another_thread(
+def test_a_rest_notices_a_signal_that_interrupts_another_thread(
     monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
     monkeypatch.setattr(interruption, "TURN", 0.01)
@@ -112,7 +112,7 @@ def test_who_rests_hears_a_signal_that_interrupts_another_thread(
     monkeypatch.setattr(time, "sleep", fall_asleep)
     sending = threading.Thread(target=send, daemon=True)
     sending.start()
-    signal.pthread_sigmask(signal.SIG_BLOCK, {number})  # so the system has to give it to the other one
+    signal.pthread_sigmask(signal.SIG_BLOCK, {number})  # so that the system delivers it to the other thread
     try:
         with pytest.raises(Hit):
             rest()

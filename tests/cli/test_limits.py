@@ -1,4 +1,4 @@
-"""Bounds on the memory that a server's answer may take."""
+"""Limits: the memory of a server's answer, and the resources of many databases."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ except MemoryError:
 
 
 A_POLL = 2_300
-"""Objects that a poll makes and its next one lets go: 113 rounds of the youngest 20,000 in 1,000 polls of `mixed`."""
+"""Objects that live for one poll: 113 collections of the youngest 20,000 objects in 1,000 polls of `mixed`."""
 
 
 def test_all_garbage_is_looked_for_seldom_but_is() -> None:
-    """Such a round stops every thread for half a second where 200 databases are known: polls would be late."""
+    """With 200 databases a full collection stops every thread for half a second, so that polls would be late."""
     before = gc.get_threshold()
     try:
         collect_rarely()
@@ -76,7 +76,7 @@ Limits = dict[int, tuple[int, int]]
 
 @pytest.fixture
 def allowed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Limits]:
-    """Limits of a machine that lets its users raise what they may, by their numbers: soft and hard."""
+    """The soft and hard limits of a machine by number, which presman may raise."""
     unlimited = resource.RLIM_INFINITY
     found = dict.fromkeys((resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC, resource.RLIMIT_AS), (unlimited, unlimited))
     found[resource.RLIMIT_DATA] = (MEMORY, unlimited)
@@ -120,7 +120,7 @@ def test_two_hundred_databases_have_room(allowed: Limits) -> None:
         ),
     ],
 )
-def test_a_limit_that_is_too_low_is_told_before_it_is_reached(
+def test_a_limit_that_is_too_low_is_reported_before_it_is_reached(
     allowed: Limits, which: str, pair: tuple[int, int], line: str
 ) -> None:
     """(256 - 112) / 4 = 36; (100 - 16) / 2 = 42."""
@@ -144,10 +144,10 @@ def test_a_limit_that_is_too_low_is_told_before_it_is_reached(
         ),
     ],
 )
-def test_so_is_one_that_is_too_low_for_a_single_database(
+def test_a_limit_too_low_for_one_database_is_reported(
     allowed: Limits, which: str, pair: tuple[int, int], databases: int, line: str
 ) -> None:
-    """It would begin, and report what runs out as often as it does."""
+    """Otherwise it would begin, and report again and again what runs out."""
     allowed[getattr(resource, which)] = pair
     with pytest.raises(Failure) as caught:
         make_room(databases, server=True)

@@ -1,4 +1,4 @@
-"""`presman metrics` as its users start it: what it refuses, and how it ends."""
+"""`presman metrics` on the command line: what it refuses, and how it ends."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_wrong_use_is_a_line(inside: Run, words: tuple[str, ...], line: str) -> 
     assert done.stdout == ""
 
 
-def test_what_ends_is_refused(inside: Run) -> None:
+def test_targets_that_end_are_refused(inside: Run) -> None:
     Path("spool").mkdir()
     done = inside("metrics", "spool:spool")
     assert (done.returncode, done.stderr) == (2, "presman: spool:spool is not a live database: metrics need one\n")
@@ -85,7 +85,7 @@ def test_a_library_that_is_not_there_is_named(inside: Run, monkeypatch: pytest.M
 
 
 def test_strangers_are_refused_beyond_this_machine() -> None:
-    known = metrics_command.credentials_of  # anything that is not None will do
+    known = metrics_command.credentials_of  # any value but None
     for host in ("127.0.0.1", "127.9.9.9", "localhost", "[::1]"):
         refuse_strangers(options("--listen", f"{host}:1"), None)
     for host in ("0.0.0.0", "[::]", "192.0.2.1", "db.example.com", "[::ffff:192.0.2.1]"):
@@ -110,13 +110,13 @@ def test_strangers_are_refused_beyond_this_machine() -> None:
         ("prod", "prod"),
     ],
 )
-def test_a_label_says_where_and_not_who(tmp_path: Path, text: str, label: str) -> None:
+def test_a_label_has_the_address_and_no_user(tmp_path: Path, text: str, label: str) -> None:
     file = tmp_path / "config.ini"
     file.write_text("[prod]\nconnection_string = me/geheim@dbhost/x\n")
     assert label_of(parse_target(text, read_config(file))) == label
 
 
-def test_who_may_scrape_is_said_by_the_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_configuration_says_who_may_scrape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "config.ini"
 
     def found(text: str) -> object:
@@ -156,7 +156,7 @@ def _polls(path: Path) -> list[dict[str, Any]]:
     return [each for each in _events(path) if each["event"] == "polled"]
 
 
-def test_scraped_until_it_is_told_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_scraped_until_a_signal_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = (
         "metrics", f"demo:{with_short_past('quiet')}", "--listen", "127.0.0.1:0", "--interval", "0.5",
         "--log-file", "log", "--log-format", "json", "--log-level", "debug",
@@ -197,6 +197,6 @@ def _events(log: Path) -> list[dict[str, Any]]:
 
 
 def _up(url: str) -> bytes:
-    """Return the line that says whether the database is up, nothing before that is known."""
+    """Return the line of the database's state, "" before the state is known."""
     with urllib.request.urlopen(url, timeout=60) as response:
         return b"".join(line for line in response if line.startswith(b"presman_up{"))

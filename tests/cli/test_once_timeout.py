@@ -50,7 +50,7 @@ def test_all_answered(inside: Run, server: OracleServer) -> None:
 
 
 def test_a_view_that_hangs_makes_it_partial(inside: Run, server: OracleServer) -> None:
-    server.faults.add(Stage.STATEMENT, Delay(60), "count(*) as sessions", times=-1)  # it is asked last
+    server.faults.add(Stage.STATEMENT, Delay(60), "count(*) as sessions", times=-1)  # the last query
     code, out, said, seconds = once(inside, server, "--timeout", "4")
     assert code == exit_codes.PARTIAL == 7
     assert said == "presman: did not answer: GV$SESSION"
@@ -70,7 +70,7 @@ def test_a_server_that_says_nothing(inside: Run, server: OracleServer, stage: St
 
 
 def test_a_warm_up_that_takes_too_long_is_given_up(inside: Run) -> None:
-    """The timeout began behind the warm-up, which takes minutes at that size."""
+    """The timeout began only after the warm-up, which takes minutes at that size."""
     begun = time.monotonic()
     with each_played():
         done = inside("once", "demo:storm?size=64", "--timeout", "1")
@@ -90,7 +90,7 @@ def test_no_view_at_all_answers(inside: Run, server: OracleServer) -> None:
     assert seconds < 30
 
 
-def test_for_a_view_that_did_not_answer_when_it_was_recorded_nobody_waited(inside: Run, tmp_path: Path) -> None:
+def test_a_view_that_did_not_answer_in_a_recording_is_not_called_late(inside: Run, tmp_path: Path) -> None:
     path = tmp_path / "a.presman"
     moments = list(polled("quiet", 3))
     last, reading = moments[-1]

@@ -133,7 +133,7 @@ def test_a_time_zone_of_days_is_refused(zone: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", some(["trace {trace}"], ["trace --csv - {trace}", "chart {wide}"]))
-def test_a_closed_standard_output_is_told(arguments: str, tmp_path: Path) -> None:
+def test_a_closed_standard_output_is_reported(arguments: str, tmp_path: Path) -> None:
     done = without(">&-", arguments, tmp_path)
     assert done.returncode == exit_codes.OUTPUT
     assert one_line(done.stderr) == "presman: cannot write standard output: it is closed"
@@ -146,7 +146,7 @@ def test_a_closed_standard_error_does_not_stop_a_summary(tmp_path: Path) -> None
 
 
 def without(stream: str, arguments: str, place: Path) -> subprocess.CompletedProcess[str]:
-    """Run presman with a stream closed, on files that it can read."""
+    """Run presman with a closed stream, with readable input files."""
     (place / "wide.csv").write_text("DATETIME,A\n2026-11-22T12:00:00+00:00,1\n")
     written = arguments.format(trace=DATA / "trace_10046_log_file_parallel_write.trc", wide=place / "wide.csv")
     line = f"{shlex.join(command(*written.split()))} {stream}"

@@ -20,7 +20,7 @@ START = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 class Clock:
-    """A clock that only sleeping moves."""
+    """A clock that advances only by sleeping."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -35,7 +35,7 @@ class Clock:
 
 
 class Scripted:
-    """A source without rows whose polls do what a script says: an answer, or an error."""
+    """A source without rows whose polls follow a script: an answer, or an error."""
 
     name = kind = "oracle"
     scope = Scope.CLUSTER
@@ -132,7 +132,7 @@ def test_a_reason_that_is_a_sentence_is_followed_by_when_it_is_tried_again(
 
 
 @pytest.mark.parametrize("polls", [[SourceError("no listener")], [None, SourceError("locked", retry=False)]])
-def test_what_cannot_be_cured_ends_it(polls: list[Exception | None]) -> None:
+def test_permanent_errors_end_it(polls: list[Exception | None]) -> None:
     clock = Clock()
     source = Scripted(clock, polls)
     with pytest.raises(SourceError):

@@ -45,7 +45,7 @@ PROCESSES = "processes and threads have run out: the limit is 3 (ulimit -u)"
 
 @pytest.fixture
 def limited(monkeypatch: pytest.MonkeyPatch) -> dict[int, int]:
-    """Limits as they are told; nothing is limited."""
+    """Limits that are reported to presman, but not enforced."""
     limits = dict(LIMITS)
     monkeypatch.setattr(resource, "getrlimit", lambda name: (limits[name], limits[name]))
     return limits
@@ -81,10 +81,10 @@ def test_what_has_run_out_is_named(limited: dict[int, int], error: Exception, sa
     assert ran_out(error) == said
 
 
-def test_what_was_dealt_with_is_no_cause(limited: dict[int, int]) -> None:
+def test_a_handled_error_is_no_cause(limited: dict[int, int]) -> None:
     error = chained(MemoryError())
     error.__cause__ = None
-    error.__suppress_context__ = True  # as "from None" has it
+    error.__suppress_context__ = True  # as `raise ... from None` sets it
     assert ran_out(error) == ""
 
 
@@ -93,7 +93,7 @@ def test_a_thread_takes_memory_too(limited: dict[int, int]) -> None:
     assert ran_out(RuntimeError("can't start new thread")) == "memory has run out: the limit is 1 MB (ulimit -v)"
 
 
-def test_memory_is_full_where_no_more_stack_of_a_thread_goes_in(limited: dict[int, int]) -> None:
+def test_memory_is_full_if_no_thread_stack_fits(limited: dict[int, int]) -> None:
     with open("/proc/self/statm", "rb") as file:  # noqa: PTH123
         taken = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     limited[resource.RLIMIT_AS] = taken + running_out.STACK // 2
@@ -109,13 +109,13 @@ def test_a_library_that_was_refused_memory_and_does_not_say_so(limited: dict[int
     assert ran_out(error) == "memory has run out: the limit is 40 MB (ulimit -v)"
 
 
-def test_what_nobody_foresaw_in_a_full_memory_means_that(limited: dict[int, int]) -> None:
+def test_unexpected_errors_with_full_memory_mean_that_memory_ran_out(limited: dict[int, int]) -> None:
     limited[resource.RLIMIT_AS] = 1 << 20  # less than this process has
     assert ran_out(KeyError(), expected=False) == "memory has run out: the limit is 1 MB (ulimit -v)"
     assert ran_out(KeyError()) == ""
 
 
-def test_a_check_that_cannot_import_what_tells_errors_is_unknown(
+def test_a_check_that_cannot_import_its_error_handling_is_unknown(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("presman.cli._check", mock.Mock(side_effect=MemoryError))
@@ -124,12 +124,12 @@ def test_a_check_that_cannot_import_what_tells_errors_is_unknown(
     assert (out.startswith("PRESMAN UNKNOWN - memory has run out"), err) == (True, "")
 
 
-def test_where_nothing_is_set_it_is_the_machine(limited: dict[int, int]) -> None:
+def test_without_limits_the_machine_is_named(limited: dict[int, int]) -> None:
     limited |= dict.fromkeys(limited, resource.RLIM_INFINITY)
     assert ran_out(MemoryError()) == "memory has run out"
 
 
-def test_without_a_descriptor_left_sqlite_and_what_nobody_foresaw_mean_that(
+def test_unexpected_errors_without_descriptors_mean_that_files_ran_out(
     limited: dict[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sqlite = OSError("unable to open database file")
@@ -140,7 +140,7 @@ def test_without_a_descriptor_left_sqlite_and_what_nobody_foresaw_mean_that(
     assert ran_out(KeyError()) == ""
 
 
-def test_less_memory_than_any_command_needs_is_told_at_once(inside: Run, limited: dict[int, int]) -> None:
+def test_too_little_memory_for_any_command_is_reported_at_once(inside: Run, limited: dict[int, int]) -> None:
     limited[resource.RLIMIT_AS] = running_out.LEAST - 1
     done = inside("once", "demo:quiet")
     line = "there is too little memory: the limit is 63 MB (ulimit -v), and presman needs 64 MB"
@@ -292,11 +292,11 @@ def test_with_five_open_files_a_recorder_says_so(tmp_path: Path) -> None:
 
 
 OTHER = 50_000 + os.getpid() % 10_000
-"""Another user, whose processes nobody else's tests count: root has no limit of processes."""
+"""Another user without other processes, because root has no limit of processes."""
 
 READER = ("setpriv", f"--reuid={OTHER}", f"--regid={OTHER}", "--clear-groups", "--inh-caps", "+dac_read_search",
           "--ambient-caps", "+dac_read_search")  # fmt: skip
-"""Becomes that user, who may read all files."""
+"""A command that switches to that user, who may read all files."""
 
 FEW_THREADS = "this takes 6 threads, and {} are allowed (ulimit -u)"
 MANY = "2 databases in one process need 20 threads, and {} are allowed (ulimit -u): enough for 0"
@@ -349,7 +349,7 @@ def test_another_user_with_few_processes_gets_a_line(
 
 
 def everything(terminal: FileIO) -> str:
-    """Return what is written to a terminal until its last process has gone."""
+    """Return the output of a terminal until its last process has ended."""
     written = b""
     with suppress(OSError):  # how Linux reports that
         while read := terminal.read(65_536):
@@ -367,7 +367,7 @@ def test_a_full_disk_behind_standard_error_is_no_exit_code(tmp_path: Path, argum
 
 
 def refusing_threads(monkeypatch: pytest.MonkeyPatch, fail_from: int) -> None:
-    """Let samplers have so many threads and no more."""
+    """Let samplers start threads only up to `fail_from`."""
     left = [fail_from]
 
     def start(thread: threading.Thread) -> None:
@@ -389,7 +389,7 @@ def test_metrics_of_nothing_that_can_be_polled_end(
     assert done.stderr.count(PROCESSES) == 1
 
 
-def test_metrics_of_some_that_cannot_be_polled_go_on_and_tell_it_once(
+def test_metrics_go_on_without_unpollable_databases_and_report_it_once(
     limited: dict[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refusing_threads(monkeypatch, 1)

@@ -54,7 +54,7 @@ def test_wrong_use_is_one_line(arguments: list[str], said: str, inside: Run, tmp
     assert said in complaint(inside("serve", QUIET, *arguments), exit_codes.USAGE)
 
 
-def test_a_port_that_is_taken_is_told(inside: Run) -> None:
+def test_a_port_in_use_is_reported(inside: Run) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         place = f"127.0.0.1:{taken.getsockname()[1]}"
         assert f"cannot listen at {place}: Address already" in complaint(
@@ -73,7 +73,7 @@ Serves = Callable[..., tuple[list[str], Serving]]
 
 @pytest.fixture
 def serves(inside: Run, monkeypatch: pytest.MonkeyPatch) -> Serves:
-    """Run the command up to where browsers could come, and end; return what it said and what it would serve."""
+    """Run the command until browsers could connect, and end it; return its output and its arguments."""
     served: list[Serving] = []
 
     def run(serving: Serving, sockets: list[socket.socket], _tls: object, ready: Callable[[], None]) -> int:
@@ -125,7 +125,7 @@ def test_for_others_there_is_a_token_and_a_warning(serves: Serves, tmp_path: Pat
     assert said[-1].startswith("presman: open https://")
 
 
-def test_a_token_of_a_file_is_not_said(serves: Serves, tmp_path: Path) -> None:
+def test_a_token_from_a_file_is_not_printed(serves: Serves, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("correct horse battery\nanything\n")
     file.chmod(0o604)
@@ -152,9 +152,7 @@ def told_by(serving: Serving) -> dict[str, Any]:
     return told
 
 
-def test_monitors_are_told_what_to_watch_where_no_list_of_processes_shows_it(
-    serves: Serves, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_monitors_get_their_target_outside_of_the_command_line(serves: Serves, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serve_command, "terminal_prompt", lambda: lambda _prompt: "t1ger-secret")
     said, serving = serves("scott@dbhost/prod", "--refresh", "5", "--scope", "instance", "--packs", "tuning")
     told = told_by(serving)
@@ -177,7 +175,7 @@ def test_a_password_that_is_not_asked_for_stays_where_it_is(serves: Serves, tmp_
     assert not any("t1ger" in line for line in said)
 
 
-def test_a_password_of_the_environment_is_told_and_not_inherited(
+def test_a_password_of_the_environment_is_passed_on_but_not_inherited(
     serves: Serves, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(PASSWORD, "t1ger-secret")
@@ -192,7 +190,7 @@ def test_a_password_of_the_environment_is_told_and_not_inherited(
 
 @pytest.fixture
 def monitored(monkeypatch: pytest.MonkeyPatch, inside: Run) -> Callable[..., dict[str, Any]]:
-    """Run a served monitor up to its screen, and return what that was given."""
+    """Run a served monitor up to its screen, and return the screen's arguments."""
     given: dict[str, Any] = {}
 
     def note(target: Any, **named: Any) -> int:
@@ -205,7 +203,7 @@ def monitored(monkeypatch: pytest.MonkeyPatch, inside: Run) -> Callable[..., dic
         os.write(sends, line + b"what follows")
         os.close(sends)
         monkeypatch.setattr(served_monitor, "_STDIN", takes)
-        monkeypatch.setattr(served_monitor, "end_with_parent", lambda: None)  # it is this process here
+        monkeypatch.setattr(served_monitor, "end_with_parent", lambda: None)  # here the parent is this process
         monkeypatch.setattr(served_app, "run_served", note)
         monkeypatch.setattr(served_app, "run_served_replay", note)
         given["code"] = served_monitor.main()
@@ -222,7 +220,7 @@ def line_for(**options: Any) -> bytes:
     return json.dumps(told).encode() + b"\n"
 
 
-def test_a_monitor_shows_what_it_was_told(monitored: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+def test_a_monitor_shows_its_target(monitored: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
     (tmp_path / "config.ini").write_text(
         "[prod]\nconnection_string = scott@dbhost/prod\nalerts =\n    queue_waits warning=5m\non_alert = /bin/false\n"
     )

@@ -30,13 +30,13 @@ def screen() -> Iterator[Screen]:
 
 
 def stopped(screen: Screen) -> None:
-    """Wait until it is stopped, and read meanwhile: it writes to its end what it has to write before."""
+    """Wait until it is stopped, and read its output in the meantime, because it finishes writing first."""
     process = psutil.Process(screen.pid)
     until(lambda: process.status() == psutil.STATUS_STOPPED, "stopped", lambda: screen._read(0.01))
 
 
 def test_keys_being_stopped_and_quitting(screen: Screen) -> None:
-    """SIGSTOP cannot be heard, and a terminal that is closed sends SIGCONT, too: no thread may be left behind."""
+    """SIGSTOP cannot be handled, and a closed terminal also sends SIGCONT: no thread may be left behind."""
     process = psutil.Process(screen.pid)
     threads = process.num_threads()
     screen.press(b"\x1a")
@@ -54,7 +54,9 @@ def test_keys_being_stopped_and_quitting(screen: Screen) -> None:
     screen.wait_for(b"Help: Overview")
     screen.forget()
     screen.press(b"\x1b")
-    screen.wait_for(b"q quit")  # the help has words of the tab; a key too soon after Esc would be Alt and that key
+    screen.wait_for(
+        b"q quit"
+    )  # not a word of the tab, which the help has, too; a key too soon after Esc would count as Alt and that key
     screen.press(b"q")
     screen.wait_for_end(30)
     assert screen.status == 0
@@ -63,7 +65,7 @@ def test_keys_being_stopped_and_quitting(screen: Screen) -> None:
 
 
 def test_keys_between_the_fleet_and_a_database_are_not_written_into_what_is_painted() -> None:
-    """The terminal echoes what is typed while it is nobody's: it goes from one screen to the next as it is."""
+    """Between two programs a terminal echoes keys, so it must stay in its mode from one screen to the next."""
     screen = Screen(command("fleet", "demo:quiet", "demo:noplan"), **environment(PRESMAN_CONFIG=os.devnull))
     terminal = screen._process.fd
     echoes: list[bool] = []
@@ -93,7 +95,7 @@ def test_keys_between_the_fleet_and_a_database_are_not_written_into_what_is_pain
 
 @pytest.mark.parametrize("through", some(["sh -c '%s; true'"], ["%s"]))
 def test_ctrl_z_goes_to_the_shell_and_fg_comes_back(through: str) -> None:
-    """What runs presman, such as make, stops with it: else nobody would be there to say fg."""
+    """The program that runs presman, such as make, must stop, too; otherwise the shell would not come back."""
     screen = Screen(["bash", "--norc", "--noprofile", "-i"], **environment(PS1="here> "))
     line = shlex.join(command("demo:quiet"))
     flags = termios.ECHO | termios.ICANON | termios.ISIG
@@ -128,20 +130,20 @@ def test_ctrl_z_goes_to_the_shell_and_fg_comes_back(through: str) -> None:
 
 
 @pytest.mark.parametrize("ignored", ["", "trap '' HUP; "], ids=["SIGHUP", "nohup"])
-def test_where_the_terminal_is_taken_away_it_ends_without_a_word(tmp_path: Path, ignored: str) -> None:
-    """Textual writes screens to standard error: with `2>file` they would be in the file."""
+def test_without_its_terminal_it_ends_silently(tmp_path: Path, ignored: str) -> None:
+    """Textual writes screens to standard error, so `2>file` would send them to the file."""
     errors = tmp_path / "err"
     script = f"{ignored}{shlex.join(command('demo:quiet'))} 2>{errors}; echo $? >{tmp_path / 'code'}"
     screen = Screen(["sh", "-c", f"trap 'trap : HUP' HUP; {script}"], **environment())
     screen.wait_for(b"LIVE", b"CPUs used")
     family = psutil.Process(screen.pid).children(recursive=True)
-    screen._process.fileobj.close()  # by its own object: the number of the file may be that of another one later
+    screen._process.fileobj.close()  # through its own object, because its number may be reused later
     until(lambda: (tmp_path / "code").exists() and (tmp_path / "code").read_text(), "it has ended")
     assert ((tmp_path / "code").read_text(), errors.read_text()) == ("129\n", "")
     assert not psutil.wait_procs(family, PATIENCE)[1]
 
 
-def test_where_the_screen_would_go_elsewhere_that_is_said() -> None:
+def test_a_redirected_screen_is_refused() -> None:
     reading, writing = os.openpty()
     given: dict[str, Any] = {"stdin": writing, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command("demo:quiet", "--polls", "1"), env=environment(), text=True, **given) as process:

@@ -25,10 +25,10 @@ from tests.patience import until
 from tests.thorough import THOROUGH, some
 
 OFF = [b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1000l", b"\x1b[?1003l", b"\x1b[?1006l", b"\x1b[?2004l", b"\x1b[<u"]
-"""Main screen, cursor, mouse, bracketed paste, kitty keyboard."""
+"""Sequences that restore the main screen, cursor, mouse, bracketed paste and kitty keyboard."""
 
 PATIENCE = 0.6
-"""Seconds in place of those that the terminal guard gives a presman that does not react."""
+"""Seconds after which the guard kills a presman that does not react, shortened for tests."""
 
 DEAF = f"""
 import ctypes, os, re, sys, time
@@ -50,14 +50,14 @@ sys.argv = ["presman", "demo:quiet"]
 from presman.cli import main
 sys.exit(main())
 """
-"""presman with a thread that never lets go of Python's lock."""
+"""presman with a thread that never releases Python's lock."""
 
 SPINS = {
     "in a system call": "ctypes.PyDLL(None).sleep(600)",
     "in a lock": "lock, held = ctypes.PyDLL(None).pthread_mutex_lock, bytes(64); lock(held); lock(held)",
     "in a loop": 're.match("(a+)+$", "a" * 64 + "b")',
 }
-"""A signal ends the first of them, but not the others; the last costs CPU."""
+"""A signal ends the first of them, but not the others; the last one uses CPU."""
 
 
 class Watched:
@@ -65,7 +65,7 @@ class Watched:
 
     def __init__(self, folder: Path, *words: str, **given: str) -> None:
         given = environment(XDG_STATE_HOME=str(folder), **given)
-        # The settings that ptyprocess makes are those of any new terminal.
+        # ptyprocess makes a terminal with the usual settings.
         self.screen = Screen(list(words) or command("demo:quiet"), **given)
         self.file = self.screen._process.fd
         self.before = termios.tcgetattr(self.file)
@@ -76,17 +76,17 @@ class Watched:
         found: list[psutil.Process] = []
         until(
             lambda: found.extend(self.family()) or found, "a terminal guard"
-        )  # while it is started it may have no words
+        )  # a starting process may have no arguments yet
         self.guard = found[0]
         self.screen.forget()
 
     def family(self) -> list[psutil.Process]:
-        """The terminal guard, once there is one; the process of the source is another."""
+        """The terminal guard when it has started; presman's other child is the process of the source."""
         found = psutil.Process(self.screen.pid).children()
         return [each for each in found if "from process import main" in " ".join(each.cmdline())]
 
     def ends(self, limit: float = 60.0) -> str:
-        """Wait until nobody holds the terminal any more, and return what was said last."""
+        """Wait until no process holds the terminal any more, and return the last output."""
         end = time.monotonic() + limit
         try:
             while time.monotonic() < end:
@@ -127,7 +127,7 @@ def watched(tmp_path: Path) -> Iterator[Callable[..., Watched]]:
 
 
 def deaf(watched: Callable[..., Watched], spin: str) -> Watched:
-    """A monitor that has painted its first frame and begun its guard, and since then never lets go of Python's lock."""
+    """A monitor that has painted its first frame and started its guard, and then never releases Python's lock."""
     monitor = watched(sys.executable, "-c", DEAF.replace("SPIN", SPINS[spin]))
     monitor.begin(b"Overview")
     until(lambda: monitor.guard.cmdline()[:1] not in ([], ["sh"]), "the guard is begun")
@@ -140,7 +140,7 @@ FAULTS = {"SIGSEGV": "Segmentation fault", "SIGABRT": "Aborted"}
 
 
 def dies(monitor: Watched, name: str) -> None:
-    """Kill presman, and see to it that the terminal is put back and one line says why."""
+    """Kill presman, and check that the terminal is restored and one line says why."""
     assert termios.tcgetattr(monitor.file) != monitor.before
     number = signal.Signals[name]
     os.kill(monitor.screen.pid, number)
@@ -184,7 +184,7 @@ def test_after_a_death_before_the_first_frame(watched: Callable[..., Watched]) -
 
 
 @pytest.mark.parametrize(("how", "code"), some([(signal.SIGTERM, 143)], [(b"q", 0), (signal.SIGHUP, 129)]))
-def test_nothing_is_said_of_an_end_in_good_order(watched: Callable[..., Watched], how: Any, code: int) -> None:
+def test_a_normal_end_has_no_message(watched: Callable[..., Watched], how: Any, code: int) -> None:
     monitor = watched()
     monitor.begin()
     if isinstance(how, bytes):
@@ -198,9 +198,9 @@ def test_nothing_is_said_of_an_end_in_good_order(watched: Callable[..., Watched]
 
 
 def costs_little(monitor: Watched) -> None:
-    """Look at the terminal guard: three megabytes of its own, and no CPU while nothing happens."""
+    """Check the terminal guard: three megabytes of its own, and no CPU while nothing happens."""
     if not Path("/proc/self/smaps_rollup").exists():
-        return  # nobody says what memory is a process's own
+        return  # the system does not show a process's own memory
     monitor.screen.quiet(0.3)
     told = Path(f"/proc/{monitor.guard.pid}/smaps_rollup").read_text().splitlines()
     own = sum(int(line.split()[1]) for line in told if line.startswith("Private"))
@@ -211,7 +211,7 @@ def costs_little(monitor: Watched) -> None:
 
 
 def test_it_costs_little_and_hears_nothing_that_is_meant_for_presman(watched: Callable[..., Watched]) -> None:
-    """What a terminal sends to all who use it, and `pkill presman`."""
+    """Signals that a terminal sends to all its processes, and `pkill presman`."""
     py_compile.compile(watching.__file__)
     monitor = watched()
     monitor.begin()
@@ -238,7 +238,7 @@ def test_presman_goes_on_without_it(watched: Callable[..., Watched]) -> None:
 
 
 def test_a_stopped_presman_leaves_the_terminal_to_others(watched: Callable[..., Watched]) -> None:
-    """While it is stopped a shell has the terminal: a death then is none of the terminal guard's business."""
+    """While presman is stopped a shell has the terminal, so the guard must ignore presman's death."""
     monitor = watched()
     monitor.begin()
     os.kill(monitor.screen.pid, signal.SIGTSTP)
@@ -270,7 +270,7 @@ def test_a_driver_that_spins_is_given_up(watched: Callable[..., Watched], spin: 
     assert " in spin" in monitor.log.read_text(), "the log says where it hung"
 
 
-def test_keys_that_nobody_reads_are_no_wish_to_quit(watched: Callable[..., Watched]) -> None:
+def test_unread_keys_do_not_mean_quit(watched: Callable[..., Watched]) -> None:
     monitor = deaf(watched, "in a system call")
     monitor.screen.press(b"sq")
     end = time.monotonic() + PATIENCE + 3 * watching.POLL_INTERVAL
@@ -353,10 +353,10 @@ def test_there_is_none_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> No
     ],
     ids=["it has told why itself", "a fault after that", "it said nothing"],
 )
-def test_a_screen_that_could_not_go_on_is_put_away_without_a_word_that_it_was_killed(
+def test_a_screen_that_ends_with_an_error_is_restored_without_a_message_of_a_kill(
     monkeypatch: pytest.MonkeyPatch, heard: tuple[int, ...], number: int, told: str
 ) -> None:
-    """So it is where no thread can be had: presman says that in its line, with the screen still on."""
+    """This happens without threads: presman says so in its line while the screen is still on."""
     said, back = bytearray(), []
     monkeypatch.setattr(watching, "_signal_that_ended", lambda _: number)
     monkeypatch.setattr(watching, "_put_back", back.append)

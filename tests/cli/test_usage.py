@@ -23,7 +23,7 @@ HEAVY = ("textual", "sqlalchemy", "oracledb", "plotext", "rich", "presman.analys
 
 
 def complaint(done: subprocess.CompletedProcess[str], code: int) -> str:
-    """The one line of a failed run."""
+    """Return the one line of a failed run."""
     assert done.returncode == code, done
     assert not done.stdout
     lines = done.stderr.splitlines()
@@ -220,7 +220,7 @@ TELLING = (
     ["-m", "cpu"],
     [],
 )
-"""Ways to have a connect string with a password passed around."""
+"""Arguments with a connect string that contains a password."""
 
 
 @pytest.mark.parametrize("arguments", TELLING, ids=" ".join)
@@ -266,7 +266,7 @@ def test_an_internal_error_is_one_line_and_debug_shows_more(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("place", ["a task", "a callback", "a protocol"])
 def test_sigterm_passes_through_an_event_loop(place: str) -> None:
-    """As the driver has one: the handler raises wherever Python is just then."""
+    """The driver has an event loop, too: the handler raises wherever Python is at that moment."""
 
     def hit(*_: object) -> None:
         raise Terminated

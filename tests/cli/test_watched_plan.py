@@ -1,4 +1,4 @@
-"""What `whatif` and `advise` say if the settings changed while statements were observed: one thing, everywhere."""
+"""Changed settings: `whatif` and `advise` say the same everywhere if settings changed during the observation."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from tests.scenarios import without
 
 
 def test_a_reason_that_is_not_known_is_no_answer(inside: Run, tmp_path: Path) -> None:
-    """The view is away that tells whose servers a limit counts: what is seen is only that the statement is queued."""
+    """The view that shows which servers a limit counts does not answer, so presman only sees that it is queued."""
     without(tmp_path, "rac", "V$RSRC_CONSUMER_GROUP")
     document = json.loads(inside("once", "demo:rac.toml", "--format", "json").stdout)
     found = document["heads"][0]["statement"]
@@ -24,10 +24,8 @@ def test_a_reason_that_is_not_known_is_no_answer(inside: Run, tmp_path: Path) ->
     assert (done.returncode, json.loads(done.stdout)["statement"]["reason"]) == (3, "unknown")
 
 
-def test_who_waited_for_longer_than_a_forecast_looks_back(
-    inside: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its reasons begin at the poll at which it was seen first; where one in a few is read, at the next of these."""
+def test_a_wait_longer_than_forecasts_look_back(inside: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its reasons begin at the poll at which it was first seen, or at the next poll that is read."""
     moments = list(polled("holders", 56))
     record(tmp_path / "a.presman", moments)
     row = max(moments[-1][1].queue, key=lambda each: each.waited or 0.0)

@@ -24,15 +24,15 @@ PATIENT = 30.0
 """Seconds a query may take in these tests, however busy the machine is."""
 
 HURRIED = 0.5
-"""Seconds it may take while something hangs that is to be given up."""
+"""Seconds a query may take if it hangs and must be given up."""
 
 RELEASES = [Release(12, 1), Release(19), Release(23)]
 USUAL = some([Release(19), Release(23)], [Release(12, 1)])
-"""Those that most tests try: 23 has pipelines and another login; before it, only fields of messages differ."""
+"""The releases of most tests: 23 has pipelines and another login; earlier releases differ only in message fields."""
 
 
 def across(*cases: Any) -> list[tuple[Release, Any]]:
-    """Return each case on 19 and the first of them on 23; each on each release if the tests are thorough."""
+    """Return all cases on 19 and the first of them on 23; in a thorough run all cases on all releases."""
     return [(each, case) for each in USUAL for case in (cases if THOROUGH or each == USUAL[0] else cases[:1])]
 
 
@@ -58,7 +58,7 @@ def fill(database: EmbeddedDatabase) -> None:
 
 @contextmanager
 def hurried(source: OracleSource, seconds: float = HURRIED) -> Iterator[None]:
-    """Give each call and login little time, for as long as something hangs."""
+    """Give each call and login little time inside the block, in which something hangs."""
     settings, connect = source._settings, source._connect_timeout
     source._settings, source._connect_timeout = replace(settings, call_timeout=seconds), 2 * seconds
     try:
@@ -69,7 +69,7 @@ def hurried(source: OracleSource, seconds: float = HURRIED) -> Iterator[None]:
 
 @dataclass
 class Bench:
-    """A server and what one asks of it."""
+    """A server, and sources that read it."""
 
     server: OracleServer
     release: Release

@@ -1,4 +1,4 @@
-"""An HTTPS proxy in miniature: answers CONNECT and passes on what comes, both ways."""
+"""Small HTTPS proxy: answers CONNECT and forwards bytes both ways."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 
 
 class Proxy(socketserver.ThreadingTCPServer):
-    """Remembers what it was `asked` and how many bytes it `passed`; `refuses` makes it ask for a login of its own."""
+    """Records requests (`asked`) and the number of forwarded bytes (`passed`); `refuses` makes it demand a login."""
 
     def __init__(self, *, refuses: bool) -> None:
         super().__init__(("127.0.0.1", 0), Client)

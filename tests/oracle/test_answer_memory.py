@@ -59,11 +59,11 @@ def test_a_smaller_limit_stays(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 HUGE = bytes.fromhex("10 00 00 00 00 00 00 00 00 00 10 00 00 04 02 00 00 00")
-"""An answer of no column, and one of 33 million behind it: lists of 800 MB."""
+"""An answer without columns, followed by one with 33 million: lists of 800 MB."""
 
 
 class _Lying(Relay):
-    """Has the first answer that has rows begin with HUGE."""
+    """A server whose first answer with rows begins with HUGE."""
 
     lies = 0
 
@@ -90,7 +90,7 @@ poller.open()
 print(bool(poller.poll().sections))
 poller.close()
 """
-"""A process of its own: the limit would hit the server, too, which has none."""
+"""Runs in a process of its own, because the limit would also apply to the server."""
 
 
 @pytest.mark.skipif(not TOLD, reason="no system but Linux tells how much data there is")
@@ -105,6 +105,6 @@ def test_columns_behind_the_first_message_take_no_memory(bench: Bench) -> None:
 
 
 def test_what_takes_too_much_memory_is_too_large() -> None:
-    """It is read a few rows at a time then, and left out if that does not help."""
+    """Then it is read a few rows at a time, and left out if that does not help."""
     assert isinstance(found := meaningful_error(MemoryError()), AnswerTooLarge)
     assert str(found) == "the answer would take too much memory"

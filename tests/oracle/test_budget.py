@@ -17,10 +17,10 @@ from tests.oracle.bench import Bench
 from tests.oracle_server.faults import Delay, Mute, Stage
 
 WITHIN = 3.0
-"""Seconds a read has in these tests; a question alone may take sixty, and what hangs does so for a minute."""
+"""Seconds for a read in these tests; a single query may take sixty, and a hanging query lasts a minute."""
 
 HANGS = 30.0
-"""Seconds after which a read has not ended because of its time: until then a busy machine may take for all the rest."""
+"""Seconds after which a read has clearly ignored its limit; a busy machine may need all of them."""
 
 
 def opened(bench: Bench) -> OracleSource:
@@ -85,7 +85,7 @@ def test_a_server_that_is_stopped_is_lost_within_the_budget(bench: Bench) -> Non
 def test_a_pipeline_too_slow_as_a_whole_is_not_tried_at_every_poll(
     bench23: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each time, that would cost a login: for a minute the questions go one by one."""
+    """Each attempt would cost a login, so for a minute the queries run one by one."""
     source = opened(bench23)
     bench23.server.faults.add(Stage.STATEMENT, Delay(60), "gv$instance", times=1)
     answer, _ = timed(bench23, source, Instance, Sysstat)

@@ -28,7 +28,7 @@ INSTANTS = (0.0, 2.0, 65.0)
 
 
 class Clock:
-    """Seconds that pass when told."""
+    """A clock that the test advances."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -90,7 +90,7 @@ def over_the_wire(scenario: str, release: Release, scope: Scope) -> list[Snapsho
 def test_the_wire_changes_nothing(
     scenario: str, release: Release, scope: Scope, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """But for how many texts and plans are asked for at each poll: here all, as of the simulator itself."""
+    """All texts and plans are read at each poll, as from the simulator itself."""
     monkeypatch.setattr(poller, "is_live", lambda source: False)
     direct = directly(scenario, release, scope)
     remote = over_the_wire(scenario, release, scope)
@@ -107,6 +107,6 @@ def test_the_wire_changes_nothing(
 
 
 def told(reading: Any) -> dict[str, Any]:
-    """Return what a reading says, but for its source's name and cost."""
+    """Return a reading without its source's name and cost."""
     apart = {"target", "kind", "round_trips"}
     return {item.name: getattr(reading, item.name) for item in fields(reading) if item.name not in apart}

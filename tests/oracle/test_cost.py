@@ -1,4 +1,4 @@
-"""What reading costs the database: round trips, sessions, statements."""
+"""Cost of reading for the database: round trips, sessions, statements."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_poll_is_one_round_trip_or_one_per_query(bench: Bench) -> None:
     snapshot = poller.poll()
     assert not snapshot.problems()
     asked = counters.statements()
-    assert len(asked) == len(set(asked)) >= 10  # the clock among them
+    assert len(asked) == len(set(asked)) >= 10  # including the clock
     assert snapshot.round_trips == counters.round_trips == (1 if bench.release == Release(23) else len(asked))
     assert counters.most_sessions == 1
     poller.close()
@@ -77,7 +77,7 @@ def test_a_text_is_parsed_once(bench19: Bench) -> None:
     again = counters.bytes_in - first
     counters.reset()
     bench19.read(source, Session)
-    assert counters.bytes_in == again < 200  # no SQL text travels
+    assert counters.bytes_in == again < 200  # no SQL text is sent
 
 
 def test_quitting_leaves_nothing_behind(bench: Bench) -> None:
@@ -109,7 +109,7 @@ FAULTS: dict[Stage, list[Action]] = {
 
 
 class Storm:
-    """Commits faults at random, from a seed; counts what was committed."""
+    """Makes random faults from a seed, and counts them."""
 
     def __init__(self, seed: int, share: float, slow: float, faults: dict[Stage, list[Action]] = FAULTS) -> None:
         self._rng = random.Random(seed)
@@ -131,7 +131,7 @@ class Storm:
 
 
 def weather(bench: Bench, seed: int, faults: int) -> Counter[str]:
-    """Read through a storm until `faults` were committed; after each loss the next good poll must be right."""
+    """Read until `faults` have occurred; after each loss the next good poll must be right."""
     storm = Storm(seed, 0.3, 0.05)
     bench.server.faults.chooser = storm
     source = bench.source()
@@ -153,7 +153,7 @@ def weather(bench: Bench, seed: int, faults: int) -> Counter[str]:
 
 
 def recovered(bench: Bench, source: OracleSource) -> list[int]:
-    """Return how many rows each query of the next good poll has."""
+    """Return the number of rows of each query in the next good poll."""
     source.open()
     return [len(section.rows) for section in bench.read(source, Instance, Session, Sysstat)]
 
@@ -186,7 +186,7 @@ def test_a_storm_of_faults(bench: Bench, seed: int) -> None:
     before = leftovers(process)
     committed = weather(bench, seed, faults=LONG or 16)
     assert all(committed[stage.value] for stage in Stage)
-    # The server sees each of them end by itself.
+    # The server notices the end of each session separately.
     until(lambda: not bench.server.counters.connections, "no connection is left")
     assert bench.server.counters.sessions == 0
     after = leftovers(process)
@@ -194,7 +194,7 @@ def test_a_storm_of_faults(bench: Bench, seed: int) -> None:
 
 
 def test_sessions_do_not_pile_up(bench: Bench) -> None:
-    """A monitor that loses its connection again and again never has two sessions."""
+    """A monitor that loses its connection repeatedly never has two sessions."""
     source = bench.opened()
     for code in (28, 3113, 1089, 2396, 1012):
         bench.server.faults.add(Stage.STATEMENT, Ora(code, "gone"), "gv$session")
@@ -204,8 +204,8 @@ def test_sessions_do_not_pile_up(bench: Bench) -> None:
     assert bench.server.counters.most_sessions == 1
 
 
-def test_what_is_sent_besides(bench: Bench) -> None:
-    """Along with the login the driver sets the session's time zone: the documents say so."""
+def test_other_statements_of_the_driver(bench: Bench) -> None:
+    """With the login the driver sets the session's time zone, as the documents say."""
     poller = Poller(bench.source(call_timeout=30))
     poller.open()
     assert re.fullmatch(r"ALTER SESSION SET TIME_ZONE='[+-]\d\d:\d\d'", bench.server.counters.last_login.alters)
@@ -216,8 +216,9 @@ def test_what_is_sent_besides(bench: Bench) -> None:
 
 
 def test_a_new_statement_costs_a_round_trip_for_each_document_and_one_for_the_rest(bench: Bench) -> None:
-    """Once: its text, its OTHER_XML, and the lines of its plan that servers work for, which 23ai answers for all
-    statements together. Before 23ai the clock is asked, too, before the second round of questions.
+    """Once: its text, its OTHER_XML, and the plan lines of its servers, which 23ai answers for all statements together.
+
+    Before 23ai the clock is also read before the second round of queries.
     """
     names = ["INST_ID", "SID", "SERIAL#", "TYPE", "USERNAME", "SQL_ID", "SQL_CHILD_NUMBER", "EVENT"]
     queued = [(1, 200 + number, 7, "USER", "U", f"sql{number:010}", 0, "resmgr:pq queued") for number in range(4)]
@@ -243,9 +244,9 @@ def test_a_new_statement_costs_a_round_trip_for_each_document_and_one_for_the_re
 
 
 def test_the_texts_of_the_busiest_cost_one_round_trip_a_minute(bench: Bench) -> None:
-    """Forty statements that are not parallel: twenty texts with one statement, and none in the polls between.
+    """Forty serial statements: one query reads twenty texts, and the polls between read none.
 
-    Once, when the driver does not know yet what the columns are, it takes two.
+    The first time takes two round trips, because the driver does not know the columns yet.
     """
     names = ["INST_ID", "SID", "SERIAL#", "TYPE", "USERNAME", "SQL_ID", "SQL_CHILD_NUMBER", "STATUS"]
     rows = [(1, 200 + number, 7, "USER", "U", f"sql{number:010}", 0, "ACTIVE") for number in range(40)]
@@ -270,7 +271,7 @@ def test_the_texts_of_the_busiest_cost_one_round_trip_a_minute(bench: Bench) -> 
     assert (asked, known) == (0, 0)
     assert poll(6) == (ordinary + 2, 1, 20)
     assert poll(2) == (ordinary, 0, 20)
-    with_minute, asked, known = poll(70)  # 23ai answers what else is asked each minute in the same round trip
+    with_minute, asked, known = poll(70)  # 23ai answers the other queries of each minute in the same round trip
     assert (asked, known) == (1, 40)
     assert bench.release < Release(23) or with_minute == ordinary + 1
     assert poll(2) == (ordinary, 0, 40)

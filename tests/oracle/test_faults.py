@@ -159,7 +159,7 @@ def test_session_is_ended(bench: Bench, code: int) -> None:
     bench.server.faults.add(Stage.STATEMENT, Ora(code, "your session is gone"), "gv$session")
     with pytest.raises(SourceError) as caught:
         bench.read(source, Instance, Session, Sysstat)
-    # In a pipeline the driver does not pass on the last words of a session.
+    # In a pipeline the driver does not pass on the last error of a session.
     assert caught.value.code == ("DPY-4011" if bench.release == Release(23) else f"ORA-{code:05}")
     assert caught.value.retry
     assert_recovers(bench, source)
@@ -235,7 +235,7 @@ def test_slow_query_is_asked_apart_until_it_is_quick_again(bench23: Bench) -> No
     source = bench23.opened()
     bench23.server.faults.add(Stage.STATEMENT, Delay(60), "gv$session", times=2)
     with hurried(source):
-        assert bench23.read(source, Instance, Session)[1].problem  # in the pipeline, then alone
+        assert bench23.read(source, Instance, Session)[1].problem  # first in the pipeline, then alone
     counters = bench23.server.counters
     for pipelines, others in ((1, 1), (1, 0)):
         counters.reset()

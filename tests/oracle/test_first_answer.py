@@ -1,4 +1,4 @@
-"""A server's first answer, built here: when it is complete, and when the driver must not see it."""
+"""First answer of a server, made by hand: when it is complete, and when the driver must not see it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from presman.sources.oracle.packets import AT_RUN_TIME, COMPILED, LONGEST, Unfit
 def answer(
     compiled: int = COMPILED, at_run_time: int = AT_RUN_TIME, *, elements: int = 2, described: int = 300
 ) -> bytes:
-    """A banner, the elements of the character set, a description, and two arrays with their lengths before them."""
+    """Return a banner, the elements of the character set, a description, and two arrays after their lengths."""
     return b"".join((
         b"\x01\x06\x00Oracle\x00", b"\x69\x03\x01", elements.to_bytes(2, "little"), bytes(5 * elements),
         described.to_bytes(2, "big"), bytes(described), bytes([compiled]), b"\x07" * compiled, bytes([at_run_time]),
@@ -45,7 +45,7 @@ def test_arrays_are_as_long_as_the_driver_looks_and_come_in_one_part(
 
 @pytest.mark.parametrize("described", [0, 1, 10])
 def test_a_description_is_as_long_as_the_driver_wants_it(described: int) -> None:
-    """Without a byte it would make the driver crash."""
+    """An empty description would crash the driver."""
     with pytest.raises(UnfitAnswer):
         is_whole(answer(described=described))
 

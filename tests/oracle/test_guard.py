@@ -1,4 +1,4 @@
-"""A connection lost during a call: the driver must not notice it, because that would crash the process."""
+"""Guard of the driver: it must not notice a connection lost during a call, because that would crash the process."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.oracle_server.faults import Cut, Ora, Redirect, Resend, Stage
 TEXT = "SELECT sql_fulltext FROM gv$sql WHERE sql_id = :sql_id"
 MANY = [BoundSelect(TEXT, {"sql_id": "9md3ukhghgj58"}, 2) for _ in range(6)]
 
-# What crashed the driver: statements with CLOBs in a pipeline, which it then asks again one by one, and a cut line.
+# This crashed the driver: a cut line during a pipeline of statements with CLOBs, which it repeats one by one.
 IN_A_PIPELINE = """
 import faulthandler, sys
 from presman.base.secret import Secret
@@ -49,10 +49,10 @@ for _ in range(int(sys.argv[3])):
 """
 
 
-def test_a_loop_that_could_not_be_made_is_told_and_leaves_nothing(
+def test_an_event_loop_that_cannot_be_made_is_reported_and_leaves_nothing(
     bench19: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Python would close what is missing when it throws the loop away, and complain of each: an error in this test."""
+    """When Python discards an incomplete loop, it complains about each missing part, which fails this test."""
 
     def no_more(*_: Any) -> Any:
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
@@ -71,7 +71,7 @@ def test_a_loop_that_could_not_be_made_is_told_and_leaves_nothing(
 
 
 def test_the_driver_outlives_a_cut_among_clobs(bench23: Bench) -> None:
-    """In a process of its own: without the guard it dies of SIGSEGV at the first."""
+    """In a process of its own: without the guard the first cut causes SIGSEGV."""
     faults = [(after, skip) for after in (0, 1, 9, 40, 500) for skip in (0, 1, 5)]
     for after, skip in faults:
         bench23.server.faults.add(Stage.STATEMENT, Cut(after), "define: ", skip=skip)
@@ -85,7 +85,7 @@ def test_the_driver_outlives_a_cut_among_clobs(bench23: Bench) -> None:
 
 @pytest.mark.parametrize("action", [Ora(3113, "end-of-file on communication channel"), Ora(28, "killed"), Cut(30)])
 def test_the_session_ends_in_the_middle_of_a_pipeline(bench23: Bench, action: Any) -> None:
-    """The driver lets go of its socket by itself then; what it would still wait for never comes."""
+    """The driver then closes its socket by itself, but would still wait for answers that never come."""
     line = ThinConnection(bench23.settings())
     line.connect(5.0)
     bench23.server.faults.add(Stage.STATEMENT, action, "gv$sql", skip=2)
@@ -120,7 +120,7 @@ def test_no_clob_is_asked_for_in_a_pipeline(bench23: Bench) -> None:
 
 @pytest.mark.parametrize("release", [*RELEASES, Release(11, 2), Release(12, 2), Release(18), Release(21)], ids=str)
 def test_which_queries_have_clobs_is_known_from_their_records(release: Release) -> None:
-    """By the catalog: a column that is a CLOB in some view is in a field of LONG_TEXTS."""
+    """According to the catalog, all CLOB columns are in fields of LONG_TEXTS."""
     clobs = {"sql_fulltext", "other_xml"}
     for record, query in load(release).items():
         words = set(query.cluster_sql.replace(",", " ").lower().split("from")[0].split())
@@ -147,7 +147,7 @@ def test_the_catalog_knows_no_other_clobs() -> None:
 @pytest.mark.parametrize("bench", USUAL, ids=str, indirect=True)
 @pytest.mark.parametrize("times", [1, 3])
 def test_a_listener_that_sends_elsewhere_and_hangs_up(bench: Bench, times: int) -> None:
-    """Without the guard the end of the first connection is now and then taken for that of the second."""
+    """Without the guard the driver sometimes mistakes the end of the first connection for that of the second."""
     for _ in range(6):
         bench.server.faults.add(Stage.CONNECT, Redirect(bench.server.port), times=times)
         source = bench.opened(call_timeout=5)
@@ -166,7 +166,7 @@ def test_a_listener_that_wants_to_hear_it_again(bench: Bench) -> None:
 
 
 class Driver:
-    """Writes down what it is told."""
+    """A stand-in for the driver that records its calls."""
 
     def __init__(self, stumbles: bool = False) -> None:
         self.told: list[Any] = []
@@ -182,7 +182,7 @@ class Driver:
 
 
 class Transport:
-    """Remembers what was done to it."""
+    """A stand-in for a transport that records its calls."""
 
     def __init__(self) -> None:
         self.done: list[Any] = []
@@ -221,15 +221,15 @@ def guarded(loop: Sockets, **given: Any) -> tuple[Guard, Driver, Transport]:
     return guard, driver, transport
 
 
-def test_while_it_logs_in_the_driver_is_told_of_a_loss(loop: Sockets) -> None:
+def test_during_the_login_the_driver_learns_of_a_loss(loop: Sockets) -> None:
     guard, driver, _ = guarded(loop)
     guard.connection_lost(None)
     assert driver.told == ["lost"]
     assert not loop.lost.is_set()
 
 
-def test_what_it_sends_after_that_is_answered_with_the_loss(loop: Sockets) -> None:
-    """It learned nothing the first time, for it did not wait for anything."""
+def test_data_sent_after_a_loss_is_answered_with_the_loss(loop: Sockets) -> None:
+    """It did not notice the loss before, because it was not waiting."""
     guard, driver, transport = guarded(loop)
     guard.connection_lost(None)
     guard.wire.write(b"login")
@@ -237,7 +237,7 @@ def test_what_it_sends_after_that_is_answered_with_the_loss(loop: Sockets) -> No
     assert (driver.told, transport.done) == (["lost", "lost"], [])
 
 
-def test_a_listener_that_answers_in_part_is_told_with_what_it_said(loop: Sockets) -> None:
+def test_a_partial_answer_of_a_listener_is_reported(loop: Sockets) -> None:
     assert loop.incomplete_answer() is None, "there is no connection"
     guard, _, _ = guarded(loop)
     assert loop.incomplete_answer() is None, "nothing came"
@@ -245,7 +245,7 @@ def test_a_listener_that_answers_in_part_is_told_with_what_it_said(loop: Sockets
     assert "that is not an Oracle listener (it answered" in str(loop.incomplete_answer())
 
 
-def test_later_only_the_line_is_told(loop: Sockets) -> None:
+def test_after_the_login_only_the_line_learns_of_a_loss(loop: Sockets) -> None:
     guard, driver, transport = guarded(loop)
     loop.settle()
     guard.connection_lost(None)
@@ -255,7 +255,7 @@ def test_later_only_the_line_is_told(loop: Sockets) -> None:
     assert (driver.told, transport.done) == ([], [])
 
 
-def test_what_was_lost_before_the_login_was_over_is_lost(loop: Sockets) -> None:
+def test_a_loss_before_the_end_of_the_login_is_a_loss(loop: Sockets) -> None:
     guard, _, _ = guarded(loop)
     guard.connection_lost(None)
     loop.settle()
@@ -263,7 +263,7 @@ def test_what_was_lost_before_the_login_was_over_is_lost(loop: Sockets) -> None:
 
 
 def test_nothing_comes_after_the_driver_has_closed(loop: Sockets) -> None:
-    """With TLS there may be something left to read then, and the driver would crash."""
+    """With TLS there may still be data to read then, which would crash the driver."""
     guard, driver, transport = guarded(loop)
     loop.settle()
     guard.wire.close()
@@ -304,7 +304,7 @@ def test_a_proxys_answer_is_passed_on_as_a_whole(loop: Sockets) -> None:
 
 
 @pytest.mark.parametrize("answer", [b"SSH-2.0-x\r\n", b"H\0"])
-def test_what_is_no_proxy_is_the_drivers_to_refuse(loop: Sockets, answer: bytes) -> None:
+def test_the_driver_refuses_what_is_no_proxy(loop: Sockets, answer: bytes) -> None:
     guard, driver, _ = guarded(loop)
     guard.wire.write(b"CONNECT db:1521 HTTP/1.0\r\n\r\n")
     guard.data_received(answer)

@@ -67,7 +67,7 @@ def bench(make_bench: Callable[[Release], Bench], request: pytest.FixtureRequest
 
 @pytest.mark.parametrize("bench", some([Release(23)], [Release(19)]), ids=str, indirect=True)
 def test_memory_stays_bounded(bench: Bench) -> None:
-    """60 rows of a megabyte each, which the driver alone would hold several times, and ten megabytes in each CLOB."""
+    """60 rows of a megabyte each, of which the driver alone would keep several copies, and CLOBs of ten megabytes."""
     huge(bench, rows=60, program=1_000_000, clob=5_000_000, queued=3)
     done = subprocess.run(
         [sys.executable, "-c", RSS, bench.server.dsn], capture_output=True, text=True, timeout=120, check=True
@@ -84,14 +84,14 @@ def read(bench: Bench, *requests: Request) -> tuple[Section, ...]:
 
 
 def lookup(bench: Bench, record: type[SqlText] | type[PlanXml]) -> Request:
-    """Ask for the text or the plan of the first statement."""
+    """Read the text or the plan of the first statement."""
     binds = {"at_inst_id": 1, "sql_id": f"sql{0:010}", "child_number": 0}
     return replace(bench.requests(record)[0], binds=binds)
 
 
 @pytest.mark.parametrize("bench", some([Release(23)], [Release(12, 1), Release(19)]), ids=str, indirect=True)
 def test_what_is_too_large_for_one_answer_comes_a_few_rows_at_a_time(bench: Bench) -> None:
-    """Forty rows of a megabyte are more than an answer may have, four at a time are not."""
+    """Forty rows of a megabyte are too large for one answer, four rows are not."""
     huge(bench, rows=40, program=1_000_000, clob=1)
     counters = bench.server.counters
     source = bench.opened(call_timeout=100)

@@ -1,6 +1,6 @@
-"""The synchronous line, and the whole source on it, through the driver's thin mode.
+"""Synchronous line of thick mode, and the whole source on it, through the driver's thin mode.
 
-Oracle Client libraries are not to be had here: that they are asked for, and where, is seen in the call of the driver.
+Oracle Client libraries are not available here: the call of the driver shows that and where it would load them.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def test_cancel(bench: Bench) -> None:
 
 @pytest.fixture
 def asked_for(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Let the driver stay in thin mode; return the folders in which client libraries were to be."""
+    """Let the driver stay in thin mode; return the folders from which it should load client libraries."""
     folders: list[Any] = []
 
     def remember(lib_dir: str | None) -> None:
@@ -111,7 +111,7 @@ def test_a_source_in_thick_mode(bench: Bench, asked_for: list[Any]) -> None:
     bench.server.counters.reset()
     answer = bench.answer(source, Instance, Session, Sysstat)
     assert [len(section.rows) for section in answer.sections] == [1, 40, 1]
-    assert answer.round_trips == bench.server.counters.round_trips == 4  # the time, and one for each query
+    assert answer.round_trips == bench.server.counters.round_trips == 4  # one for the clock, and one for each query
     source.close()
     assert bench.server.counters.most_sessions <= 1
 
@@ -126,7 +126,7 @@ def test_a_query_fails_alone_in_thick_mode(bench: Bench, asked_for: list[Any]) -
         assert sessions.problem is not None
         assert sessions.problem.code == code
     assert [len(section.rows) for section in bench.read(source, Session)] == [40]
-    assert asked_for == [None, None]  # what took too long cost the connection
+    assert asked_for == [None, None]  # the query that took too long cost the connection
 
 
 def test_a_loss_in_thick_mode(bench: Bench, asked_for: list[Any]) -> None:
@@ -147,7 +147,7 @@ def test_a_login_that_hangs_in_thick_mode(bench19: Bench, asked_for: list[Any]) 
         with pytest.raises(SourceError, match="no answer within"):
             bench19.source(thick=True, connect_timeout=0.1).open()
     assert len(asked_for) == 2
-    bench19.server.faults.clear()  # on a busy machine the second login was given up before it came that far
+    bench19.server.faults.clear()  # on a busy machine the second login was given up before it reached the fault
     bench19.server.drop_sessions()
     assert len(bench19.read(bench19.opened(thick=True), Session)[0].rows) == 40
 

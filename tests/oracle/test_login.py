@@ -41,9 +41,9 @@ def _use(*, signs: bool) -> x509.KeyUsage:
 
 
 class Authority:
-    """A certificate authority made for the test; `issue` writes key, certificate and itself into one PEM file.
+    """A certificate authority for tests; `issue` writes key, certificate and its own certificate into one PEM file.
 
-    Its certificates have what Python 3.13 and later insist on: which key signed them, and what a key is for.
+    Its certificates have the extensions that Python 3.13 and later require: the key that signed, and the key's usage.
     """
 
     def __init__(self, name: str) -> None:
@@ -169,7 +169,7 @@ def test_without_a_client_certificate_mutual_tls_is_refused(
 
 
 def test_wrong_wallet_password(secured: Callable[..., Bench], tmp_path: Path, ours: Authority) -> None:
-    """The driver goes on without the key that it cannot read; a server that wants it says no."""
+    """The driver goes on without the key that it cannot read; a server that requires it refuses."""
     bench = secured(Release(19), mutual=True)
     place = wallet(tmp_path / "wallet", ours, password=b"opensesame")
     with pytest.raises(SourceError) as caught:
@@ -185,7 +185,7 @@ def test_plain_text_to_a_tls_port(secured: Callable[..., Bench]) -> None:
 
 
 class Encrypted:
-    """The server's end of TLS on a socket that is not given up with it."""
+    """The server's end of TLS on a socket that stays open when TLS ends."""
 
     def __init__(self, context: ssl.SSLContext, plain: socket.socket) -> None:
         self._plain = plain
@@ -204,7 +204,7 @@ class Encrypted:
                 self._plain.sendall(self._out.read())
 
     def read(self) -> bytes:
-        """Read a CONNECT, and the packet behind it that says whereto."""
+        """Read a CONNECT, and the following packet with the connect data."""
         told = b""
         while b"CONNECT_DATA" not in told:
             told += self._do(self._tls.read, 65_536)
@@ -214,8 +214,8 @@ class Encrypted:
         self._do(self._tls.write, data)
 
 
-def test_encrypted_anew_after_the_listener_has_handed_over(tmp_path: Path, ours: Authority) -> None:
-    """As on real TLS ports: the listener has CONNECT sent again, and a second handshake goes before it."""
+def test_a_second_handshake_after_the_listeners_resend(tmp_path: Path, ours: Authority) -> None:
+    """As on real TLS ports: the listener requests CONNECT again, after a second handshake."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(ours.issue(tmp_path / "server.pem", "127.0.0.1"))
     listener = socket.create_server(("127.0.0.1", 0))
@@ -226,7 +226,7 @@ def test_encrypted_anew_after_the_listener_has_handed_over(tmp_path: Path, ours:
         with client:
             first = Encrypted(context, client)
             told.append(first.read())
-            first.write(bytes.fromhex("00080000 0b080000"))  # send it again, and encrypt anew
+            first.write(bytes.fromhex("00080000 0b080000"))  # resend, after a new handshake
             second = Encrypted(context, client)
             told.append(second.read())
             text = b"(DESCRIPTION=(TMP=)(VSNNUM=0)(ERR=12514))"
@@ -281,7 +281,7 @@ def test_a_proxy_needs_tls(bench19: Bench) -> None:
     assert (caught.value.code, caught.value.retry, between.asked) == ("DPY-2029", False, [])
 
 
-# -- who logs in, and as what -----------------------------------------------------------------------------------------
+# -- users and privileges ---------------------------------------------------------------------------------------------
 
 
 def test_a_proxy_user_logs_in_for_another(bench: Bench) -> None:
@@ -316,7 +316,7 @@ def test_a_certificate_in_place_of_a_password(
 def test_jdbc_with_a_certificate(
     secured: Callable[..., Bench], tmp_path: Path, ours: Authority, release: Release
 ) -> None:
-    """Somebody else's driver agrees on network services with this server, too."""
+    """Another driver negotiates network services with this server, too."""
     archive, java = place("PRESMAN_JDBC"), shutil.which("java")
     if not archive.is_file() or java is None:
         pytest.skip("no jdbc client: CONTRIBUTING.md says how to get one")
@@ -339,7 +339,7 @@ def test_jdbc_with_a_certificate(
 
 @pytest.mark.parametrize("release", USUAL, ids=str)
 @pytest.mark.parametrize("certificates", [{}, {"somebody": "WATCHER"}], ids=["none", "another"])
-def test_a_certificate_that_stands_for_nobody(
+def test_a_certificate_without_a_user(
     secured: Callable[..., Bench], tmp_path: Path, ours: Authority, release: Release, certificates: dict[str, str]
 ) -> None:
     bench = secured(release, mutual=True, accounts={}, certificates=certificates)
@@ -352,13 +352,13 @@ def test_a_certificate_that_stands_for_nobody(
     assert (bench.server.counters.logins, bench.server.counters.sessions) == (0, 0)
 
 
-def test_nobody_named_and_nothing_that_says_who(bench19: Bench) -> None:
+def test_a_login_without_a_user_and_without_a_certificate(bench19: Bench) -> None:
     with pytest.raises(SourceError, match="no user was named: that needs a wallet") as caught:
         bench19.opened(user=None, password=None)
     assert not caught.value.retry
 
 
-# -- how the address is said ------------------------------------------------------------------------------------------
+# -- forms of the address ---------------------------------------------------------------------------------------------
 
 
 def test_alias_and_descriptor(bench19: Bench, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ NO_THREAD = ran_out(RuntimeError("can't start new thread"))
 
 
 def observed(name: str, make_source: Callable[[], Any], interval: float = 0.02) -> LiveTarget:
-    """Return a target whose polls have all the time: what hangs goes on until the others have polled."""
+    """Return a target whose polls have no short limit: a hanging poll lasts until the others have polled."""
     return LiveTarget(name, make_source, interval, Scope.INSTANCE, budget=600.0)
 
 
@@ -42,8 +42,10 @@ def files() -> int:
 
 
 def test_ten_databases_of_which_one_is_slow_and_one_is_dead(make_bench: Callable[[Release], Bench]) -> None:
-    """The slow one answers a login and then nothing, the dead one no login. Each has a thread and four files here, and
-    one at the server, which is in this process, too: 3 of a loop, 2 of a connection."""
+    """The slow one answers only the login, the dead one not even that.
+
+    Each takes a thread and four files here, and one at the server in this process: 3 of a loop, 2 of a connection.
+    """
     bench, slow = make_bench(Release(19)), make_bench(Release(23))
     slow.server.faults.add(Stage.STATEMENT, Mute(), "v$", times=-1)
     dead = partial(bench.source, dsn="127.0.0.1:9/nowhere")
@@ -89,7 +91,7 @@ def test_logins_that_are_refused_leave_nothing(bench19: Bench) -> None:
 
 @pytest.fixture
 def no_third_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The machine has no thread for the third sampler, and for no second that writes what another has polled."""
+    """There is no thread for the third sampler, and none for a second writer."""
     begin, left = threading.Thread.start, {"presman-sampler": 2, "presman-recorder": 3}
 
     def start(thread: threading.Thread) -> None:
@@ -133,7 +135,7 @@ def test_the_others_of_a_fleet_go_on() -> None:
 
 @pytest.mark.usefixtures("no_third_thread")
 def test_recordings_of_the_others_go_on(tmp_path: Path) -> None:
-    """The third has none that polls, the fourth none that writes."""
+    """The third has no polling thread, the fourth no writing thread."""
     told: list[LogEvent] = []
     targets = [LiveTarget(f"db{number}", FakeSource, 0.02, Scope.INSTANCE, kind="simulator") for number in range(5)]
     recorder = Recorder(targets, str(tmp_path / "many.presman"), told.append, polls=2)

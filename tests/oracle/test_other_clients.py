@@ -43,7 +43,7 @@ def jdbc() -> list[str] | None:
 
 
 @pytest.mark.parametrize("client", [node, go, jdbc])
-def test_clients_that_nobody_here_wrote(bench: Bench, client: Callable[[], list[str] | None]) -> None:
+def test_clients_of_other_authors(bench: Bench, client: Callable[[], list[str] | None]) -> None:
     command = client()
     if command is None:
         pytest.skip(f"no {client.__name__} client: CONTRIBUTING.md says how to get one")
@@ -58,7 +58,7 @@ def test_clients_that_nobody_here_wrote(bench: Bench, client: Callable[[], list[
     assert found["many"] == list(range(1, 41))
     assert found["text"] == "select /* é */ 1 from dual\n" * 400
     assert found["error"].startswith("ORA-00942: ")
-    while bench.server.counters.sessions:  # a client may be gone before the server has noticed
+    while bench.server.counters.sessions:  # the server may notice a client's end later
         time.sleep(0.005)
     assert bench.server.counters.most_sessions == 1
 

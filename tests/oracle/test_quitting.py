@@ -30,7 +30,7 @@ HANGING: dict[Stage, list[Action]] = {
 
 
 class Moments:
-    """Commits a fault now and then, and tells when the server has been asked `left` times."""
+    """Makes a fault now and then, and signals when the server has had `left` requests."""
 
     def __init__(self, rng: random.Random) -> None:
         self._storm = Storm(rng.randrange(10**6), 0.1, 1.0, HANGING)
@@ -46,7 +46,7 @@ class Moments:
 
 
 def quit_once(bench: Bench, rng: random.Random) -> str:
-    """Quit at a moment that `rng` picks, and return what was going on: the events until then."""
+    """Quit at a moment that `rng` chooses, and return the events until then."""
     moment = Moments(rng)
     bench.server.faults.chooser = moment
     events: list[Event] = []
@@ -77,12 +77,12 @@ def test_quitting_at_any_moment(bench: Bench, seed: int) -> None:
     threads = threading.active_count()
     seen = Counter(quit_once(bench, rng) for _ in range(TIMES))
     assert seen.total() == TIMES
-    # The one that cancels waits for the sampler's, then ends, too.
+    # The cancelling thread waits for the sampler's, and then ends, too.
     until(lambda: threading.active_count() <= threads, "no thread is left")
 
 
 def test_quitting_before_there_is_a_source(bench19: Bench) -> None:
-    """The first imports take longer than anybody waits: nothing may be begun after them."""
+    """The first imports may take longer than the quit waits: nothing may start after them."""
     made = threading.Event()
 
     def make() -> OracleSource:
@@ -100,7 +100,7 @@ def test_quitting_before_there_is_a_source(bench19: Bench) -> None:
 
 
 class Deaf(OracleSource):
-    """A source that hears only the tenth time that it is to end."""
+    """A source that ends only at the tenth request."""
 
     told = 0
 
@@ -110,7 +110,7 @@ class Deaf(OracleSource):
             super().cancel()
 
 
-def test_whoever_does_not_listen_is_told_again(bench19: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_source_that_ignores_the_end_is_asked_again(bench19: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("presman.polling.sampler.CANCEL_INTERVAL", 0.005)
     bench19.server.faults.add(Stage.STATEMENT, Mute(), "gv$session")
     source = Deaf(bench19.settings(call_timeout=60))

@@ -25,9 +25,9 @@ from tests.thorough import some
 
 
 class Door:
-    """Cuts the session at the third poll, and lets so many of those in no more that come after it (-1: nobody).
+    """Cuts the session at the third poll, and then refuses the next `refusals` logins (-1: all).
 
-    `knocks` are the connections. With a new `password` the old one is wrong after that.
+    `knocks` are the connections. If there is a new `password`, the old one is wrong from then on.
     """
 
     def __init__(self, server: OracleServer, code: int = 1017, refusals: int = -1, password: str = "") -> None:
@@ -62,7 +62,7 @@ def record(inside: Run, target: str, *more: str) -> subprocess.CompletedProcess[
 
 
 def config(folder: Path, server: OracleServer, password: str) -> None:
-    """Write what says how to reach the server: `password` is a line of config.ini."""
+    """Write a config.ini for the server; `password` is one of its lines."""
     path = folder / "new.ini"
     path.write_text(f"[prod]\ndsn = {server.dsn}\nuser = presman\n{password}\n")
     path.chmod(0o600)
@@ -102,7 +102,7 @@ def test_a_locked_account_is_tried_again_until_it_is_unlocked(inside: Run, serve
 
 
 def looks_for_another(monkeypatch: pytest.MonkeyPatch) -> list[Source | None]:
-    """Return what each look for another password finds, in a list that grows."""
+    """Return a list that gets the result of each search for another password."""
     looks: list[Source | None] = []
     look = PolledSource._renewed
 
@@ -157,7 +157,9 @@ def test_another_password_that_is_there_already_is_tried_at_once(
     assert door.knocks == 3, "right, refused, right again"
 
 
-def test_a_password_that_was_never_right_is_not_waited_for(inside: Run, server: OracleServer, tmp_path: Path) -> None:
+def test_presman_does_not_wait_if_the_password_was_never_right(
+    inside: Run, server: OracleServer, tmp_path: Path
+) -> None:
     config(tmp_path, server, "password = wrong")
     door = Door(server)
     done = record(inside, "prod", "--config", str(tmp_path / "config.ini"))

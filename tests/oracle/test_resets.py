@@ -29,7 +29,7 @@ STARTED = "2026-02-28 10:00:00"
 
 
 class Node:
-    """An instance: what its views say. Its one group uses half a CPU."""
+    """An instance with its views. Its one group uses half a CPU."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Node:
 
 
 class Watch:
-    """Polls a server whose node can be exchanged, two seconds apart, as the sampler does."""
+    """Polls a server every two seconds, as the sampler does; its node can be replaced."""
 
     def __init__(self, node: Node, release: Release, scope: Scope) -> None:
         self.node = node
@@ -136,7 +136,7 @@ def test_restart_of_the_instance(watch: Watch, cpu: int) -> None:
 
 
 def test_restart_that_no_connection_noticed(watch: Watch) -> None:
-    """A connection through a proxy may outlive the instance: the startup time tells."""
+    """A connection through a proxy may survive a restart of the instance, which only the startup time shows."""
     watch.node.started = "2026-03-01 12:00:03"
     watch.node.cpu += 1_000_000
     assert_begins_anew(watch)
@@ -163,7 +163,7 @@ def test_failover_in_the_middle_of_a_poll(watch: Watch) -> None:
 
 @pytest.mark.parametrize("plan", ["DAY", "NIGHT"])
 def test_activation_of_a_plan(watch: Watch, plan: str) -> None:
-    """Also of the same plan: its counters begin at zero, and may have passed the old ones by the next poll."""
+    """Also of the same plan: its counters begin at 0, and may be above the old values at the next poll."""
     watch.node.plan, watch.node.sequence = plan, 2
     watch.node.cpu += 1_000_000
     reading = watch.poll()
@@ -173,7 +173,7 @@ def test_activation_of_a_plan(watch: Watch, plan: str) -> None:
 
 
 def test_time_goes_on_as_the_database_counts_it(watch: Watch) -> None:
-    """A clock that is set back begins anew too."""
+    """Rates also begin anew when the clock is set back."""
     watch.node.at -= timedelta(hours=1)
     assert watch.group().used is None
     assert watch.group().used == pytest.approx(0.5)

@@ -20,7 +20,7 @@ OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 
 @pytest.fixture
 def watched(bench19: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[ObservedDatabase]:
-    monkeypatch.setattr("presman.polling.sampler.FIRST_PAUSE", 600.0)  # it comes back when the test says so
+    monkeypatch.setattr("presman.polling.sampler.FIRST_PAUSE", 600.0)  # it reconnects when the test says so
     columns = ["INST_ID", "CON_ID", "NAME", "CONSUMED_CPU_TIME", "ACTIVE_SESSIONS"]
     bench19.put("GV$RSRC_CONSUMER_GROUP", columns, [(1, 0, HOSTILE, 5000, 2), (1, 0, "ETL", 7000, 1)])
     target = LiveTarget("prod", bench19.source, 3600.0)
@@ -40,7 +40,7 @@ def test_scrapes_leave_no_trace(bench19: Bench, watched: ObservedDatabase) -> No
     assert bench19.server.counters.bytes_in == 0
 
 
-def test_hostile_names_are_told_in_one_line(watched: ObservedDatabase) -> None:
+def test_hostile_names_are_reported_in_one_line(watched: ObservedDatabase) -> None:
     page, _ = Exposition([watched]).write(OPENMETRICS)
     groups = {
         sample.labels["consumer_group"]: sample.value

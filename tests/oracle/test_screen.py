@@ -1,7 +1,7 @@
-"""The screen over a slow or hanging line: the whole app, the real driver, a socket.
+"""Screen over a slow or hanging line: the whole app, the real driver, a socket.
 
-No test measures time. That a key is answered without waiting for the database is shown by its effect being on the
-screen while the server still owes the answer to the poll; `make bench --only oracle` says how long it takes.
+No test measures time. A key was answered without waiting for the database if its effect is on the screen before the
+server has answered the poll; `make bench --only oracle` measures the time.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TABS = {"2": "cpu", "4": "parallel", "5": "sessions", "1": "overview"}
 
 @pytest.fixture(autouse=True)
 def patience_of_the_sampler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No attempt to reconnect but those the test asks for."""
+    """Attempts to reconnect are made only when the test asks for them."""
     monkeypatch.setattr("presman.polling.sampler.FIRST_PAUSE", 600.0)
 
 
@@ -61,14 +61,14 @@ class Scene:
         await self.pilot.pause()
 
     async def begin_a_poll(self) -> int:
-        """Let a poll begin, wait until the server has its first question, and return how many polls are shown."""
+        """Let a poll begin, wait until the server has its first query, and return how many polls are shown."""
         received, shown = self.server.counters.bytes_in, self.number
         self.feed.poll_now()
         await self.until(lambda: self.server.counters.bytes_in > received)
         return shown
 
     async def press(self, key: str) -> None:
-        """Press the key of a tab that is not open, and see to it that the tab is on the screen."""
+        """Press the key of a tab that is not open, and check that the tab is on the screen."""
         before = self.body
         await self.pilot.press(key)
         await self.pilot.pause()
@@ -124,7 +124,7 @@ async def watching(release: Release) -> AsyncIterator[Scene]:
 @acted
 async def test_keys_and_quit_do_not_wait_for_a_hanging_query(release: Release, fault: Delay | Mute) -> None:
     async with watching(release) as scene:
-        await scene.pilot.press(*TABS)  # makes the tabs, so that what follows is reaction alone
+        await scene.pilot.press(*TABS)  # makes the tabs, so that the rest is only the reaction
         scene.server.faults.add(Stage.STATEMENT, fault, "from gv$session\n")
         shown = await scene.begin_a_poll()
         await scene.until(lambda: "from gv$session\n" in scene.server.counters.log[-1].sql.lower())
@@ -134,7 +134,7 @@ async def test_keys_and_quit_do_not_wait_for_a_hanging_query(release: Release, f
         sampler = scene.feed._sampler
         assert sampler is not None
         await scene.pilot.press("q")
-    # The query would take another minute: the thread ends because it was told to.
+    # The query would take another minute: the thread ends because it was cancelled.
     sampler._thread.join(60)
     assert not sampler.is_alive
     assert not scene.app.is_running

@@ -26,23 +26,23 @@ from tests.thorough import some
 from tests.tui.drive import resting
 
 RATE = re.compile(r" 0\.5 +0\.5 ")
-"""The CPUs that a node's one group uses and wants."""
+"""The CPUs that the one group of a node uses and wants."""
 
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No attempt to reconnect but those the test asks for."""
+    """Attempts to reconnect are made only when the test asks for them."""
     monkeypatch.setattr("presman.polling.sampler.FIRST_PAUSE", 600.0)
 
 
 class Scenery(Scene):
-    """A scene whose database time passes with each poll, and whose node can be exchanged."""
+    """A scene whose database time advances with each poll, and whose node can be replaced."""
 
     node: Node
     now = 1000.0
 
     async def poll(self) -> None:
-        """Let two seconds pass, and see the answer of the next poll, whatever it is."""
+        """Let two seconds pass, and wait for the result of the next poll, whatever it is."""
         before, state = self.number, self.app.monitor.link.state
         Scenery.now += 2.0
         self.server.call(lambda: self.node.pass_time(2.0))

@@ -1,4 +1,4 @@
-"""The identity of presman's session, the database's time, and rows fetched at once; by hand."""
+"""Identity of presman's session, the database's time, and rows fetched at once, compared with values by hand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UTC_TIME = datetime(2026, 3, 12, 3, 0)
 
 
 def clock_of(ahead: float, now: list[float]) -> SessionClock:
-    """A clock of a database whose dates are so many seconds ahead of UTC."""
+    """Return the clock of a database whose dates are `ahead` seconds ahead of UTC."""
     clock = SessionClock(lambda: now[0])
     clock.locate([("7", "2", UTC_TIME + timedelta(seconds=ahead), UTC_TIME)])
     return clock
@@ -70,7 +70,7 @@ def test_so_many_rows_are_asked_for_that_all_come_at_once() -> None:
 
 
 def test_huge_rows_come_a_few_at_a_time() -> None:
-    """An eighth of what may be taken, by the bytes of a row; rows of which 64 fit are not huge."""
+    """An eighth of the allowed bytes, divided by those of a row; rows are not huge if 64 of them fit."""
     found = AnswerFacts()
     found.learn(QUERY, 10, AT_ONCE)
     assert (found.rows(QUERY), found.is_huge(QUERY)) == (10, True)

@@ -39,12 +39,12 @@ GREETINGS = {
     "10 bytes: 00 0A 00 00 63 00 00 00": bytes.fromhex("000a00006300000000ff"),
     "8 bytes: 00 07 00 00 02 00 00 00": bytes.fromhex("0007000002000000"),
 }
-"""What the line says of a greeting, and the greeting."""
+"""The name in the error line, and the greeting that it comes from."""
 
 
 @contextmanager
 def port(answer: Answer, *, speaks_first: bool) -> Iterator[int]:
-    """Listen on the loopback interface; each client is answered, then left alone until it goes."""
+    """Listen on the loopback interface; each client gets the answer, and then nothing until it disconnects."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
@@ -67,7 +67,7 @@ def port(answer: Answer, *, speaks_first: bool) -> Iterator[int]:
 
 
 def refused(dsn: str, connect_timeout: float = 60.0) -> str:
-    """Return the one line that a connection ends in; it must come long before the time for that is over."""
+    """Return the one error line of a connection, which must come long before its timeout."""
     settings = ConnectSettings(dsn, "presman", Secret("presman"))
     begun = time.monotonic()
     with pytest.raises(SourceError) as caught:
@@ -84,7 +84,7 @@ ANOTHER = (
 
 @pytest.mark.parametrize("speaks_first", [True, False])
 @pytest.mark.parametrize("name", GREETINGS)
-def test_who_it_is_is_told(name: str, speaks_first: bool) -> None:
+def test_the_other_protocol_is_named(name: str, speaks_first: bool) -> None:
     with port(lambda client: client.sendall(GREETINGS[name]), speaks_first=speaks_first) as number:
         assert refused(f"127.0.0.1:{number}/x") == f"that is not an Oracle listener (it answered {name}){ANOTHER}"
 
@@ -105,7 +105,7 @@ def test_silence_ends_with_the_connect_timeout() -> None:
         assert told.startswith(f"127.0.0.1:{number}: no answer within 0.2 s - a firewall drops the packets")
 
 
-def test_half_an_answer_is_told_when_the_time_is_up() -> None:
+def test_half_an_answer_is_reported_at_the_timeout() -> None:
     with port(lambda client: client.sendall(b"N"), speaks_first=False) as number:
         assert refused(f"127.0.0.1:{number}/x", 2.0) == f'that is not an Oracle listener (it answered "N"){ANOTHER}'
 
@@ -116,7 +116,7 @@ def test_one_that_hangs_up_at_once() -> None:
 
 
 def test_one_that_never_ends() -> None:
-    """A stream of large packets, which the driver would collect: no more than an answer may have is taken."""
+    """A stream of large packets, which the driver would collect: reading stops at the limit of an answer."""
 
     def flood(client: socket.socket) -> None:
         while True:
@@ -128,7 +128,7 @@ def test_one_that_never_ends() -> None:
 
 
 def test_a_listener_is_not_taken_for_a_stranger_with_a_second_address(bench: Bench) -> None:
-    """The first address of two is a stranger's: the driver goes on to the other."""
+    """The first of two addresses is not Oracle: the driver goes on to the second."""
     with port(lambda client: client.sendall(GREETINGS["like SSH"]), speaks_first=True) as number:
         addresses = "".join(
             f"(ADDRESS=(PROTOCOL=tcp)(HOST=127.0.0.1)(PORT={each}))" for each in (number, bench.server.port)
@@ -152,7 +152,7 @@ def test_tls_where_another_protocol_is_spoken(name: str) -> None:
 
 ACCEPT = bytes.fromhex("002d0000 02000000 013f 0000 2000 ffff 0001 0000 002d 0404 0000000000000000")
 ACCEPT += bytes.fromhex("00002000 0000ffff 00 12000000")
-"""45 bytes of version 319 that want packets of 8,192 bytes."""
+"""An ACCEPT of 45 bytes for version 319 and packets of 8,192 bytes."""
 
 
 def data(size: int = 10, body: bytes = b"") -> bytes:
@@ -160,7 +160,7 @@ def data(size: int = 10, body: bytes = b"") -> bytes:
 
 
 def accepted() -> Packets:
-    """A stream whose client has been accepted and has sent something."""
+    """Return a stream whose client has been accepted and has sent a packet."""
     packets = Packets()
     assert packets.feed(ACCEPT) == [ACCEPT]
     packets.asked()
@@ -248,7 +248,7 @@ def test_a_packet_that_carries_nothing_is_left_out() -> None:
 
 @given(st.binary(max_size=300), st.booleans())
 def test_no_bytes_make_it_fail_otherwise(came: bytes, late: bool) -> None:
-    """Whatever comes, packets are sane or the stream is refused; what is left is less than what came."""
+    """For any bytes, packets are valid or the stream is refused; the rest is shorter than the input."""
     packets = accepted() if late else Packets()
     try:
         found = packets.feed(came)
@@ -264,7 +264,7 @@ def test_any_answer_can_be_described(came: bytes) -> None:
     assert describe(came).isprintable()
 
 
-# -- what a server says of itself -------------------------------------------------------------------------------------
+# -- capabilities of a server -----------------------------------------------------------------------------------------
 
 
 def introduction(compiled: int = 60, at_run_time: int = 12, elements: int = 0) -> bytes:
@@ -290,7 +290,7 @@ def test_capabilities_that_the_driver_would_read_past(answer: bytes) -> None:
 
 
 def test_an_empty_description_that_would_crash_the_driver() -> None:
-    """The driver dies of SIGSEGV of one without a byte: it is refused though more is yet to come."""
+    """An empty description crashes the driver with SIGSEGV, so it is refused before the rest of the answer comes."""
     packets = accepted()
     packets.asked(data(11, b"\1"))
     whole = introduction()
@@ -300,8 +300,8 @@ def test_an_empty_description_that_would_crash_the_driver() -> None:
 
 
 @pytest.mark.parametrize("start", [b"\1", b"\x22"])
-def test_a_server_is_stopped_before_it_says_them(start: bytes) -> None:
-    """The 51 bytes come in two packets: the second, with which they are complete, is not passed on."""
+def test_a_bad_description_is_stopped_before_the_driver_gets_it(start: bytes) -> None:
+    """The 51 bytes come in two packets: the second, which completes them, is not passed on."""
     packets = accepted()
     packets.asked(data(11, start))
     answer = introduction(6, 6)
@@ -315,7 +315,7 @@ def test_a_server_is_stopped_before_it_says_them(start: bytes) -> None:
     [
         (b"\0\0\x06\x04\0\0\0\0", "HTTP/2"),
         (b"\0\0\x06\x07\x01\0\0\0", "HTTP/2"),
-        (b"\0\0\x06\x04\0\x01\0\0", ""),  # of another stream: a packet of Oracle's has its length there
+        (b"\0\0\x06\x04\0\x01\0\0", ""),  # another protocol: a packet of Oracle's has its length there
         (b"\0\0\x06\x04\0\0\0\x01", ""),
         (b"\0\0\x06\x04\0\0\0", ""),
         (b"\0\0\x06\x05\0\0\0\0", ""),
@@ -326,7 +326,7 @@ def test_a_server_is_stopped_before_it_says_them(start: bytes) -> None:
         (b"E\0\0\0\x50SNOTICE", ""),
     ],
 )
-def test_protocols_are_told_by_the_bytes_they_begin_with(data: bytes, name: str) -> None:
+def test_protocols_are_recognised_by_their_first_bytes(data: bytes, name: str) -> None:
     assert looks_like(data) == name
 
 
@@ -334,7 +334,7 @@ def test_protocols_are_told_by_the_bytes_they_begin_with(data: bytes, name: str)
 
 
 def described(columns: str, before: bytes = b"\x02ab\x01\x10") -> bytes:
-    """Return a packet that begins an answer: 16, a text, the size of a row, the number of columns as it is written."""
+    """Return the first packet of an answer: 16, a text, the size of a row, the encoded number of columns."""
     body = b"\x10" + before + bytes.fromhex(columns)
     return data(10 + len(body), body)
 
@@ -351,13 +351,13 @@ def test_an_answer_has_the_columns_that_there_can_be() -> None:
     ids=["one more", "a million", "gigabytes", "as many as can be said", "behind parts", "half", "nothing"],
 )  # fmt: skip
 def test_an_answer_of_columns_that_the_driver_would_make_lists_of_is_refused(answer: bytes) -> None:
-    """It takes 24 bytes for each of them before it looks for the first."""
+    """The driver allocates 24 bytes for each of them before it reads the first."""
     with pytest.raises(NotOracle, match="more columns than Oracle Database has"):
         accepted().feed(answer)
 
 
 def test_only_the_beginning_of_an_answer_says_how_many_columns_it_has() -> None:
-    """What goes on in another packet may begin with any byte; in a pipeline another answer follows unasked."""
+    """A continuation packet may begin with any byte; in a pipeline another answer follows directly."""
     packets, huge = accepted(), described("04ffffffff")
     assert packets.feed(described("0101") + huge) == [described("0101"), huge]
     packets.asked()

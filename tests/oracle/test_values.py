@@ -1,4 +1,4 @@
-"""Odd values end to end: they arrive as what they mean."""
+"""Odd values end to end: they arrive with their meaning."""
 
 from __future__ import annotations
 
@@ -78,13 +78,13 @@ def test_integers_survive(value: int) -> None:
 
 @pytest.mark.parametrize(("packed", "scale"), [(False, "81"), (True, "817f")])
 def test_a_scale_travels_as_the_client_says(packed: bool, scale: str) -> None:
-    """JDBC and go-ora want small integers with a length in front; the thin drivers for Python and Node do not."""
+    """JDBC and go-ora want small integers after their length; the thin drivers for Python and Node do not."""
     answer = Answer(profile_of(Release(19)), Dialect(12, packed=packed)).describe([ResultColumn("N", "NUMBER")])
     assert f"020000{scale}0116" in answer.data.hex()
 
 
 def test_an_answer_names_the_call_it_belongs_to() -> None:
-    """Clients that count their calls take an answer to another one for an error of theirs."""
+    """Clients that count their calls treat an answer to another call as an error."""
     numbered = Answer(profile_of(Release(19)), Dialect(12), sequence=77).error().data
     plain = Answer(profile_of(Release(19)), Dialect(12)).error().data
     assert [(a, b) for a, b in zip(plain, numbered, strict=True) if a != b] == [(0, 77)]

@@ -1,4 +1,4 @@
-"""Recordings for tests: a scenario polled on a simulated clock, at full speed, once for all tests."""
+"""Recordings for tests: polls of a scenario on a simulated clock, at full speed, shared by all tests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from sqlalchemy import text
 
@@ -44,24 +44,27 @@ def polled(
     focus: Focus | None = None,
     since: float = 0.0,
 ) -> Iterator[Moment]:
-    """Yield polls of a scenario `step` simulated seconds apart, and what each means, from second `since` on."""
+    """Yield snapshots and readings of a scenario, `step` simulated seconds apart, from second `since` on."""
     yield from _course(scenario, release, step, focus, since).first(polls)
 
 
-class Course:
-    """The polls of a scenario: the same for everybody, and nobody can change one."""
+T = TypeVar("T")
+
+
+class Course(Generic[T]):
+    """The polls of a scenario: immutable, and the same for all tests. Each `how` is another course."""
 
     folder: Path | None = None
-    """Where workers keep for each other what they have polled: to read a poll takes a sixth of the time."""
+    """Where workers share their polls: to read a poll takes a sixth of the time of making it."""
 
-    def __init__(self, *how: Any) -> None:
+    def __init__(self, play: Iterator[T], *how: Any) -> None:
         self._name = hashlib.sha256(repr(how).encode()).hexdigest()
-        self._known: list[Moment] = []
-        self._play = _play(*how)
+        self._known: list[T] = []
+        self._play = play
         self._played = 0
 
-    def first(self, polls: int) -> list[Moment]:
-        """Return so many polls."""
+    def first(self, polls: int) -> list[T]:
+        """Return the first polls."""
         if len(self._known) < polls and self.folder is None:
             self._poll(polls)
         elif len(self._known) < polls:
@@ -69,7 +72,7 @@ class Course:
         return self._known[:polls]
 
     def _share(self, place: Path, polls: int) -> None:
-        """Take what others have polled, and poll the rest for them, too: who wants the same meanwhile waits for it."""
+        """Take the polls of other workers and add the rest; workers that want the same polls wait for it."""
         place.mkdir(parents=True, exist_ok=True)
         with (place / "turn").open("w") as turn:
             fcntl.flock(turn, fcntl.LOCK_EX)
@@ -88,7 +91,9 @@ class Course:
         self._played = polls
 
 
-_course = cache(Course)
+@cache
+def _course(*how: Any) -> Course[Moment]:
+    return Course(_play(*how), *how)
 
 
 def _play(scenario: str, release: str | None, step: float, focus: Focus | None, since: float) -> Iterator[Moment]:
@@ -112,7 +117,7 @@ def _play(scenario: str, release: str | None, step: float, focus: Focus | None, 
 
 
 def record(place: Path | str, moments: list[tuple[Snapshot, Reading]], target: str = "demo:x") -> None:
-    """Write polls to a recording, and end it."""
+    """Write polls to a recording, and close it."""
     store = Store(str(place), writing=True)
     writer = RecordingWriter(store, target, "simulator")
     for snapshot, reading in moments:
@@ -132,7 +137,7 @@ def recorded(scenario: str, polls: int) -> bytes:
 def figures(
     playback: Playback, measure: str, start: datetime | None = None, end: datetime | None = None
 ) -> list[dict[str, Any]]:
-    """Return what the view of a measure shows of the polls between two instants, as CSV has it."""
+    """Return the rows of a measure's view for the polls between two instants, as CSV has them."""
     units = {figure.key: figure.unit for figure in (*COMMON, *MEASURES[measure].figures)}
     chosen = text(f'SELECT * FROM "{measure}" WHERE database_id = :database_id AND poll BETWEEN :first AND :last')
     return playback.each(lambda row: {key: _as_read(row[key], unit) for key, unit in units.items()}, chosen, start, end)

@@ -1,4 +1,4 @@
-"""Malicious files by name: real recordings with something added that no recorder writes."""
+"""Malicious files by name: real recordings with additions that no recorder writes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from presman.recording.schema import METADATA
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT {} FROM n"
 _LEVELS = 10
-"""Floors of a tree of pages whose every branch leads to the same page below: 25 ** 10 rows in a file of a megabyte."""
+"""Levels of a tree of pages in which all branches lead to the same page below: 25 ** 10 rows in one megabyte."""
 
 ENDS = ("-wal", "-shm", "-journal")
 
@@ -27,7 +27,7 @@ def _run(path: Path, *statements: str) -> None:
 
 
 def _defined(path: Path, statement: str, *values: object) -> None:
-    """Change what a file says that it defines."""
+    """Change the schema of a file."""
     with closing(sqlite3.connect(path, isolation_level=None)) as file:
         file.execute("PRAGMA journal_mode=DELETE")
         file.execute("PRAGMA writable_schema=ON")
@@ -41,18 +41,18 @@ def _view(table: str) -> str:
 
 
 def endless_view(table: str) -> Harm:
-    """A view without end in the place of a table."""
+    """An endless view in place of a table."""
     return lambda path: _run(path, f'DROP TABLE "{table}"', _view(table))
 
 
 def endless_view_called_a_table(table: str) -> Harm:
-    """The same, which the schema calls a table."""
+    """The same view, which the schema calls a table."""
     change = "UPDATE sqlite_master SET sql = ?, rootpage = 0 WHERE name = ?"
     return lambda path: _defined(path, change, _view(table), table)
 
 
 def behind_many_definitions(path: Path) -> None:
-    """Behind 300 definitions that are presman's own, so that who looks at some of them only does not come to it."""
+    """An endless view after 300 definitions of presman's own, beyond those that a short check would read."""
     own = "SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master WHERE name = 'sqlite_autoindex_meta_1'"
     number = "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)"
     _defined(path, f"{number} INSERT INTO sqlite_master SELECT m.* FROM n, ({own}) m")
@@ -65,7 +65,7 @@ def page_size(path: Path) -> int:
 
 
 def endless_pages(table: str) -> Harm:
-    """A tree of pages in which each leads to the same one below many times over."""
+    """A tree of pages in which all branches of a page lead to the same page below."""
 
     def harm(path: Path) -> None:
         root = _filled(path, table)
@@ -85,13 +85,13 @@ def endless_pages(table: str) -> Harm:
 
 
 def _filled(path: Path, table: str) -> int:
-    """Put so many rows into a table that one page does not hold them; return its first page."""
+    """Put more rows into a table than one page holds; return its first page."""
     columns = list(METADATA.tables[table].columns)
     last = max(place for place, each in enumerate(columns) if each.primary_key)
     with closing(sqlite3.connect(path, isolation_level=None)) as file:
         file.execute("PRAGMA journal_mode=DELETE")
         row = list(file.execute(f'SELECT * FROM "{table}" LIMIT 1').fetchone() or (1,) * len(columns))
-        many = 9000 if table != "blocks" else 400  # one takes as much as a hundred others
+        many = 9000 if table != "blocks" else 400  # one row of blocks takes as much as a hundred others
         rows = [[*row[:last], 100_000 + number, *row[last + 1 :]] for number in range(many)]
         file.execute("BEGIN")
         file.executemany(f'INSERT INTO "{table}" VALUES ({", ".join("?" * len(columns))})', rows)
@@ -101,7 +101,7 @@ def _filled(path: Path, table: str) -> int:
 
 
 def _leading(page: bytes, to: int) -> bytes:
-    """Return a page of branches that all lead to one."""
+    """Return a page whose branches all lead to one page."""
     made = bytearray(page)
     made[8:12] = to.to_bytes(4, "big")
     for cell in range(int.from_bytes(page[3:5], "big")):
@@ -111,7 +111,7 @@ def _leading(page: bytes, to: int) -> bytes:
 
 
 def sparse(then: Harm) -> Harm:
-    """The same, in a file that says that it has 200 GB, and has none of them."""
+    """The same, in a sparse file that claims to have 200 GB."""
 
     def harm(path: Path) -> None:
         then(path)
@@ -126,14 +126,14 @@ def sparse(then: Harm) -> Harm:
 
 
 def many_polls(path: Path) -> None:
-    """Blocks of a byte that say that each has 10,000 polls."""
+    """Blocks of one byte that claim to have 10,000 polls each."""
     number = "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i <= 1000)"
     poll, at = "1000000 + 10000 * i", "(SELECT max(last_at) FROM blocks) + i"
     _run(path, f"{number} INSERT INTO blocks SELECT 1, {poll}, {poll}, 10000, {at}, {at}, x'00' FROM n")
 
 
 def beside(end: str, make: Harm) -> Harm:
-    """Something beside a file, where SQLite has its own."""
+    """A file beside the recording, under a name that SQLite uses."""
     return lambda path: make(path.with_name(path.name + end))
 
 
@@ -194,7 +194,7 @@ REFUSED: Mapping[str, Harm] = {
     "UTF-16": changed(56, b"\0\0\0\2"),
     "schema format": changed(44, b"\0\0\0\x09"),
 }
-"""Files of which nothing is read."""
+"""Files that are refused."""
 
 _OWN_ARRIVALS = "INSERT INTO arrived (database_id, statement, poll) VALUES (1, 900, 3), (1, 901, 4)"
 _OWN_DATABASES = "WITH n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i <= 10000)"
@@ -213,7 +213,7 @@ FOREIGN_VALUES: Mapping[str, Harm] = {
         path, f"{_OWN_DATABASES} INSERT INTO databases SELECT i, 'd' || i, 'D', 'simulator' FROM n"
     ),
 }
-"""Files whose tables are presman's and whose values are not."""
+"""Files with presman's tables, but with values that it never writes."""
 
 BOUNDED: Mapping[str, Harm] = {
     "with rowid": lambda path: _defined(
@@ -242,4 +242,4 @@ BOUNDED: Mapping[str, Harm] = {
     "many pages": changed(28, b"\x7f\xff\xff\xff"),
     "cache": changed(48, b"\x7f\xff\xff\xff"),
 }
-"""Files of which something is read, within bounds."""
+"""Files that are read in part, within limits."""

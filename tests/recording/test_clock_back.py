@@ -1,4 +1,4 @@
-"""A recording whose clock was set back: every poll can be found, by its own time, and none counts as damaged."""
+"""Clock set back in a recording: every poll can be found by its own time, and none counts as damaged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from presman.reports.report.incident import gather
 from tests.recording.recorded import START, polled, record
 
 SECONDS = (0, 5, 10, 15, -3595, -3590, -3585)
-"""Seconds of the polls since the first one: an hour back after the fourth."""
+"""Seconds of the polls since the first one: the clock goes back by an hour after the fourth."""
 
 
 def at(seconds: float) -> datetime:
@@ -57,7 +57,7 @@ def test_its_figures_can_be_read_and_nothing_is_damaged(tmp_path: Path) -> None:
         assert recording.damage_of(playback) == []
 
 
-def test_who_opens_it_is_told_that_the_clock_went_back(tmp_path: Path) -> None:
+def test_opening_it_reports_that_the_clock_went_back(tmp_path: Path) -> None:
     source = RecordingSource(recorded(tmp_path), name="a")
     source.open()
     (note,) = source.notes

@@ -86,7 +86,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def readable(path: Path) -> tuple[int, list[str]]:
-    """Read polls and some figures; return how many polls could be read, and what was told."""
+    """Read polls and some figures; return how many polls could be read, and the reported damage."""
     found, told = 0, []
     try:
         with Recording(str(path)) as recording:
@@ -101,14 +101,14 @@ def readable(path: Path) -> tuple[int, list[str]]:
     return found, told
 
 
-def test_changed_bytes_are_told_and_the_rest_is_read(whole: Path, tmp_path: Path) -> None:
+def test_changed_bytes_are_reported_and_the_rest_is_read(whole: Path, tmp_path: Path) -> None:
     found = [readable(path) for path in damaged_copies(whole.read_bytes(), range(FLIPS), 3, tmp_path)]
     assert all(told for polls, told in found if polls < POLLS)
     assert {polls for polls, _ in found} >= {8, 12}, "a part was lost, or nothing"
 
 
 def columns(path: Path) -> list[tuple[str, str, str]]:
-    """Return every column of every table, with the condition by which one of its rows is found."""
+    """Return every column of every table, with a condition that selects one of its rows."""
     found = []
     with closing(sqlite3.connect(path)) as file:
         names = [name for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
@@ -129,7 +129,10 @@ def test_values_of_another_kind_are_passed_over(whole: Path, tmp_path: Path) -> 
     for (table, column, row), value in itertools.product(chosen, (b"\xff\x00", "ten")[: 1 + thorough.THOROUGH]):
         path = tmp_path / "copy.presman"
         path.write_bytes(whole.read_bytes())
-        with closing(sqlite3.connect(path)) as file, suppress(sqlite3.IntegrityError):  # the number of a row stays one
+        with (
+            closing(sqlite3.connect(path)) as file,
+            suppress(sqlite3.IntegrityError),
+        ):  # a row number must stay a number
             kept += file.execute(f'UPDATE "{table}" SET "{column}" = ? WHERE {row}', [value]).rowcount
             file.commit()
         with suppress(RecordingError):  # refused in a line
@@ -165,7 +168,7 @@ def test_of_a_file_cut_short_what_is_left_is_read(whole: Path, tmp_path: Path) -
 
 
 def test_of_a_block_that_is_cut_the_whole_polls_are_read(tmp_path: Path) -> None:
-    """A minute is one block: of a file whose end is missing nothing was read, though most of its polls are there."""
+    """A minute is one block. From a file without its end nothing was read, although it has most of the polls."""
     path = tmp_path / "a.presman"
     moments = list(polled("storm", 12))
     record(path, moments)
@@ -186,7 +189,7 @@ def test_of_a_block_that_is_cut_the_whole_polls_are_read(tmp_path: Path) -> None
                 assert playback.snapshot(index).rows(Session) == moments[index][0].rows(Session)
             lost = f"{12 - there} poll{'s' * (there < 11)} from {moments[there][0].at:%Y-%m-%d %H:%M:%S} UTC on "
             assert any(lost in each for each in playback.damage), playback.damage
-        with Recording(str(path)) as recording:  # whoever asks first what is damaged is told the same
+        with Recording(str(path)) as recording:  # the first call reports the same damage as later ones
             (cut,) = recording.playback().damaged()
             assert (cut.start, cut.polls) == (moments[there][0].at, 12 - there)
     assert 1 < found[0] < found[1] < found[2] < 12
@@ -197,7 +200,7 @@ def test_of_a_block_that_is_cut_the_whole_polls_are_read(tmp_path: Path) -> None
         playback._index = ChainIndex([chain, *gone])
         backwards = playback.readable(range(4 * 12)[::-1])
         assert next(backwards) == found[2] - 1, "before three that are gone is the one in which the file ends"
-    changed = bytearray(content)  # where nothing is missing, nothing vouches for what stands before the damage
+    changed = bytearray(content)  # if nothing is missing, no checksum covers the part before the damage
     changed[content.index(b"\x28\xb5\x2f\xfd") + 200] ^= 1
     path.write_bytes(changed)
     with Recording(str(path)) as recording:
@@ -281,9 +284,7 @@ def test_where_the_newest_polls_are_damaged_the_last_that_can_be_read_is_the_new
     assert "4 polls" in inside("watch", str(path), "--polls", "1").stderr, "told before the first line"
 
 
-def test_watch_tells_damage_where_it_comes_upon_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inside: Run
-) -> None:
+def test_watch_reports_damage_at_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inside: Run) -> None:
     monkeypatch.setattr("presman.recording.writer.CHAIN", 4)
     path = tmp_path / "a.presman"
     said: list[Any] = []
@@ -299,7 +300,7 @@ def test_watch_tells_damage_where_it_comes_upon_it(
 
 
 def test_frames_that_no_recorder_wrote_are_refused() -> None:
-    """Bits of frames behind a checksum that is right: a stranger can write that, too."""
+    """Changed bits of frames with a correct checksum, which a malicious file can have."""
     encoder = FrameEncoder(QUICK)
     frames = [encoder.add(snapshot) for snapshot, _ in polled("quiet", 3)]
     rng = random.Random(5)
@@ -318,7 +319,7 @@ def test_frames_that_no_recorder_wrote_are_refused() -> None:
 
 
 def test_polls_that_no_recorder_wrote_are_refused_or_of_the_kinds_that_records_have() -> None:
-    """Bits of what frames unfold to: nothing else than DamagedError comes of it, and no value of another kind."""
+    """Changed bits of decompressed frames: the only error is DamagedError, and no value gets another type."""
     (snapshot, _), *_ = polled("quiet", 1)
     whole = PollEncoder(words_by_row=True).encode(snapshot)
     rng = random.Random(6)
@@ -363,7 +364,7 @@ def test_texts_of_a_stranger_are_cleaned_and_figures_without_end_refused() -> No
 def test_values_that_take_too_much_memory_are_refused_and_equal_ones_kept_once(
     words_by_row: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """3,000 rows: 1,200 kB where no program is like another, 850 where all are alike."""
+    """3,000 rows: 1,200 kB if all programs differ, 850 if all are equal."""
     monkeypatch.setattr(poll_codec, "_SMALL", 1_000)
     monkeypatch.setattr(shapes, "MOST_MEMORY", 1_000_000)
     at = datetime(2026, 1, 1, tzinfo=UTC)
@@ -382,8 +383,8 @@ def test_values_that_take_too_much_memory_are_refused_and_equal_ones_kept_once(
 
 
 @pytest.mark.parametrize("words", [[4, FIELDS], [4, -1], [4, 4], [4], [], list(range(FIELDS))])
-def test_fields_that_stand_elsewhere_than_it_says_are_refused(words: list[int]) -> None:
-    """Of the fields of a session its texts and instants stand together."""
+def test_misplaced_fields_are_refused(words: list[int]) -> None:
+    """The texts and instants of a session are stored together."""
     moments = list(polled("queueing", 1))
     honest = poll_codec._words_and_others(Session)
     assert len(honest[0]) + len(honest[1]) == FIELDS
@@ -396,8 +397,8 @@ def test_fields_that_stand_elsewhere_than_it_says_are_refused(words: list[int]) 
         PollDecoder().decode(encode(content))
 
 
-def test_what_unfolds_to_more_than_a_recorder_writes_is_refused_before_it_does(tmp_path: Path) -> None:
-    """Ten thousand polls of 32 MB each, one of 64 MB, rows by the hundred million: in a line, and no more memory."""
+def test_oversized_polls_are_refused_before_they_are_decompressed(tmp_path: Path) -> None:
+    """Ten thousand polls of 32 MB each, one of 64 MB, hundreds of millions of rows: one line, little memory."""
     code = (
         "import sys, zstandard\n"
         "from datetime import UTC, datetime\n"
@@ -445,7 +446,7 @@ def test_what_unfolds_to_more_than_a_recorder_writes_is_refused_before_it_does(t
 
 
 def test_of_a_chain_with_a_poll_that_no_recorder_wrote_no_other_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three chains: two of a stranger's large polls, one of which is tried, and a recorder's, which is read."""
+    """Three chains: two with malicious large polls, of which one is tried, and a recorder's, which is read."""
     (snapshot, _), *_ = polled("quiet", 1)
     foreign = [ZstdCompressor(level=1).compress(encode([number] * 9_000_000)) for number in (1, 2, 3)]
     frames = {1: [FrameEncoder(QUICK).add(snapshot)], 2: foreign, 3: foreign}
@@ -472,7 +473,7 @@ def test_of_a_chain_with_a_poll_that_no_recorder_wrote_no_other_is_tried(monkeyp
 
 
 def with_blocks(path: Path, many: int, content: bytes, place: int = 1_000_000) -> None:
-    """Add so many blocks, each a chain of its own, behind those of a recording or, by `place`, in front of them."""
+    """Add blocks, each a chain of its own, after or before (`place`) those of a recording."""
     at = f"(SELECT {'max(last_at) + 1' if place else 'min(first_at) - :many'} FROM blocks)"
     count = "WITH n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < :many - 1)"
     values = f"SELECT 1, :place + i, :place + i, 1, {at} + i, {at} + i, :content FROM n"
@@ -486,7 +487,7 @@ def with_blocks(path: Path, many: int, content: bytes, place: int = 1_000_000) -
 def test_thousands_of_damaged_chains_are_passed_over_without_being_tried(
     place: int, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each took 0.7 ms, over and over: a file of five megabytes minutes."""
+    """Each took 0.7 ms repeatedly, so that a file of five megabytes took minutes."""
     path = tmp_path / "a.presman"
     path.write_bytes(whole.read_bytes())
     with_blocks(path, 3_000, b"", place)
@@ -562,7 +563,7 @@ def test_other_files_are_named_for_what_they_are(content: bytes, told: str, tmp_
         Recording(str(path))
 
 
-@pytest.mark.parametrize("scenario", ["queueing", "quiet"])  # with sessions, and with none that works
+@pytest.mark.parametrize("scenario", ["queueing", "quiet"])  # with active sessions, and without
 @pytest.mark.parametrize("level", [QUICK, THOROUGH])
 def test_fields_that_came_and_went_since_are_null_and_named(
     scenario: str, level: int, monkeypatch: pytest.MonkeyPatch
@@ -607,8 +608,8 @@ def test_polls_that_a_damaged_index_brings_are_not_among_those_asked_for(
     assert {len(line) for line in lines.values.values()} == {POLLS}
 
 
-def test_what_damage_leaves_of_groups_and_statements_can_be_drawn(tmp_path: Path) -> None:
-    """Groups without a row, and a statement that begins after it was seen."""
+def test_a_report_can_be_made_of_damaged_groups_and_statements(tmp_path: Path) -> None:
+    """Groups without rows, and a statement that begins after it was seen."""
     path = tmp_path / "a.presman"
     moments = list(polled("mixed", 6))
     record(path, moments)
@@ -646,7 +647,7 @@ def test_a_chain_counts_its_own_polls_and_none_of_the_next(whole: Path) -> None:
 
 
 def test_polls_whose_blocks_are_gone_are_chains_of_those_in_a_row(whole: Path, tmp_path: Path) -> None:
-    """Without those that other chains have, and those whose instant is none: a text, before 1970, without end."""
+    """Polls of other chains, and polls without a valid instant (a text, before 1970, infinite), are left out."""
     path = tmp_path / "a.presman"
     path.write_bytes(whole.read_bytes())
     with closing(sqlite3.connect(path)) as connection, connection:
@@ -696,7 +697,7 @@ def test_a_file_that_was_cut_has_whole_pages_with_its_new_schema(whole: Path, tm
     assert copy.stat().st_size == pages * size
 
 
-def test_a_format_that_cannot_be_read_is_told_with_the_name_once(whole: Path, tmp_path: Path) -> None:
+def test_an_unreadable_format_is_reported_with_the_name_once(whole: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.presman"
     path.write_bytes(whole.read_bytes())
     with closing(sqlite3.connect(path)) as connection, connection:

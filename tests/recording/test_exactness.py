@@ -50,7 +50,7 @@ def chain(snapshots: list[Snapshot], *, trusted: bool, level: int = THOROUGH) ->
 
 @given(st.lists(st.tuples(_NUMBER, _TEXT, _INSTANT, _NUMBER | st.none()), max_size=5), st.lists(_FLOAT, max_size=4))
 def test_any_value_comes_back(values: list[tuple[Any, ...]], floats: list[float | None]) -> None:
-    """Whole numbers of any size, texts that look like something else, instants of any year; kinds, too."""
+    """Whole numbers of any size, texts that look like other types, instants of any year; types, too."""
     rows = tuple(
         row(Session, sid=number, sql_id=word, logon_time=at, sql_child_number=other)
         for number, word, at, other in values
@@ -78,7 +78,7 @@ def test_rows_that_come_go_and_change_places_come_back(polls: list[list[tuple[in
 
 
 def test_what_two_polls_share_is_the_same_when_it_is_read() -> None:
-    """Analysis works out again only what is of other rows."""
+    """Analysis computes figures again only for changed rows."""
     rows = (row(Session, inst_id=1, sid=1),)
     decoder = chain([snapshot_of(number, rows) for number in range(3)], trusted=False)
     first, second = decoder.snapshot(0), decoder.snapshot(1)
@@ -88,7 +88,7 @@ def test_what_two_polls_share_is_the_same_when_it_is_read() -> None:
 
 @pytest.mark.parametrize(("level", "sessions", "polls"), [(THOROUGH, 40, 20), (QUICK, 40, 20), (QUICK, 2000, 2)])
 def test_what_a_poll_adds_is_little_beside_all_of_it(level: int, sessions: int, polls: int) -> None:
-    """Sessions of which each counts one second on from poll to poll: the first poll is most of the chain."""
+    """Each session's counter grows by one second per poll, so the first poll is most of the chain."""
     snapshots = [
         snapshot_of(
             number,
@@ -115,7 +115,7 @@ def test_a_chain_of_large_polls_ends_early(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def _unlike(seen: Snapshot, found: Snapshot) -> list[str]:
-    """Return the sections that differ; the time that a query took is kept to the millisecond."""
+    """Return the sections that differ; the time of a query is recorded in milliseconds."""
     assert seen.sections.keys() == found.sections.keys()
     pairs = [(record, seen.sections[record], found.sections[record]) for record in seen.sections]
     return [

@@ -1,4 +1,4 @@
-"""The numbers stored in place of recurring values; by hand."""
+"""Numbers stored in place of recurring values, compared with values calculated by hand."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_case_has_its_number_until_it_is_forgotten_the_longest_unused_first(nu
 
 
 class Written:
-    """A connection of which is known what was written through it."""
+    """A connection that records what is written through it."""
 
     def __init__(self, *known: tuple[str, int]) -> None:
         self.known = known

@@ -1,4 +1,4 @@
-"""Older formats: recordings of each are read and continued, with the same contents."""
+"""Older formats: their recordings are read and continued, with the same contents."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_format_1_is_refused(tmp_path: Path) -> None:
 
 
 def sums(snapshot: Snapshot) -> tuple[int, int, float, int, int]:
-    """Return over all rows: how many, whole numbers and others added up, characters of texts, how many instants."""
+    """Return over all rows: their number, the sums of whole and of other numbers, characters of texts, instants."""
     rows = [row for section in snapshot.sections.values() for row in section.rows]
     values = [value for row in rows for value in row]
     return (
@@ -77,7 +77,7 @@ def sums(snapshot: Snapshot) -> tuple[int, int, float, int, int]:
             "storm", 2, 11, 30.697,
             {0: (1215, 20244540013, 2932068.967, 52501, 515), 1: (1122, 19981319573, 2956315.757, 48170, 462)},
         ),
-        (  # frames that are the difference to the one before, 8 before and 24 before; rows that go and come back
+        (  # frames as differences to the previous frame, to 8 and to 24 before; rows that disappear and come back
             "quiet", 30, 119, 6.275,
             {
                 0: (189, 61443153, 485264.194, 4300, 42), 7: (189, 65234982, 513319.204, 4300, 42),
@@ -88,7 +88,7 @@ def sums(snapshot: Snapshot) -> tuple[int, int, float, int, int]:
         ),
     ],
 )  # fmt: skip
-def test_format_2_says_what_it_said(
+def test_format_2_has_the_same_contents(
     scenario: str,
     polls: int,
     rows_of_cpu: int,
@@ -96,7 +96,7 @@ def test_format_2_says_what_it_said(
     expected: dict[int, tuple[int, int, float, int, int]],
     tmp_path: Path,
 ) -> None:
-    """The sums were taken of what the presman that wrote them had polled; it is read in any order."""
+    """The sums are those of the polls in the presman that wrote them; polls are read in any order."""
     path = unpacked(f"recording_format_2_{scenario}", tmp_path)
     with Recording(str(path)) as recording:
         playback = recording.playback()
@@ -113,8 +113,8 @@ def test_format_2_says_what_it_said(
         assert connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone() == ("2",), "left alone"
 
 
-def test_format_3_says_what_it_said(tmp_path: Path) -> None:
-    """A file of an earlier presman: what writes format 3 another way may not read it any more. Its sums as above."""
+def test_format_3_has_the_same_contents(tmp_path: Path) -> None:
+    """A file of an earlier presman, which must stay readable when the writer of format 3 changes. Sums as above."""
     with Recording(str(unpacked("recording_format_3_locked", tmp_path))) as recording:
         playback = recording.playback()
         assert (len(playback), playback.damage) == (4, [])
@@ -127,7 +127,7 @@ def test_format_3_says_what_it_said(tmp_path: Path) -> None:
 
 
 def test_of_a_damaged_recording_of_format_2_the_other_chains_are_read(tmp_path: Path) -> None:
-    """A cluster, two polls in each of two blocks; a bit of the second was changed."""
+    """A cluster with two blocks of two polls; one bit of the second block was changed."""
     with Recording(str(unpacked("recording_format_2_rac", tmp_path))) as recording:
         playback = recording.playback()
         assert sums(playback.snapshot(0)) == (824, 6827003063, 2059852.863, 26653, 261)
@@ -139,8 +139,8 @@ def test_of_a_damaged_recording_of_format_2_the_other_chains_are_read(tmp_path: 
         assert (len(cpu), total(cpu, "used_cpus")) == (38, 71.94)
 
 
-def test_format_2_is_continued_and_older_presmans_are_told(tmp_path: Path) -> None:
-    """What a recorder that was killed left behind stays in the old blocks; the new ones follow."""
+def test_format_2_is_continued_as_format_3(tmp_path: Path) -> None:
+    """The polls of a killed recorder stay in the old blocks; the new blocks follow."""
     path = unpacked("recording_format_2_mixed", tmp_path)
     moments = list(polled("mixed", 6))
     record(path, moments[4:], target="demo:mixed")
@@ -165,7 +165,7 @@ def test_format_2_is_read_where_it_may_not_be_written(tmp_path: Path) -> None:
 
 
 def test_older_blocks_that_no_recorder_wrote_are_refused(tmp_path: Path) -> None:
-    """Bits behind a checksum that is right; names of records among them, which nobody knows then."""
+    """Changed bits with a correct checksum; some are in names of records, which are then unknown."""
     with closing(sqlite3.connect(unpacked("recording_format_2_quiet", tmp_path))) as connection:
         (block,) = connection.execute("SELECT content FROM blocks").fetchone()
         texts = dict(connection.execute("SELECT hash, text FROM texts").fetchall())
@@ -197,8 +197,8 @@ def test_a_section_of_a_record_that_is_gone_is_passed_over(tmp_path: Path) -> No
     assert "SessionInfo" in {record.__name__ for record in found.sections}
 
 
-def test_a_new_row_of_format_2_of_which_nothing_is_told_is_damage() -> None:
-    """It had no instance: None among numbers ended what read the poll."""
+def test_a_new_row_of_format_2_without_values_is_damage() -> None:
+    """The row had no instance: None among numbers raised an error in the reader."""
     known = old_formats._Known(shape_of("Session inst_id sid"), Section(()), (), 0)
     told: Any = SimpleNamespace(bases=[(None, None)] * len(known.shape.fields), length=2, gone=())
     with pytest.raises(DamagedError), old_formats._damage():

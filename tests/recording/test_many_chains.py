@@ -1,4 +1,4 @@
-"""Too many chains of polls: only as many as take little memory are read, and a message says so."""
+"""Too many chains of polls: only those that need little memory are read, and a message says so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements whose group changes while they wait: the goal of the group in which they came judges them, and once."""
+"""Moved statements: if the group changes during the wait, the goal of the first group judges the statement, once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SQL_ID = "9md3ukh000j58"
 
 
 def course(*changes: tuple[str, bool]) -> list[Moment]:
-    """Return polls 5 s apart of a statement that has waited for 20 s at the first: its group, and whether it runs."""
+    """Return polls 5 s apart of a statement that has waited for 20 s at the first; `changes`: its group and state."""
     found: list[Moment] = []
     ran = 0.0
     for number, (moment, (group, runs)) in enumerate(zip(polled("mixed", len(changes)), changes, strict=True)):
@@ -73,7 +73,7 @@ def test_the_group_in_which_it_came_judges_it_at_each_poll_as_the_monitor_did(
     assert sum(judged[0]) == 1
 
 
-def test_what_an_instant_knew_is_not_what_came_later(tmp_path: Path) -> None:
+def test_a_goal_at_an_instant_ignores_later_polls(tmp_path: Path) -> None:
     moments = course(QUEUED, QUEUED, MOVED, MOVED, STARTED, STARTED)
     record(tmp_path / "a.presman", moments)
     with Recording(str(tmp_path / "a.presman")) as recording:

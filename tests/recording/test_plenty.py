@@ -1,4 +1,4 @@
-"""Plenty: foreign recordings with more of something than a database has: reported, and never all read."""
+"""Oversized recordings: more rows of a kind than a database has are reported, and never all read."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def run(path: Path, statement: str) -> None:
         file.execute(statement)
 
 
-def test_who_goes_through_a_recording_unpacks_each_poll_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was unpacked four times: to see whether it can be read, as it is, as the one before, and beside that."""
+def test_stepping_through_a_recording_unpacks_each_poll_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was unpacked four times: for a check, as the current poll, as the previous poll, and for its events."""
     unpacked: list[int] = []
     decoded = PollDecoder.decode
     monkeypatch.setattr(
@@ -77,7 +77,7 @@ def test_histograms_of_more_events_than_a_database_has_are_left_out(more: int, t
 
 
 def test_only_statements_that_may_be_shown_are_made(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 3,000 statements, each of another SQL_ID with one server more than the one before."""
+    """3,000 statements with different SQL_IDs, each with one server more than the one before."""
     times = "".join(f", s.{each}" for each in STATEMENTS.c.keys()[10:])
     values = f"SELECT 1, 9000 + i, 1, i, i, 'sql' || i, 0, 'G', 'U', 100 + i{times}"
     like = "(SELECT * FROM statements WHERE started_at IS NOT NULL LIMIT 1) s"
@@ -95,7 +95,7 @@ def test_only_statements_that_may_be_shown_are_made(path: Path, monkeypatch: pyt
 
 
 def alike(path: Path, table: str, **changed: str) -> str:
-    """Return the columns of a table, with SQL in the place of some."""
+    """Return the columns of a table, some replaced by SQL."""
     with closing(sqlite3.connect(path)) as file:
         names = [each[1] for each in file.execute(f'PRAGMA table_info("{table}")')]
     return ", ".join(changed.get(each, f'a."{each}"') for each in names)
@@ -116,7 +116,7 @@ def test_figures_of_more_groups_than_a_database_has_are_left_out(more: int, ther
 
 
 def test_names_that_are_one_when_they_are_cleaned_are_one_group(path: Path) -> None:
-    """The waits of the second were all that was left of the group."""
+    """Only the waits of the second name were kept."""
     run(path, "UPDATE arrived SET consumer_group = 'OWN' || char(7), waited_s = 20000")
     columns = alike(path, "arrived", statement="9000 + statement", consumer_group="'OWN' || char(9223)",
                     waited_s="80000")  # fmt: skip
@@ -129,7 +129,7 @@ def test_names_that_are_one_when_they_are_cleaned_are_one_group(path: Path) -> N
 def test_a_long_window_is_read_piece_by_piece_and_its_figures_are_the_same(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All lines of a month took a gigabyte. Counters grow on from one piece to the next."""
+    """All lines of a month took a gigabyte. Counters continue from one piece to the next."""
     windows = [RecordingWindow(str(path), None, "", "")] * 2
     whole = compare(*windows).lines
     monkeypatch.setattr(window_lines, "AT_ONCE", 5)
@@ -142,7 +142,7 @@ def test_a_long_window_is_read_piece_by_piece_and_its_figures_are_the_same(
 
 
 def test_polls_whose_numbers_are_far_apart_are_no_line_of_all_between(path: Path) -> None:
-    """A line of 10,000,000,000 polls was begun."""
+    """presman began to make a line of 10,000,000,000 polls."""
     far, later = "10000000000 + {}", "100000000 + {}"
     chain = {each: far.format(each) for each in ("poll", "chain")}
     times = {each: later.format(each) for each in ("first_at", "last_at")}
@@ -181,8 +181,8 @@ def test_of_more_events_than_a_report_has_places_for_the_first_are_read(
         assert own.damage == [f"{path}: no more than 20 marks of events, the first, are read"]
 
 
-def test_of_a_window_without_end_of_changes_of_the_plan_a_hundred_are_told(path: Path) -> None:
-    """A million events took 300 MB; of other kinds none is read."""
+def test_a_hundred_plan_changes_of_an_endless_window_are_listed(path: Path) -> None:
+    """A million events took 300 MB; events of other kinds are not read."""
     for kind, first, many in ((PLAN_CHANGED, 9_000, 120), (LOST, 10_000, 30), (QUEUE_BEGAN, 20_000, 300)):
         events = alike(path, "events", event=f"{first} + i", kind=f"'{kind}'", text="'Plan ' || i",
                        at="(SELECT max(at) FROM polls)")  # fmt: skip

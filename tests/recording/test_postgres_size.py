@@ -1,4 +1,4 @@
-"""The size of a recording in PostgreSQL by its statistics; tests/real has a server."""
+"""Size of a recording in PostgreSQL according to its statistics, without a server; tests/real uses one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from presman.recording.statement_limits import bytes_in_use
 
 
 class Answers:
-    """A connection that answers one statement after the other."""
+    """A connection that gives one answer after the other."""
 
     def __init__(self, *values: Any) -> None:
         self.values = list(values)
@@ -31,7 +31,7 @@ class Answers:
 
 
 def test_a_list_of_names_is_written_as_one() -> None:
-    """PostgreSQL has no IN for an array, which is what the driver makes of a list."""
+    """PostgreSQL has no IN for an array, to which the driver converts a list."""
     asked: list[str] = []
 
     class Asked(Answers):
@@ -49,11 +49,11 @@ def test_a_list_of_names_is_written_as_one() -> None:
     ("answers", "size"),
     [
         ([None], None),  # no tables
-        ([1000], 1000),  # the files are no more than is enough: nothing is weighed
+        ([1000], 1000),  # the files are small enough: nothing is estimated
         ([9000, (0, 5000), 2000, 300], 7300),  # rows, contents, texts
-        ([9000, (0, 5000), None, 300], 5300),  # no block yet
+        ([9000, (0, 5000), None, 300], 5300),  # no blocks yet
         ([9000, (0, 8000), 2000, 300], 9000),  # never more than the files
-        ([9000, (-1, 5000)], None),  # a table that was never looked at
+        ([9000, (-1, 5000)], None),  # a table without statistics
         ([9000, (None, None)], None),
     ],
     ids=str,

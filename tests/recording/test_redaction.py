@@ -1,4 +1,4 @@
-"""Redaction: no names or texts remain, but what happened does."""
+"""Redaction: names and texts are removed, all else remains."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_text_that_no_list_names_is_renamed() -> None:
 
 
 def _secrets(snapshots: list[Snapshot]) -> set[str]:
-    """Return the words that may not be left: of everything that names somebody or is a statement."""
+    """Return the words that must not remain: names and statements."""
     found: set[str] = set()
     for snapshot in snapshots:
         for each in snapshot.rows(Session):

@@ -1,4 +1,4 @@
-"""Retention in a folder: whole days go, the oldest first, never the newest."""
+"""Retention in a folder: whole days are removed, the oldest first, never the newest."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def days(folder: Path) -> RecordingLocation:
     ("limits", "left"),
     [
         (NO_LIMITS, [10, 11, 12, 13]),
-        (RetentionLimits(age=3 * DAY), [10, 11, 12, 13]),  # the tenth has polls of that afternoon: none is older
+        (RetentionLimits(age=3 * DAY), [10, 11, 12, 13]),  # the tenth has polls of the afternoon, which are not too old
         (RetentionLimits(age=2 * DAY), [11, 12, 13]),
         (RetentionLimits(age=DAY / 2), [13]),
         (RetentionLimits(age=-9 * DAY), [13]),  # the newest stays, whatever its age
@@ -36,7 +36,10 @@ def days(folder: Path) -> RecordingLocation:
         (RetentionLimits(size=999), [11, 12, 13]),
         (RetentionLimits(size=700), [12, 13]),  # 300 + 400
         (RetentionLimits(size=1), [13]),
-        (RetentionLimits(age=2 * DAY, size=900), [11, 12, 13]),  # 200 + 300 + 400: what is too old is not counted twice
+        (
+            RetentionLimits(age=2 * DAY, size=900),
+            [11, 12, 13],
+        ),  # 200 + 300 + 400: the day that is too old is not counted twice
         (RetentionLimits(age=2 * DAY, size=800), [12, 13]),
     ],
     ids=str,
@@ -76,7 +79,7 @@ def test_a_day_that_goes_is_closed_first_and_the_others_are_not(tmp_path: Path) 
     location.close()
 
 
-def test_a_day_that_cannot_be_removed_is_told(tmp_path: Path) -> None:
+def test_a_day_that_cannot_be_removed_is_reported(tmp_path: Path) -> None:
     location = days(tmp_path)
     (tmp_path / "presman-2026-03-01.presman").mkdir()
     with pytest.raises(RecordingError, match=r"^.+: \w+"):
@@ -84,8 +87,8 @@ def test_a_day_that_cannot_be_removed_is_told(tmp_path: Path) -> None:
     assert len(location.days()) == 5
 
 
-def test_what_goes_with_a_chain_is_what_was_until_its_end_and_no_more(tmp_path: Path) -> None:
-    """Events at the instant of its last poll go, those a microsecond later stay."""
+def test_removing_a_chain_removes_everything_up_to_its_end(tmp_path: Path) -> None:
+    """Events at the instant of its last poll are removed, those a microsecond later stay."""
     place = tmp_path / "a.presman"
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("presman.recording.writer.CHAIN", 4)

@@ -1,4 +1,4 @@
-"""Forecasts in a recording: every reader shows what was shown live."""
+"""Forecasts in a recording: every reader shows those that were shown live."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ POLLS = 40
 
 @cache
 def shown_live(scenario: str = "mixed", polls: int = POLLS) -> list[Moment]:
-    """Polls as a recorder keeps them, with forecasts of its own random numbers."""
+    """Return polls as a recorder writes them, with forecasts from its own random numbers."""
     forecaster, found, previous = Forecaster(seed=7), [], None
     for snapshot, reading in polled(scenario, polls):
         seen = forecaster.read(reading, previous, snapshot, None)
@@ -51,7 +51,7 @@ def shown_live(scenario: str = "mixed", polls: int = POLLS) -> list[Moment]:
 
 
 def figures(reading: Reading) -> tuple[object, ...]:
-    """The record and the ranges, to a tenth of a second."""
+    """Return the record of past forecasts and the ranges, to a tenth of a second."""
     assert reading.forecast is not None
     starts = [
         tuple(
@@ -103,8 +103,8 @@ def test_once_compares_the_queue_with_the_minute_and_the_hour_before_as_whoever_
     assert told != compared(full(reading, None, (before, last))), "a single poll knows no minute before it"
 
 
-def test_what_do_said_live_is_what_every_reader_says(tmp_path: Path, inside: Run) -> None:
-    """An end that was proven live, one that was not, and none that is known: of a poll there is one answer."""
+def test_every_reader_shows_the_live_do(tmp_path: Path, inside: Run) -> None:
+    """The effect of an end was proven live, was not proven, or is not known: each poll has one answer."""
     live = [(with_shown(snapshot, seen), seen) for snapshot, seen in map(with_effect, range(3))]
     place = tmp_path / "x.presman"
     record(place, live)
@@ -130,10 +130,10 @@ def test_what_do_said_live_is_what_every_reader_says(tmp_path: Path, inside: Run
 
 
 def with_effect(number: int) -> tuple[Snapshot, Reading]:
-    """Return a poll of the storm and its reading with what ending its idle holder would do: proven, not, not known."""
+    """Return a poll of the storm and its reading with the effect of ending its idle holder: proven, not, not known."""
     snapshot, seen = list(polled("storm", 3))[number]
     (holder,) = idle_to_end(seen)
-    seen = replace(seen, bypassed=(holder.executing(),))  # which no three polls of a recording show
+    seen = replace(seen, bypassed=(holder.executing(),))  # three polls of a recording would not show this
     range_ = {"sooner": 300.0, "sooner_low": 240.0, "sooner_high": 420.0}
     effect = EndingEffect((holder.executing(),), 1, 1200.0, 1500.0, proven=not number, **range_)
     record = ForecastRecord(50, 38, 22.0)
@@ -147,7 +147,7 @@ def test_what_polls_before_have_shown_is_kept_while_nobody_forecasts() -> None:
     assert again == seen
 
 
-def test_a_recording_without_them_works_them_out_again_and_says_so(tmp_path: Path) -> None:
+def test_missing_forecasts_are_calculated_again_and_a_note_says_so(tmp_path: Path) -> None:
     place = tmp_path / "old.presman"
     record(place, list(polled("mixed", POLLS)))
     with Recording(str(place)) as recording:
@@ -175,7 +175,7 @@ def test_they_take_a_few_percent_of_a_recording() -> None:
         encoder = FrameEncoder(THOROUGH)
         return sum(len(encoder.add(each)) for each in snapshots)
 
-    """Of the longest queue there is."""
+    """For the longest queue."""
     both = list(polled("storm", 12)), shown_live("storm", 12)
     bare, kept = ([moment[0] for moment in moments] for moments in both)
     assert size(bare) < size(kept) < 1.1 * size(bare)
@@ -198,7 +198,7 @@ def test_the_recording_that_the_monitor_writes_has_what_its_screen_shows(tmp_pat
     assert {row.starts for row in found.queue} == set(starts.values())
 
 
-def test_a_recorder_writes_what_it_foresees_and_a_poll_that_comes_again_counts_once(tmp_path: Path) -> None:
+def test_a_recorder_writes_forecasts_and_a_repeated_poll_counts_once(tmp_path: Path) -> None:
     place = tmp_path / "r.presman"
     recorder = DatabaseRecorder(LiveTarget("demo:x", SimulatorSource), RecordingLocation(str(place)), [].append)
     expected, previous, shown = Forecaster(), None, None

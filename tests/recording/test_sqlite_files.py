@@ -85,7 +85,7 @@ def test_a_table_that_is_in_the_log_alone_is_seen(tmp_path: Path) -> None:
         assert path.exists()
 
 
-def test_what_stands_beside_a_file_goes_with_it(tmp_path: Path) -> None:
+def test_the_files_beside_a_recording_are_removed_with_it(tmp_path: Path) -> None:
     for end in ("", "-wal", "-shm", "-mine"):
         (tmp_path / f"a{end}").touch()
     remove_recording(tmp_path / "a")
@@ -102,7 +102,7 @@ def test_no_pipe_may_stand_beside_a_file(end: str, tmp_path: Path) -> None:
 
 
 def header(pages: int, size: int, there: int) -> bytes:
-    """The first bytes of a file of so many pages, of which so many bytes are there."""
+    """Return the first `there` bytes of a file with `pages` pages."""
     begin = bytes(16) + size.to_bytes(2, "big") + bytes(10) + pages.to_bytes(4, "big")
     return begin + bytes(max(0, there - len(begin)))
 
@@ -159,7 +159,7 @@ def test_an_empty_log_that_nobody_uses_is_removed(tmp_path: Path) -> None:
     assert path.exists()
 
 
-def test_a_file_that_is_not_there_takes_nothing_and_one_with_a_hole_what_is_written(tmp_path: Path) -> None:
+def test_size_of_a_missing_and_of_a_sparse_file(tmp_path: Path) -> None:
     path = tmp_path / "a.presman"
     assert bytes_on_disk(path) == 0
     with path.open("wb") as file:

@@ -1,4 +1,4 @@
-"""Figures of a stretch of a recording, calculated from its polls by hand."""
+"""Figures of a period of a recording, compared with values calculated from its polls by hand."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from presman.rows.snapshot import Snapshot
 from tests.recording.recorded import polled, record
 
 QUEUES = {5: 1, 10: 4, 15: 2, 86_400: 0, 86_405: 3, 86_500: 2}
-"""Seconds since the first poll, and how many statements were queued: on two days, so in two files."""
+"""Seconds since the first poll, and how many statements were queued: on two days, and so in two files."""
 
 
 def recorded(folder: Path) -> datetime:
-    """Write such a recording; return when it begins."""
+    """Write this recording; return its begin."""
     *_, (snapshot, reading) = polled("storm", 2)
     start = snapshot.at
     days: dict[str, list[tuple[Snapshot, Reading]]] = {}
@@ -62,7 +62,7 @@ def test_the_worst_moment_the_gaps_and_the_bins_of_two_days(tmp_path: Path) -> N
         ]
 
 
-def test_a_queue_that_no_view_told_is_not_kept_as_empty(tmp_path: Path) -> None:
+def test_an_unknown_queue_is_not_recorded_as_empty(tmp_path: Path) -> None:
     *_, (snapshot, reading) = polled("storm", 2)
     lacking = (Evidence("queue", ("V$SESSION",), "no grant"),)
     unknown = replace(reading, at=snapshot.at + timedelta(seconds=5), queue=(), heads=(), basis=lacking, groups=())
@@ -157,7 +157,7 @@ def test_a_mean_over_polls_weighs_each_by_its_time(tmp_path: Path) -> None:
 def test_what_queued_between_two_polls_is_what_their_counters_grew_by(tmp_path: Path) -> None:
     *_, (snapshot, reading) = polled("storm", 2)
     moments = []
-    for number, counts in enumerate([(3, 9), (5, 4)], 1):  # that of the second group began again
+    for number, counts in enumerate([(3, 9), (5, 4)], 1):  # the counter of the second group restarted
         at = snapshot.at + timedelta(seconds=3000 * number)
         first, second, *_ = reading.cluster_groups()
         queued = dict(zip((first.name, second.name), counts, strict=True))

@@ -1,4 +1,4 @@
-"""Start and end of a window of a recording: what a time of day means at either end."""
+"""Times in words: the meaning of a time of day at the start and at the end of a window of a recording."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FIRST, LAST = datetime(2026, 11, 22, 21, 23, 15, tzinfo=UTC), datetime(2026, 11,
 
 
 def test_a_time_that_is_shown_and_written_back_is_that_of_its_poll() -> None:
-    """Screens show 21:23:15.4 as 21:23:15 and JSON 21:23:15.400700 to the millisecond; neither is the poll before."""
+    """Screens show 21:23:15.4 as 21:23:15, and JSON 21:23:15.400700 in milliseconds; neither is the poll before."""
     first, between, last = (each + timedelta(seconds=0.4007) for each in (FIRST, FIRST + timedelta(seconds=2), LAST))
     for poll in (first, between, last):
         shown = f"{poll:%H:%M:%S}", f"{poll:%Y-%m-%d %H:%M:%S}", f"{poll:%Y-%m-%dT%H:%M:%S}+00:00"
@@ -38,10 +38,15 @@ def test_a_window_begins_with_the_second_that_is_written() -> None:
 @pytest.mark.parametrize(
     ("start", "end", "begins", "ends"),
     [
-        ("20:00", "23:00", "22 20:00", "22 23:00"),  # and not yesterday's 23:00
+        ("20:00", "23:00", "22 20:00", "22 23:00"),  # not yesterday's 23:00
         ("", "23:00", None, "22 23:00"),
-        ("21:24", "21:24", "22 21:24", "22 21:24"),  # both ends belong to it
-        ("22:00", "", "22 22:00", None),  # it ends half an hour before that: not yesterday's 22:00, with all of it
+        ("21:24", "21:24", "22 21:24", "22 21:24"),  # both ends are included
+        (
+            "22:00",
+            "",
+            "22 22:00",
+            None,
+        ),  # the recording ends half an hour before: not yesterday's 22:00, which would select all of it
         ("22:00", "22:30", "22 22:00", "22 22:30"),
         ("09:25", "21:25", "22 09:25", "22 21:25"),
         ("09:22Z", "", "22 09:22", None),
@@ -57,7 +62,7 @@ def test_from_when_to_when(start: str, end: str, begins: str | None, ends: str |
 @pytest.mark.parametrize(
     ("start", "end"), [("21:26", "21:24"), ("23:00", "22:00"), ("22:00", "21:25"), ("last", "first")]
 )
-def test_what_ends_before_it_begins_is_told_with_what_there_is(start: str, end: str) -> None:
+def test_a_window_that_ends_before_it_begins_is_reported_with_the_recorded_times(start: str, end: str) -> None:
     with pytest.raises(TimeError, match="ends before it begins; the recording is from 2026-11-22"):
         span_of(start, end, FIRST, LAST, UTC)
 
@@ -89,7 +94,7 @@ def ends(hours: tuple[str, str]) -> tuple[datetime, datetime]:
         ("01:30-05:00", NEW_YORK, "06:30", None),
     ],
 )
-def test_of_an_hour_that_comes_twice_it_is_told_which_is_taken(
+def test_the_chosen_one_of_two_equal_hours_is_reported(
     words: str, zone: ZoneInfo, found: str, taken: str | None
 ) -> None:
     told: list[str] = []
@@ -109,7 +114,7 @@ def test_a_window_may_begin_yesterday_where_the_recording_does() -> None:
 def test_of_an_hour_that_comes_twice_the_one_that_was_recorded_is_taken() -> None:
     _, last = ends(BACK[BERLIN])
     told: list[str] = []
-    first = datetime(2026, 10, 25, 0, 45, tzinfo=UTC)  # 02:45, for the first time
+    first = datetime(2026, 10, 25, 0, 45, tzinfo=UTC)  # the first 02:45
     assert f"{instant_of('02:30', first, last, BERLIN, told.append):%H:%M}" == "01:30"
     assert told == ["2026-10-25 02:30 comes twice, as clocks go back: 02:30+01:00 is taken, not 02:30+02:00"]
 
@@ -122,7 +127,7 @@ def test_a_window_ends_after_it_begins_where_an_hour_comes_twice() -> None:
 
 
 @pytest.mark.parametrize("zone", [BERLIN, NEW_YORK], ids=str)
-def test_an_hour_that_there_is_not_is_told(zone: ZoneInfo) -> None:
+def test_an_hour_that_does_not_exist_is_reported(zone: ZoneInfo) -> None:
     first, last = ends(FORWARD[zone])
     for words in ("02:30", f"{first:%Y-%m-%d} 02:30"):
         with pytest.raises(TimeError, match=f"there is no 02:30 on {first:%Y-%m-%d}: clocks go forward then"):
@@ -138,7 +143,7 @@ def test_a_span_is_told_by_the_ends_it_has() -> None:
     assert spelled_span(None, None) == ""
 
 
-def test_what_of_a_window_was_not_recorded_is_told(tmp_path: Path) -> None:
+def test_unrecorded_parts_of_a_window_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.presman"
     record(path, list(polled("quiet", 4)))
 

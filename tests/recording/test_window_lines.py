@@ -1,4 +1,4 @@
-"""Lines of groups: stretches are joined, each line has a value for every poll; by hand."""
+"""Lines of groups: pieces are joined, and each line has a value for every poll; checked by hand."""
 
 from __future__ import annotations
 

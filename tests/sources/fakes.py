@@ -1,4 +1,4 @@
-"""Sources whose answers a test decides."""
+"""Fake sources: the test determines their answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ START = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 
 
 def row(record: Any, **values: Any) -> Any:
-    """Return a record with `values` and nothing (None, 0, "") elsewhere."""
+    """Return a record with `values`, and empty values (None, 0, "") elsewhere."""
     nothing = {int: 0, float: 0.0, str: ""}
     blank = {name: None if optional else nothing.get(kind) for name, (kind, optional) in field_types(record).items()}
     return record(**(blank | values))
@@ -26,7 +26,7 @@ def row(record: Any, **values: Any) -> Any:
 
 @dataclass
 class FakeSource:
-    """Answers every query with `rows[record]`, its clock `step` seconds later at each advance; no cluster."""
+    """A single instance that answers every query with `rows[record]`; its clock advances by `step` seconds."""
 
     rows: dict[Any, tuple[Any, ...]] = field(default_factory=dict)
     answers: Callable[[Request], Section | None] = lambda request: None
@@ -74,5 +74,5 @@ class FakeSource:
         self.closed += 1
 
     def asked(self, read: int) -> list[Any]:
-        """Return the records that read number `read` asked for."""
+        """Return the records that the read of this number requested."""
         return [request.query.record for request in self.reads[read]]

@@ -1,4 +1,4 @@
-"""Misbehaving sources for the tests of sources in processes of their own."""
+"""Misbehaving sources, for tests of sources in processes of their own."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ AT = datetime(2026, 3, 12, tzinfo=UTC)
 
 
 def keep_what_a_look_has_read() -> None:
-    """Have the process of a source keep it for as long as a busy machine may take until the first poll."""
+    """Let the source's process keep its first reads for as long as a busy machine needs until the first poll."""
     source_process.FRESH = PATIENCE
 
 
 class OddSource:
-    """Does at each read what it is told at the making: nothing, die, spin, sleep, fail.
+    """A source that does at each read what `manner` says: nothing, die, spin, sleep, fail.
 
-    `reading` is a file that is there once a read has begun.
+    `reading` is a file that is created when a read has begun.
     """
 
     kind = "oracle"
@@ -66,7 +66,7 @@ class OddSource:
         if self._manner == "lose" and self._reads == 1:
             raise SourceError("connection closed", code="DPY-4011")
         if self._manner == "spin":
-            re.match("(a+)+$", "a" * 64 + "b")  # and never lets go of Python's lock
+            re.match("(a+)+$", "a" * 64 + "b")  # never releases Python's lock
         if self._manner == "break":
             raise ZeroDivisionError("0")
         while self._manner == "wait" and not self._cancelled:
@@ -92,7 +92,7 @@ class OddSource:
 
 
 class CountingSource(SimulatorSource):
-    """A simulated database that is read like a real one, and says as round trips how often it was."""
+    """A simulated database that is read like a real one; its round trips are the number of reads."""
 
     kind = "oracle"
     _reads = 0
@@ -107,7 +107,7 @@ class CountingSource(SimulatorSource):
 
 
 class Asked:
-    """A source that is asked as one in another process is: each read says its scope."""
+    """A source that is called like one in another process, and records the scope of each read."""
 
     kind = "simulator"
     name = "asked"
@@ -133,10 +133,10 @@ class Asked:
 
 
 def reads_of(source: Any) -> tuple[Any, Answer]:
-    """Look: return the process and what one read says."""
+    """Make a look: return the process and the result of one read."""
     return os.getpid(), source.read((), 0.5)
 
 
 def broken_look(source: Any) -> None:
-    """Look, and fail at it."""
+    """Make a look that fails."""
     raise ZeroDivisionError(source.name)

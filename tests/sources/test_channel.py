@@ -1,4 +1,4 @@
-"""The channel between two processes: each value can be awaited, whatever came before it."""
+"""Channel between two processes: each value can be awaited, whatever came before it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def ends() -> Iterator[Ends]:
 
 
 def refuse() -> None:
-    """Make nothing of what came."""
+    """Ignore a value."""
     raise ImportError("no such module")
 
 
 class Refused:
-    """A value that the other end cannot make."""
+    """A value that the other end cannot unpickle."""
 
     def __reduce__(self) -> tuple[object, tuple[()]]:
         return refuse, ()
@@ -74,7 +74,7 @@ def test_an_end_in_the_middle_of_a_value_is_the_end(ends: Ends) -> None:
         here.send(2)
 
 
-def test_only_who_is_entrusted_gets_secrets(ends: Ends) -> None:
+def test_secrets_are_sent_only_on_request(ends: Ends) -> None:
     here, there = ends
     here.send_with_secrets(Secret("tiger"))
     assert there.receive().reveal() == "tiger"

@@ -1,4 +1,4 @@
-"""The embedded database: a process may end while an abandoned thread runs a query."""
+"""Embedded database: a process may end while an abandoned thread runs a query."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ begun.wait()
 
 
 def test_a_query_under_way_is_left_alone_at_the_end() -> None:
-    """Its database was closed under it: once in some forty times a fleet died of a segmentation fault as it ended."""
+    """Its database was closed during the query: one fleet in forty died of a segmentation fault at its end."""
     done = subprocess.run(
         [sys.executable, "-c", _ENDING], capture_output=True, text=True, check=False, env=environment(), timeout=60
     )

@@ -1,4 +1,4 @@
-"""A source in its own process: the same results as here, and presman survives whatever its driver does."""
+"""Source in a process of its own: the same results as here, and presman survives whatever the driver does."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Make = Callable[..., ProcessSource]
 
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
-    """Make sources that do odd things, and end them."""
+    """Make misbehaving sources, and end them."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     sources: list[ProcessSource] = []
 
@@ -57,7 +57,7 @@ def process_of(source: ProcessSource) -> psutil.Process:
 
 
 def test_it_answers_as_the_source_itself_does(tmp_path: Path) -> None:
-    """The first poll of the demo, with all its rows; both play the same seed, so slowly that little happens."""
+    """The first poll of the demo, with all its rows; both simulate the same seed, so slowly that little happens."""
     target = parse_target("demo:storm?seed=3&release=19&speed=0.001")
     apart = target.in_subprocess()
     assert apart is not None
@@ -68,7 +68,7 @@ def test_it_answers_as_the_source_itself_does(tmp_path: Path) -> None:
         assert ours.sections.keys() == theirs.sections.keys()
         counts = [{each: len(part.rows) for each, part in of.sections.items()} for of in (ours, theirs)]
         for count in counts:
-            del count[GroupMetricHistory]  # a minute may end between the two
+            del count[GroupMetricHistory]  # a minute may end between the two reads
         assert counts[0] == counts[1]
         kinds = {type(row) for part in theirs.sections.values() for row in part.rows}
         assert kinds == {type(row) for part in ours.sections.values() for row in part.rows}
@@ -82,12 +82,12 @@ def test_files_have_no_process(text: str, tmp_path: Path) -> None:
     assert parse_target(text.format(tmp_path)).in_subprocess() is None
 
 
-def test_where_no_process_can_be_had_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_process_a_process_source_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> int:
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
     monkeypatch.setattr("os.posix_spawn", refuse)
-    monkeypatch.setattr("os.fork", refuse)  # while there is one thread, it is a copy
+    monkeypatch.setattr("os.fork", refuse)  # with one thread the process is a copy
     target = parse_target("demo:quiet")
     assert target.in_subprocess() is None
     with pytest.raises(SourceError, match="no process for odd: Resource temporarily unavailable"):
@@ -144,7 +144,7 @@ def test_a_driver_that_dies_takes_a_connection_and_no_more(made: Make, tmp_path:
     assert source.open().major == 19
 
 
-def test_of_an_action_nobody_answered_nobody_knows_the_outcome(made: Make) -> None:
+def test_the_result_of_an_unanswered_action_is_not_known(made: Make) -> None:
     source = made()
     source.open()
     with pytest.raises(OutcomeUnknown, match="exit code 3"):
@@ -152,7 +152,7 @@ def test_of_an_action_nobody_answered_nobody_knows_the_outcome(made: Make) -> No
 
 
 def once_it_reads(reading: Path, act: Callable[[], object]) -> None:
-    """Do something in another thread as soon as the source is in the middle of a read."""
+    """Call `act` in another thread as soon as the source is in the middle of a read."""
     threading.Thread(target=lambda: (until(reading.exists, "a read"), act())).start()
 
 
@@ -181,7 +181,7 @@ def test_a_driver_that_spins_is_ended_alone(
     process = process_of(source)
     if how == "cancelled":
         once_it_reads(reading, source.cancel)
-    else:  # it is not late before it spins
+    else:  # it answers in time until it spins
         monkeypatch.setattr(
             subprocess_source.Channel, "comes", lambda *given: (until(reading.exists, "a read"), comes(*given))[1]
         )
@@ -191,7 +191,7 @@ def test_a_driver_that_spins_is_ended_alone(
     assert "odd_sources.py" in (tmp_path / "presman" / "faults.log").read_text(), "where it hung"
 
 
-def test_the_end_waits_for_nobody(made: Make, tmp_path: Path) -> None:
+def test_the_end_does_not_wait(made: Make, tmp_path: Path) -> None:
     reading = tmp_path / "reading"
     source = made("spin", reading=str(reading))
     source.open()
@@ -215,7 +215,7 @@ def test_the_end_waits_for_nobody(made: Make, tmp_path: Path) -> None:
     assert len(errors) == 1
 
 
-def test_it_ends_with_who_started_it(made: Make) -> None:
+def test_it_ends_with_its_parent(made: Make) -> None:
     source = made("wait")
     source.open()
     process = process_of(source)
@@ -277,7 +277,7 @@ def test_a_look_that_came_to_nothing_is_left_to_the_first_poll(made: Make, manne
     source.begin(odd_sources.broken_look if manner == "broken look" else odd_sources.reads_of)
     assert source.preview() is None
     if manner == "refuse":
-        for _ in range(2):  # a second attempt asks again
+        for _ in range(2):  # a second attempt reads again
             with pytest.raises(SourceError, match="wrong password"):
                 source.open()
     else:
@@ -285,12 +285,12 @@ def test_a_look_that_came_to_nothing_is_left_to_the_first_poll(made: Make, manne
         assert source.container() == 4
 
 
-def test_a_process_that_died_before_the_look_is_told_by_opening_it(made: Make) -> None:
+def test_a_process_that_died_before_the_look_is_reported_at_opening(made: Make) -> None:
     source = made()
     source.begin(odd_sources.reads_of)
     process_of(source).kill()
     assert source.preview() is None
-    with suppress(SourceError):  # unless it was open already
+    with suppress(SourceError):  # unless it was already open
         source.open()
     assert source.open().major == 19, "in another process"
 
@@ -341,7 +341,7 @@ def test_each_read_of_a_look_is_answered_once() -> None:
     assert found == [1, 2, 3], "the two that were read for it, in their order, and then a new one"
 
 
-def test_why_a_look_lost_the_source_is_what_the_first_poll_says(made: Make) -> None:
+def test_the_first_poll_reports_why_a_look_lost_the_source(made: Make) -> None:
     """The source itself would only say that it is not connected."""
     source = made("lose")
     source.begin(odd_sources.reads_of)
@@ -353,8 +353,8 @@ def test_why_a_look_lost_the_source_is_what_the_first_poll_says(made: Make) -> N
     assert source.read((), 0.5).round_trips == 2, "once"
 
 
-def test_what_a_look_has_read_costs_what_it_took_and_not_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each read takes a quarter of a second; between the look and the poll the screen is painted for 0.4 seconds."""
+def test_the_cost_of_a_look_is_its_own_time_without_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each read takes a quarter of a second; painting the screen between look and poll takes 0.4 seconds."""
     now, reads = [100.0], [0]
 
     class Slow(SimulatorSource):
@@ -401,7 +401,7 @@ print(parent == os.getpid(), links, files, imported, words == sys.argv, child.ex
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a new process is started")
 def test_of_a_process_that_is_alone_it_is_a_copy_without_its_files() -> None:
-    """It has its end of the line and nothing else; what was imported is there."""
+    """The copy has only its end of the channel; imported modules are there."""
     done = subprocess.run(
         [sys.executable, "-c", ALONE],
         env=os.environ | {"PYTHONDEVMODE": ""}, capture_output=True, text=True, timeout=60, check=True,

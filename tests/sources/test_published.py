@@ -1,4 +1,4 @@
-"""The published outputs of a 12.1.0.2 database, all the way from the files to the reading (tests/data/README.md)."""
+"""Published outputs of a 12.1.0.2 database, from the files to the reading (tests/data/README.md)."""
 
 from __future__ import annotations
 

@@ -225,7 +225,7 @@ def test_sample_times_make_instants(tmp_path: Path) -> None:
     )
     assert [each.at.strftime("%H:%M:%S") for each in found] == ["10:00:00", "10:00:10"]
     assert [[row.sid for row in each.rows(Session)] for each in found] == [[1, 3], [2]]
-    # It has a time in the first pass and none in the second: what it had then is not known.
+    # The view has a time in the first pass and none in the second, so its rows in the second are not known.
     assert [[row.sid for row in each.rows(PxSession)] for each in found] == [[9], []]
     assert [each.section(PxSession).absent >= set(PxSession._fields) for each in found] == [False, True]
     assert [each.rows(Osstat)[0].value for each in found] == [8.0, 8.0]
@@ -234,7 +234,7 @@ def test_sample_times_make_instants(tmp_path: Path) -> None:
 
 
 def test_a_statement_that_has_ended_does_not_run_on(tmp_path: Path) -> None:
-    """Its servers are in the first sample only; its coordinator idles in the second, and holds nothing."""
+    """Its servers are only in the first sample; its coordinator is idle in the second, and holds nothing."""
     first, second = "2026-11-21 10:00:00", "2026-11-21 10:00:10"
     session = "9md3ukhghgj58,resmgr,WAITING"
     found = snapshots(
@@ -314,7 +314,7 @@ def test_opened_again_it_begins_again(tmp_path: Path) -> None:
 
 
 def test_lines_are_not_in_memory_twice(tmp_path: Path) -> None:
-    """An hour of a large database has 900,000 lines: they took 830 MB, now they take half of it."""
+    """An hour of a large database has 900,000 lines, which took 830 MB and now take half of it."""
     many = 6_000
     head = "SAMPLE_TIME,INST_ID,SID,SERIAL#,USERNAME,STATUS,PROGRAM,MACHINE\n"
     lines = (
@@ -323,7 +323,7 @@ def test_lines_are_not_in_memory_twice(tmp_path: Path) -> None:
     )
     (tmp_path / "gv_session.csv").write_text(head + "".join(lines))
     source = SpoolSource(tmp_path)
-    source.open()  # what is imported and read once does not count
+    source.open()  # so that imports and files that are read once do not count
     tracemalloc.start()
     try:
         source.open()
@@ -394,7 +394,7 @@ def test_numbers_with_commas_all_over_the_folder(tmp_path: Path) -> None:
     assert (metric.running_sessions_limit, metric.cpu_consumed_time) == (0.25, 1234567)
 
 
-def test_a_comma_that_may_be_either_divides_groups_of_what_is_whole(tmp_path: Path) -> None:
+def test_an_ambiguous_comma_separates_thousands_of_whole_numbers(tmp_path: Path) -> None:
     found = only(
         tmp_path,
         {
@@ -423,7 +423,7 @@ ORA-00942: table or view does not exist
 """
 
 
-def test_an_error_that_was_spooled_is_the_sections_problem(tmp_path: Path) -> None:
+def test_a_spooled_error_is_the_problem_of_its_section(tmp_path: Path) -> None:
     found = snapshots(folder(tmp_path, {"v$session.csv": ERRORS, "v$osstat.csv": "VALUE\n1\n"}))[0]
     problem = found.problems()[Session]
     assert (problem.code, problem.text, problem.view) == ("ORA-00942", "table or view does not exist", "V$SESSION")
@@ -488,7 +488,7 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
 
 def test_a_file_that_would_take_gigabytes_of_memory_is_refused(tmp_path: Path) -> None:
     with (tmp_path / "v$version.csv").open("wb") as file:
-        file.truncate(256 << 20)  # holes: it takes no room
+        file.truncate(256 << 20)  # a sparse file
     message = refusal(tmp_path, {})
     assert message.endswith("v$version.csv has 256 MB; presman reads files below 256 MB: split it")
 
@@ -515,7 +515,7 @@ def test_files_of_more_lines_together_than_memory_holds_are_refused(
         SpoolSource(tmp_path).open()
 
 
-def test_names_of_files_steer_no_terminal_and_few_are_told(tmp_path: Path) -> None:
+def test_file_names_are_cleaned_and_only_a_few_are_listed(tmp_path: Path) -> None:
     (tmp_path / "v$session.csv").write_text("sid\n1\n")
     (tmp_path / "a\x1b]0;x\x07.csv").write_text("")
     for number in range(30):

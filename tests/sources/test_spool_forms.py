@@ -1,4 +1,4 @@
-"""Spools as the tools write them: read right, or refused in one line with file, line and cure."""
+"""Forms of spools, as tools write them: read correctly, or refused in one line with file, line and remedy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HEADS = (("SID", 10, "number"), ("SERIAL#", 10, "number"), ("USERNAME", 12, "tex
 
 
 def sqlplus(rows: Sequence[Sequence[object]], colsep: str = " ", *, page: int = 50_000) -> str:
-    """Print rows as SQL*Plus does without MARKUP CSV: fixed columns, heads with dashes below, on every page."""
+    """Return rows as SQL*Plus prints them without MARKUP CSV: fixed columns, heads over dashes on every page."""
 
     def line(fields: Sequence[object]) -> str:
         cells = [
@@ -47,7 +47,7 @@ def seen(found: Snapshot) -> list[tuple[object, ...]]:
 @pytest.mark.parametrize("colsep", [" ", ",", "|", ";", "\t", " | "])
 @pytest.mark.parametrize("page", [2, 50_000])
 def test_fixed_columns_are_cut_where_the_dashes_stand(tmp_path: Path, colsep: str, page: int) -> None:
-    """The release before 12.2 knows no MARKUP CSV; no dash becomes a session, no comma in a text cuts it."""
+    """Releases before 12.2 have no MARKUP CSV. No line of dashes becomes a session, and commas do not split texts."""
     text = (
         f'SP2-0158: unknown MARKUP option "csv"\nUsage: SET MARK[UP] HTML [ON|OFF]\n{sqlplus(ROWS, colsep, page=page)}'
     )
@@ -83,7 +83,7 @@ def test_a_text_that_goes_on_in_the_next_line(tmp_path: Path) -> None:
 
 
 def test_a_sample_of_an_empty_view_is_no_rest_of_the_row_above(tmp_path: Path) -> None:
-    """`collect` marks a sample without rows by its time alone."""
+    """`collect` marks a sample without rows by a row with only its time."""
     head = "SAMPLE_TIME                SID      QCSID\n------------------- ---------- ----------\n"
     text = f"{head}2026-11-21 10:00:00          9          1\n{head}2026-11-21 10:00:10\n2026-11-21 10:00:20\n"
     sessions = "SAMPLE_TIME,SID\n" + "".join(f"2026-11-21 10:00:{second},1\n" for second in ("00", "10", "20"))
@@ -94,7 +94,7 @@ def test_a_sample_of_an_empty_view_is_no_rest_of_the_row_above(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (  # linesize too small: the rest of the columns stands below
+        (  # linesize too small: the other columns are below
             "       SID USERNAME\n---------- --------\nSTATUS\n--------\n         1 ANNA\nACTIVE\n",
             "line 3: a second header with other columns (are the lines wrapped? SET LINESIZE 32767)",
         ),
@@ -133,7 +133,7 @@ def test_what_cannot_be_read_is_refused_with_its_cure(tmp_path: Path, text: str,
 
 
 def test_sqlcl(tmp_path: Path) -> None:
-    """SET SQLFORMAT CSV: heads and texts in quotes, numbers without, the count of rows without a dot."""
+    """SET SQLFORMAT CSV: heads and texts in quotes, numbers without quotes, the count of rows without a full stop."""
     text = '\n"SID","USERNAME","LOGON_TIME"\n1,"ANNA ""B"", C",21-NOV-26\n2,"",22-NOV-26\n\n\n2 rows selected. \n\n'
     found = only(tmp_path, {"v$session.csv": text}).rows(Session)
     assert [(row.sid, row.username) for row in found] == [(1, 'ANNA "B", C'), (2, "")]
@@ -163,7 +163,7 @@ def notes(place: Path, encoding: str = "") -> tuple[str, ...]:
     return source.notes
 
 
-def test_the_encoding_that_was_assumed_is_said(tmp_path: Path) -> None:
+def test_an_assumed_encoding_is_noted(tmp_path: Path) -> None:
     korean = "SID,USERNAME\n1,홍길동\n".encode("euc-kr")
     place = folder(tmp_path, {"v$session.csv": korean})
     (note,) = notes(place)
@@ -179,13 +179,13 @@ def test_the_encoding_that_was_assumed_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-8"])
-def test_unicode_without_a_mark_is_told_by_its_bytes(tmp_path: Path, encoding: str) -> None:
+def test_unicode_without_a_mark_is_recognised_by_its_bytes(tmp_path: Path, encoding: str) -> None:
     place = folder(tmp_path, {"v$session.csv": "SID,USERNAME\n1,JÜRGEN\n".encode(encoding)})
     assert snapshots(place)[0].rows(Session)[0].username == "JÜRGEN"
     assert notes(place) == ()
 
 
-def test_counters_that_were_rounded_are_told(tmp_path: Path) -> None:
+def test_rounded_counters_are_reported(tmp_path: Path) -> None:
     """SET NUMWIDTH 10, the default: 12345678901 becomes 1.2346E+10, and the change between two polls is lost."""
     text = "NAME,CONSUMED_CPU_TIME,CPU_WAIT_TIME\nBATCH,1.2346E+10,7\n"
     assert notes(folder(tmp_path, {"v$rsrc_consumer_group.csv": text})) == (

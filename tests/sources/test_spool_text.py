@@ -1,4 +1,4 @@
-"""The encoding of a spooled file, detected from its bytes."""
+"""Encoding of a spooled file, detected from its bytes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def test_zeros_between_the_letters_are_two_bytes_a_letter(encoding: str) -> None
 
 @pytest.mark.parametrize("data", [TEXT.encode(), bytes(100), b"\0" * 9 + b"abc" * 9, b"a\0\0b" * 20])
 def test_zeros_here_and_there_are_none(data: bytes) -> None:
-    """As many in even as in odd places, or fewer than half of the letters have one."""
+    """As many zeros at even as at odd places, or zeros beside fewer than half of the letters."""
     assert _marked(data) == ""
 
 
-def test_a_mark_tells_the_order_of_the_bytes() -> None:
+def test_a_mark_shows_the_byte_order() -> None:
     for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
         assert _marked(mark + TEXT.encode(encoding)) == "utf-16"
         assert decoded(mark + TEXT.encode(encoding)).text == TEXT

@@ -140,15 +140,12 @@ def pause(each: RunningStatement) -> str:
     return f"idle {each.idle_time}, so perhaps between two fetches"
 
 
-_TENTH = 0.1
-
-
 def saves_enough(through: float, otherwise: float) -> bool:
     """Return whether ending a session saves enough time for the last statement now queued.
 
     That is at least the time it takes to decide, and at least a tenth of the time that is left.
     """
-    return through < inf and otherwise - through >= max(NEARLY_DONE, _TENTH * otherwise)
+    return through < inf and otherwise - through >= max(NEARLY_DONE, 0.1 * otherwise)
 
 
 def saves_little(effect: EndingEffect | None) -> bool:

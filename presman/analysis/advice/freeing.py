@@ -158,8 +158,7 @@ def _choose(helpers: Sequence[Freeing], short: Sequence[int], first: Sequence[Fr
     ending = sorted((each for each in helpers if each.ends_in is not None and any(each.low)), key=_by_harm)
     chosen = _prefix(ending, short)
     if not chosen:
-        left = _left(short, ending)
-        chosen = _choose_to_end([each for each in helpers if each.ends_in is None], left)
+        chosen = _choose_to_end([each for each in helpers if each.ends_in is None], _left(short, ending))
         chosen = [*ending, *chosen] if chosen else []
     kept = sorted((each for each in chosen if each in first), key=_by_harm)[:1]
     return sorted(_without_needless(chosen, short, kept), key=_by_harm)
@@ -179,9 +178,7 @@ def _choose_to_end(helpers: Sequence[Freeing], short: Sequence[int]) -> list[Fre
         useful = [each for each in busy if _gain(each, left)]
         if not useful:
             return []
-        best = min(
-            useful, key=lambda each: (each.statement.kind is not None, not covers([each], left), _cost(each, left))
-        )
+        best = min(useful, key=lambda one: (one.statement.kind is not None, not covers([one], left), _cost(one, left)))
         busy.remove(best)
         chosen.append(best)
         left = _left(left, [best])

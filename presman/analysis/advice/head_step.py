@@ -50,8 +50,7 @@ def _not_known(doubt: NotKnown, found: Unblock, reading: Reading) -> ToDo:
     """Return the step to wait while it is not known what a head is short of."""
     slowed, who = _slowed_by_io(found, reading), head_in_words(found.head)
     text = f"wait: {doubt}, so which session to end so that {who} starts is not known either{slowed}"
-    short = f"wait: {doubt.what} is not known"
-    return ToDo(Step.WAIT, text, short, "parallel", subject=queue_name(found.head))
+    return ToDo(Step.WAIT, text, f"wait: {doubt.what} is not known", "parallel", subject=queue_name(found.head))
 
 
 def _too_large(found: Unblock, reading: Reading) -> ToDo:

@@ -1,7 +1,5 @@
 """Servers that an idle holder keeps while queues take turns: which queues want them, and what its end starts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -20,20 +18,16 @@ def not_enough_now(who: str = "it") -> str:
 
 
 class EndingWords(NamedTuple):
-    """What the end of an idle holder is known to do: in full, beside the names of the queues, and in brief.
+    """What the end of an idle holder is known to do, "" if it is not known.
 
-    With `is_too_little` that is nothing: it frees too little for each head.
+    `brief` says less, and `beside` is for where the queues are not named; they are "" if they say the same.
+    With `is_too_little` the end starts no head: it frees too little for each.
     """
 
     full: str
-    beside: str
-    brief: str
+    brief: str = ""
+    beside: str = ""
     is_too_little: bool = False
-
-    @classmethod
-    def alike(cls, words: str) -> EndingWords:
-        """Return the same words for all, "" if it is not known."""
-        return cls(words, words, words)
 
 
 class Kept(NamedTuple):
@@ -77,7 +71,7 @@ def kept_by(each: RunningStatement, turns: Sequence[str], reading: Reading) -> K
     useless = {*no_use(each, reading), *([own] if doubt else [])}
     queues = [name for name in turns if name not in useless]
     words = f"{keeps_idle(each)} that {who_wants(queues, reading)}{doubt}"
-    starts = EndingWords.alike(starts_no_head(each, queues, reading))._replace(is_too_little=True)
+    starts = EndingWords(starts_no_head(each, queues, reading), is_too_little=True)
     if not starts.full:
         starts = _starts_some(each, queues, reading, certain=not doubt and queues == list(turns))
     return Kept(queues, words, doubt, starts, pause(each).partition(", so ")[2])
@@ -139,19 +133,19 @@ def _starts_some(each: RunningStatement, names: Sequence[str], reading: Reading,
     heads = [head for head in reading.heads if group_title(head) in names]
     is_open = reading.header.has_one_queue() is False and len(heads) == len(names) > 1
     if not is_open or any(head.not_known for head in heads):
-        return EndingWords.alike("")
+        return EndingWords("")
     enough = [group_title(head) for head in heads if _is_enough(each, head, reading)]
     short = [(group_title(head), _still_short([each], head, reading)) for head in heads]
     lacking = [_lacks(name, servers) for name, servers in short if servers]
     if enough == [group_title(head) for head in heads]:
         if not certain:
-            return EndingWords.alike("ending it is enough for one of them")
+            return EndingWords("ending it is enough for one of them")
         one, which = "ending it starts at least one", "and the plan decides which"
-        return EndingWords(f"{one} of their heads, {which}", f"{one} of the heads, {which}", f"{one} head")
+        return EndingWords(f"{one} of their heads, {which}", f"{one} head", f"{one} of the heads, {which}")
     if not enough or len(enough) + len(lacking) < len(heads):
-        return EndingWords.alike("")
+        return EndingWords("")
     some = f"ending it is enough for {listed(enough)}, but {listed(lacking)}"
-    return EndingWords.alike(f"{some}; the plan decides which is first")._replace(brief=some)
+    return EndingWords(f"{some}; the plan decides which is first", some)
 
 
 def _is_enough(each: RunningStatement, head: QueueHead, reading: Reading) -> bool:
@@ -165,8 +159,6 @@ def _still_short(ended: Sequence[RunningStatement], head: QueueHead, reading: Re
     counts = Counted.of(reading)
     found = [freed for each in ended if (freed := freeing(each, head.shortages, counts))]
     most = [sum(freed.high[n] for freed in found) for n in range(len(head.shortages))]
-    left, short = max(
-        ((shortage.short - high, shortage.short) for shortage, high in zip(head.shortages, most, strict=True)),
-        default=(0, 0),
-    )
+    pairs = zip(head.shortages, most, strict=True)
+    left, short = max(((shortage.short - high, shortage.short) for shortage, high in pairs), default=(0, 0))
     return short if left > spare(head, reading) else 0

@@ -120,7 +120,7 @@ def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) ->
             text = f"{kept.words}: {told.full}; wait, or decide whether to end it"
             between = (
                 text,
-                *(f"{lead}{others}; {more}" for more in (told.beside, told.brief)),
+                *(f"{lead}{others}; {more}" for more in (told.beside or told.full, told.brief or told.full)),
                 *(_alone(each) if told.is_too_little else ()),
             )
             text = f"{text}{lasting_cure(reading)}"
@@ -138,14 +138,14 @@ def _of_its_end(candidate: Candidate, kept: Kept, reading: Reading) -> EndingWor
     """Return what the forecast says of an end that it does not prove to help, or else the counts."""
     effect, doubt = candidate.effect, _why_no_effect(reading)
     if doubt or effect is None or effect.sooner is None:
-        return kept.starts if kept.starts.full else EndingWords.alike(doubt or "what ending it would do is not known")
+        return kept.starts if kept.starts.full else EndingWords(doubt or "what ending it would do is not known")
     if saves_little(effect):
-        return EndingWords.alike(SAVES_LITTLE)
+        return EndingWords(SAVES_LITTLE)
     enough = effect.through is None or effect.otherwise is None or saves_enough(effect.through, effect.otherwise)
     doubt = ", but that is not proven" if enough else ""
     words = f"ending it {'may' if effect.is_within_chance() else 'should'} start the last queued statement"
     brief = f"ending it may start the last queued {effect.sooner_words()}"
-    return EndingWords.alike(f"{words} {effect.sooner_then()}{doubt}")._replace(brief=brief)
+    return EndingWords(f"{words} {effect.sooner_then()}{doubt}", brief)
 
 
 def _why_no_effect(reading: Reading) -> str:

@@ -20,7 +20,7 @@ from presman.analysis.readings.group_readings import LIMITED, ActiveSessionPool,
 from presman.analysis.readings.reading import AGE, Alert, InstanceReading, Quiesce, Reading, Severity, instance_name
 from presman.analysis.view_availability import LONG
 from presman.base.formats import clock, counted, duration, listed, number, spelled
-from presman.base.sums import added, sum_of_known
+from presman.base.sums import added, sum_of_known, summed
 from presman.rows.session_state import QUIESCE_PLAN, QUIESCE_WAIT
 
 FULL = 0.95
@@ -244,17 +244,15 @@ def instances_gone(reading: Reading) -> list[Alert]:
 
     An instance that was never seen is known by the servers that are still held for its statements.
     """
-    held: Counter[int] = Counter()
-    for row in reading.running:
-        held[row.inst_id] += row.servers * row.orphaned
+    held = summed((row.inst_id, row.servers) for row in reading.running if row.orphaned)
     seen, found = {each.inst_id: each for each in reading.gone}, []
-    for inst_id in dict.fromkeys((*seen, *(+held))):
+    for inst_id in dict.fromkeys((*seen, *held)):
         short, at, away = f"{instance_name(inst_id)} is gone", "", []
         if (last := seen.get(inst_id)) is not None:
             ago = duration((reading.at - last.last_seen).total_seconds())
             short = f"{instance_name(inst_id, last.instance_name)} is gone, last seen {ago} ago"
             at, away = f", at {clock(last.last_seen)}", ["its CPUs and parallel servers are gone with it"]
-        if held[inst_id]:
+        if inst_id in held:
             away.append(f"{counted(held[inst_id], 'server')} still held on other instances for its statements")
         text = f"I{short[1:]}{at}: {'; '.join(away)}"
         found.append(Alert("warn", "▲", text, short, "instance_gone", str(inst_id)))
@@ -431,8 +429,7 @@ def basis_not_known(reading: Reading) -> list[Alert]:
     """Return what is not known, and why; for a queue that is only counted, its own alert covers it."""
     counted_only = {"queue"} if reading.queued_by_group() else set()
     lacking = [each for each in reading.basis if each.lacking and each.what not in counted_only]
-    unknown = [
-        f"a {each.what}{' on other instances' * (each.lacking == reading.part)} ({each.lacking})" for each in lacking
-    ]
+    where = " on other instances"
+    unknown = [f"a {each.what}{where * (each.lacking == reading.part)} ({each.lacking})" for each in lacking]
     short = f"not known: {', '.join(f'a {each.what}' for each in lacking)}"
     return [Alert("note", "?", f"Whether there is {', or '.join(unknown)} is not known.", short)] if unknown else []

@@ -191,9 +191,8 @@ class Judge:
         before = self._before
         if before is None or not (reading.unseen or self._kept):
             return ()
-        then, now = (
-            [alert for answer in asked(each, self._settings) for alert in answer.alerts] for each in (before, reading)
-        )
+        answers = (asked(each, self._settings) for each in (before, reading))
+        then, now = ([alert for answer in each for alert in answer.alerts] for each in answers)
         return unchecked(before, reading, (then, now), self._kept)
 
 

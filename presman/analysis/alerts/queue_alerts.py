@@ -1,6 +1,5 @@
 """Alerts of the parallel queue: heads that wait, idle or blocked holders of servers, downgrades."""
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -18,6 +17,7 @@ from presman.analysis.readings.statement_readings import (
     urgency,
 )
 from presman.base.formats import counted, duration, percent, spelled
+from presman.base.sums import summed
 
 IDLE = "○"
 """The glyph of idle holders."""
@@ -161,12 +161,9 @@ def blocked_holders(reading: Reading) -> list[Alert]:
         return []
     held, (by_list, by_servers) = sum(statement.servers for statement in blocked), _where_old(reading)
     waits = ((s, session_words(s.blocker, reading, AGO if by_list else "") or s.blocker) for s in blocked)
-    who = _first_three(
-        [f"{s.user} {s.inst_id}:{s.sid},{s.serial} ({s.servers}) waits for {blocker}" for s, blocker in waits]
-    )
+    who = [f"{s.user} {s.inst_id}:{s.sid},{s.serial} ({s.servers}) waits for {blocker}" for s, blocker in waits]
     short = f"{counted(held, 'server')}{by_servers} held by blocked statements{by_list}"
-    text = f"{short}: {who}"
-    return [Alert("warn", "▲", text, short, "blocked_holder", amount=held)]
+    return [Alert("warn", "▲", f"{short}: {_first_three(who)}", short, "blocked_holder", amount=held)]
 
 
 def session_words(blocker: str, reading: Reading, ago: str = "") -> str:
@@ -207,13 +204,11 @@ def downgrades(reading: Reading) -> list[Alert]:
 
     An operation that is downgraded to serial, or ends between two polls, leaves no row in V$PX_SESSION.
     """
-    grown: Counter[str] = Counter()
-    for each in reading.downgrades:
-        if each.delta and is_downgrade(each.name):
-            grown[downgrade_in_words(each.name)] += each.delta
+    found = [(each.name, each.delta) for each in reading.downgrades if each.delta and is_downgrade(each.name)]
+    grown = summed((downgrade_in_words(name), delta) for name, delta in found)
     if not grown:
         return []
-    short = f"{counted(grown.total(), 'operation')} downgraded since the last poll"
+    short = f"{counted(sum(grown.values()), 'operation')} downgraded since the last poll"
     by_class = ", ".join(f"{grown[name]} {name}" for name in sorted(grown, reverse=True))  # largest loss first
     since = "" if reading.interval is None else f", {spelled(max(1.0, reading.interval))} before"
     text = f"{short}{since}: {by_class} (V$SYSSTAT)"

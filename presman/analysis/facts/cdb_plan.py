@@ -158,13 +158,9 @@ def directives(plans: PlanFacts, inst_id: int) -> Mapping[int, CdbPlanDirective]
     by_name, by_profile, _ = _plan(plans, inst_id)
     found = {}
     for con_id in plans.system.pdbs.keys() | plans.own_containers:
-        row = (
-            by_name.get(plans.system.pdb_names.get(con_id, ""))
-            or by_profile.get(profile(plans, inst_id, con_id))
-            or _in_force(plans, inst_id, con_id)
-            or by_name.get(DEFAULT_PDB)
-        )
-        if row is not None:
+        row = by_name.get(plans.system.pdb_names.get(con_id, ""))
+        row = row or by_profile.get(profile(plans, inst_id, con_id)) or _in_force(plans, inst_id, con_id)
+        if (row := row or by_name.get(DEFAULT_PDB)) is not None:
             found[con_id] = row
     return found
 
@@ -184,9 +180,8 @@ def _in_force(plans: PlanFacts, inst_id: int, con_id: int) -> CdbPlanDirective |
     if row is None or row.shares is None:
         return None
     limit = None if plans.autonomous else row.utilization_limit
-    return CdbPlanDirective(
-        "", plans.system.pdb_names.get(con_id, ""), row.shares, limit, row.parallel_server_limit, "", row.profile
-    )
+    name = plans.system.pdb_names.get(con_id, "")
+    return CdbPlanDirective("", name, row.shares, limit, row.parallel_server_limit, "", row.profile)
 
 
 def percent_fraction(percent: int | None) -> float | None:

@@ -49,11 +49,8 @@ def story(other_xml: str) -> DopStory:
     root = _parse(other_xml)
     if root is None:
         return DopStory()
-    facts: dict[str, str] = {}
-    for info in root.iter("info"):
-        kind = info.get("type")
-        if kind:
-            facts.setdefault(clean(kind), clean((info.text or "").strip()))
+    infos = [(info.get("type"), info.text or "") for info in root.iter("info")]
+    facts = {clean(kind): clean(text.strip()) for kind, text in reversed(infos) if kind}
     return DopStory(
         degree=_number(facts.get("dop")),
         reason=facts.get("dop_reason", ""),

@@ -110,12 +110,9 @@ def _changed(before: Mapping[ContainerKey, Any], now: Mapping[ContainerKey, Any]
 
 def _windows(snapshot: Snapshot) -> dict[ContainerKey, PlanWindow]:
     """Return the open window of each container: the latest one without an end."""
-    windows: dict[ContainerKey, PlanWindow] = {}
-    for row in snapshot.rows(RsrcPlanHistory):
-        key = (row.inst_id, row.con_id)
-        if row.end_time is None and (key not in windows or row.sequence >= windows[key].sequence):
-            windows[key] = PlanWindow(row.sequence, row.start_time, row.name)
-    return windows
+    found = [row for row in snapshot.rows(RsrcPlanHistory) if row.end_time is None]
+    found.sort(key=lambda row: row.sequence)
+    return {(row.inst_id, row.con_id): PlanWindow(row.sequence, row.start_time, row.name) for row in found}
 
 
 def _plans(snapshot: Snapshot) -> dict[ContainerKey, str]:

@@ -224,9 +224,7 @@ class PlanBook(Struct, frozen=True, dict=True):
     def by_weight(self, plan: str, con_id: int) -> bool:
         """Whether level 1 of `plan` holds shares: plans of pluggable databases have one level, of shares."""
         rows, method = self.directives.get(plan, ()), self.methods.get(plan, "").upper()
-        if method in {"RATIO", "SHARES"}:
-            return True
-        return con_id > 2 and not any(any(row[5:12]) for row in rows)
+        return method in {"RATIO", "SHARES"} or (con_id > 2 and not any(any(row[5:12]) for row in rows))
 
     def doubt(self, plan: str, con_id: int) -> str:
         """Return why it is unclear whether level 1 of `plan` holds percentages or shares, "" if it is clear.
@@ -324,9 +322,8 @@ def _guarantee(parent: Branch, whole: float, shares: dict[Key, float]) -> float:
         shares[parent.key] += whole
         return 0.0
     amounts, rest = _by_level(parent, whole)
-    return rest + sum(
-        _guarantee(child, sum(each), shares) for child, each in zip(parent.branches, amounts, strict=True)
-    )
+    children = zip(parent.branches, amounts, strict=True)
+    return rest + sum(_guarantee(child, sum(each), shares) for child, each in children)
 
 
 def positions(parent: Branch, whole: float = 1.0, depth: int = 0) -> Iterable[PlanPosition]:

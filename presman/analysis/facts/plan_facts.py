@@ -11,7 +11,7 @@ from presman.analysis.facts.plan_book import PlanBook, plan_name
 from presman.analysis.facts.system_facts import ROOT, SystemFacts
 from presman.analysis.readings.reading import is_one_queue
 from presman.base.release import Release
-from presman.base.sums import grouped
+from presman.base.sums import grouped, maxima
 from presman.rows.group_rows import (
     ConsumerGroup,
     ContainerPlan,
@@ -95,8 +95,7 @@ class PlanFacts(Struct, frozen=True, dict=True):
     @cached_property
     def top_rows(self) -> Mapping[int, RsrcPlan]:
         """V$RSRC_PLAN by instance: the row of the whole instance, or of the container connected to."""
-        by_container = sorted(self.plan_rows.values(), key=lambda row: -row.con_id)
-        return {row.inst_id: row for row in by_container}
+        return {row.inst_id: row for row in sorted(self.plan_rows.values(), key=lambda row: -row.con_id)}
 
     def plan_of(self, inst_id: int, con_id: int) -> str:
         """Return the name of the plan in force in a container of an instance, "" if none can be read."""
@@ -191,11 +190,7 @@ class PlanFacts(Struct, frozen=True, dict=True):
     @cached_property
     def capacities(self) -> Mapping[tuple[int, int], int]:
         """NUM_CPUS of V$RSRCMGRMETRIC by (instance, container)."""
-        found: dict[tuple[int, int], int] = {}
-        for row in self.snapshot.rows(GroupMetric):
-            key = (row.inst_id, row.con_id)
-            found[key] = max(row.num_cpus, found.get(key, 0))
-        return found
+        return maxima(((row.inst_id, row.con_id), row.num_cpus) for row in self.snapshot.rows(GroupMetric))
 
     def num_cpus(self, inst_id: int, con_id: int = 0) -> float:
         """Return the CPUs that Resource Manager hands out; 0.0 if no view shows it.

@@ -123,8 +123,7 @@ class SessionFacts(Struct, frozen=True, dict=True):
         if self.snapshot.section(SessionCount).problem is not None:
             return None
         counted = sum(row.sessions for row in self.counts if row.status in IDLE_STATUSES)
-        listed = sum(row.status in IDLE_STATUSES for row in self.snapshot.rows(Session))
-        return max(0, counted - listed)
+        return max(0, counted - sum(row.status in IDLE_STATUSES for row in self.snapshot.rows(Session)))
 
     def find(self, inst_id: int, sid: int, serial: int | None) -> Session | None:
         """Return a session if it is still the same one: a SID is used again by others."""
@@ -186,9 +185,7 @@ class SessionFacts(Struct, frozen=True, dict=True):
         """Return the coordinator's instance and SID by those of its server, for the servers among these rows."""
         at_work = {(row.inst_id, row.sid) for row in rows}
         known = ((row, row.qcinst_id) for row in self.snapshot.rows(PxSession) if (row.inst_id, row.sid) in at_work)
-        return {
-            (row.inst_id, row.sid): (inst_id, row.qcsid) for row, inst_id in known if inst_id is not None and row.qcsid
-        }
+        return {(row.inst_id, row.sid): (on, row.qcsid) for row, on in known if on is not None and row.qcsid}
 
 
 _Sessions = TypeVar("_Sessions", Session, SessionInfo)

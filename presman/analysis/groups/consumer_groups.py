@@ -173,9 +173,8 @@ def _instance(facts: Facts, instance: InstanceReading, counted: _Counted) -> lis
     keys |= {key for key in shares.shares if key[1] != UNNAMED}
     con_ids = {con_id for con_id, _ in keys}
     hidden = _hidden(facts, inst_id, con_ids)
-    frame = entitlement.frame_of(
-        instance, shares, counted.loads.get(inst_id, {}), not hidden, inside=facts.plans.inside is not None
-    )
+    inside, loads = facts.plans.inside is not None, counted.loads.get(inst_id, {})
+    frame = entitlement.frame_of(instance, shares, loads, not hidden, inside=inside)
     capacities = {con_id: facts.plans.num_cpus(inst_id, con_id) for con_id in con_ids}
     containers = {con_id: facts.system.container_name(con_id) for con_id in con_ids}
     pools = session_pools.of_groups(facts, counted.waits, counted.rows, shares.directives, inst_id, keys)

@@ -5,7 +5,6 @@ V$RSRC_CONSUMER_GROUP restarts with each container's own plan and is never summe
 page shows them.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -24,7 +23,7 @@ from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import CLUSTER, InstanceReading, Reading
 from presman.analysis.totals import together_used, usage_of_container
 from presman.analysis.view_availability import unavailable
-from presman.base.sums import added, grouped, sum_of_known
+from presman.base.sums import added, grouped, sum_of_known, summed
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.instance_rows import SEED, PdbCpuExhausted, PdbMetric, RsrcPdb
 from presman.rows.queries import null_row
@@ -123,12 +122,9 @@ def _tree(names: Mapping[int, str], given: Mapping[int, Allotment]) -> Branch:
 
 def _lasting(facts: Facts, inst_id: int) -> dict[int, float]:
     """Return the part of each container's active sessions that were there before and still are."""
-    before, now = Counter[int](), Counter[int]()
-    for found, rows in ((before, facts.deltas.before(ConsumerGroup)), (now, facts.snapshot.rows(ConsumerGroup))):
-        for row in rows:
-            if row.inst_id == inst_id:
-                found[row.con_id] += row.active_sessions
-    return {con_id: entitlement.lasting(before[con_id], sessions) for con_id, sessions in now.items()}
+    both = (facts.deltas.before(ConsumerGroup), facts.snapshot.rows(ConsumerGroup))
+    before, now = (summed((row.con_id, row.active_sessions) for row in rows if row.inst_id == inst_id) for rows in both)
+    return {con_id: entitlement.lasting(before.get(con_id, 0), sessions) for con_id, sessions in now.items()}
 
 
 def _row(

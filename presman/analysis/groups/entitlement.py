@@ -252,8 +252,7 @@ def _contended(load: Load, claim: float, is_caged: bool) -> Verdict:
 
     Sessions that were not there all the time make less due: whether the group got what it was entitled to is not known.
     """
-    due = load.due(claim)
-    if min(load.wanted, claim) - load.used > slack(due):
+    if min(load.wanted, claim) - load.used > slack(load.due(claim)):
         return Verdict.PARTLY
     return Verdict.CAGED if is_caged else Verdict.CONTENDED
 

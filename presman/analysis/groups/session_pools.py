@@ -3,7 +3,6 @@
 While the database is quiesced, sessions wait for the same event, but not for the pool.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -13,7 +12,7 @@ from presman.analysis.groups.counter_deltas import GroupKey
 from presman.analysis.readings.group_readings import ActiveSessionPool, GroupReading, Verdict
 from presman.analysis.readings.reading import CLUSTER, Quiesce
 from presman.analysis.view_availability import unavailable
-from presman.base.sums import added, grouped, largest
+from presman.base.sums import added, grouped, largest, summed
 from presman.rows.group_rows import ConsumerGroup, ContainerPlanDirective, PlanDirective
 from presman.rows.session_rows import Session
 from presman.rows.session_state import POOL_WAIT, QUIESCE_PLAN, QUIESCE_STATES, QUIESCE_WAIT, is_pooled, is_quiescing
@@ -70,11 +69,9 @@ def held_by_quiesce(
 
     If V$SESSION does not show who waits, any group that is not let in may have some: what they want is not known.
     """
-    held: Counter[GroupKey] = Counter()
-    for (inst_id, con_id, name), each in found.items():
-        held[inst_id, con_id, name] += each.sessions
-        held[CLUSTER, con_id, name] += each.sessions
-    return tuple(_quiesced(row, held[row.inst_id, row.con_id, row.name], of) for row in rows)
+    held = {key: each.sessions for key, each in found.items()}
+    held |= summed(((CLUSTER, *key[1:]), sessions) for key, sessions in held.items())
+    return tuple(_quiesced(row, held.get((row.inst_id, row.con_id, row.name), 0), of) for row in rows)
 
 
 def _quiesced(row: GroupReading, held: int, of: Quiesce) -> GroupReading:

@@ -32,14 +32,12 @@ def explain(group: Judged, host_busy: float | None = None) -> str:
 
     `host_busy` is the busy part of the host's CPU time (0..1), which distinguishes a limit from a lack of CPU.
     """
+    uses = "" if group.used is None or group.doubt else f"Uses {group.used:.1f} of {group.capacity:.0f} CPUs; "
     if isinstance(group, GroupReading) and group.held:
-        uses = "" if group.used is None or group.doubt else f"Uses {group.used:.1f} of {group.capacity:.0f} CPUs; "
         return f"{uses}{_held(group.held)}: how much CPU they want is not known."
-    if group.verdict is Verdict.NOT_MANAGED and group.used is not None and not group.doubt:
-        return (
-            f"Uses {group.used:.1f} of {group.capacity:.0f} CPUs; Resource Manager does not manage CPU now: no plan "
-            "divides it, and waits for CPU are not counted."
-        )
+    if group.verdict is Verdict.NOT_MANAGED and uses:
+        no_plan = "no plan divides it, and waits for CPU are not counted"
+        return f"{uses}Resource Manager does not manage CPU now: {no_plan}."
     if group.used is None or group.waiting is None or group.doubt:
         return _why_not_judged(group)
     wanted = group.used + group.waiting
@@ -328,8 +326,7 @@ def _pressure(instance: InstanceReading, used: float | None, groups: Iterable[Gr
         host = f" of {instance.host_cpus:.0f} CPUs" if instance.host_cpus else ""
         facts += f", host{host} {100 * busy:.0f} % busy"
     if used >= FULL * instance.num_cpus:
-        spare = has_spare_host(instance)
-        why = "CPU_COUNT is used up, the host has spare CPU" if spare else "all CPUs are in use"
+        why = "CPU_COUNT is used up, the host has spare CPU" if has_spare_host(instance) else "all CPUs are in use"
         return f"{facts}: {why}."
     waiting = {row.verdict for row in groups} & _WAITING
     if waiting and waiting <= LIMITED:

@@ -17,6 +17,7 @@ from msgspec import Struct, field, msgpack
 from presman.analysis.latency.histograms import HistogramSpan, Latency, latency
 from presman.analysis.readings.reading import CLUSTER, Reading
 from presman.analysis.readings.wait_readings import ESTIMATOR, EventWaits, Histogram
+from presman.base.sums import summed
 
 _EACH = 48
 """Approximate overhead of a block in bytes."""
@@ -178,12 +179,9 @@ def _within(value: int, most: int) -> int:
 
 def _throttled(reading: Reading) -> dict[int, float]:
     """Return the CPUs held back in the cluster and on each instance, if known for all groups there."""
-    sums: dict[int, float] = {}
     unknown = {group.inst_id for group in reading.groups if group.waiting is None and group.usage is not None}
-    for group in reading.groups:
-        if group.waiting is not None and 0 <= group.inst_id <= _MOST_INSTANCES and group.inst_id not in unknown:
-            sums[group.inst_id] = sums.get(group.inst_id, 0.0) + group.waiting
-    return sums
+    sums = summed((group.inst_id, group.waiting) for group in reading.groups if group.waiting is not None)
+    return {key: cpus for key, cpus in sums.items() if key not in unknown and 0 <= key <= _MOST_INSTANCES}
 
 
 def _column(block: bytes, inst_id: int, event: int) -> LatencyColumn:

@@ -66,9 +66,8 @@ def redo_sizes(snapshot: Snapshot) -> dict[int, int]:
 
 
 def _health(inst_id: int, waits: Iterable[WaitReading], redo_mb: float | None) -> RedoHealth:
-    (sync_ms, syncs), (write_ms, writes) = (
-        _mean([each for each in waits if each.event == name]) for name in (SYNC, WRITE)
-    )
+    means = (_mean([each for each in waits if each.event == name]) for name in (SYNC, WRITE))
+    (sync_ms, syncs), (write_ms, writes) = means
     outside = 100 * max(0.0, sync_ms - write_ms) / sync_ms if sync_ms and write_ms is not None else None
     return RedoHealth(inst_id, sync_ms, write_ms, syncs, writes, outside, redo_mb)
 
@@ -124,10 +123,8 @@ def doubts(rows: Sequence[Latency], histograms: Sequence[Histogram] = ()) -> tup
     for instance in sorted({inst_id for inst_id, _, _ in rows}):
         values = [value for inst_id, _, value in rows if inst_id == instance]
         if len(values) >= GROWING and all(earlier < later for earlier, later in pairwise(values)):
-            found.append(
-                f"instance {instance}: each of the {len(values)} values is larger than the one before: "
-                "a clock or a counter, not a latency"
-            )
+            growing = f"instance {instance}: each of the {len(values)} values is larger than the one before"
+            found.append(f"{growing}: a clock or a counter, not a latency")
     if any(value < 0 for _, _, value in rows):
         found.append("some values are negative")
     absurd = sum(value > LONGEST_MS for _, _, value in rows)
@@ -145,10 +142,8 @@ def _contradictions(rows: Sequence[Latency], histograms: Sequence[Histogram]) ->
         bound = longest / 1000 if longest < OPEN_FROM else 0.0
         beyond = sum(1 for row in rows if row[:2] == (inst_id, event) and row[2] > BEYOND * bound)
         if bound and beyond:
-            found.append(
-                f"{beyond} values are far above the longest wait for {event} on instance {inst_id} since startup "
-                f"(under {bound:,.0f} ms)"
-            )
+            wait = f"the longest wait for {event} on instance {inst_id} since startup (under {bound:,.0f} ms)"
+            found.append(f"{beyond} values are far above {wait}")
     return found
 
 

@@ -15,7 +15,7 @@ first:
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -29,6 +29,7 @@ from presman.analysis.parallel.server_pools import old_limit
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement, Servers, WantsSource
 from presman.analysis.view_availability import unavailable
 from presman.base.formats import duration
+from presman.base.sums import maxima, summed
 from presman.rows.cursor_rows import PxPlanLine
 from presman.rows.group_rows import ConsumerGroup, GroupMetric, PlanDirective, RsrcPlan
 from presman.rows.session_rows import Session, SessionInfo
@@ -72,13 +73,11 @@ def _still_queued(facts: Facts, running: Iterable[RunningStatement]) -> Sequence
 
 def _emptied(facts: Facts) -> set[Key]:
     """Return the groups that have nothing queued by an answer of V$RSRC_CONSUMER_GROUP newer than V$SESSION's."""
-    if facts.snapshot.age_if_late(Session) is None or unavailable(
-        facts.snapshot, ConsumerGroup, ("current_pqs_queued",)
-    ):
+    unknown = unavailable(facts.snapshot, ConsumerGroup, ("current_pqs_queued",))
+    if facts.snapshot.age_if_late(Session) is None or unknown:
         return set()
-    found: Counter[Key] = Counter()
-    for row in facts.snapshot.rows(ConsumerGroup):
-        found[row.con_id, row.name] += row.current_pqs_queued
+    rows = facts.snapshot.rows(ConsumerGroup)
+    found = summed(((row.con_id, row.name), row.current_pqs_queued) for row in rows)
     return {key for key, queued in found.items() if not queued}
 
 
@@ -191,8 +190,6 @@ _MOST_SETS = 2
 _SMALL = 4
 """The largest multiple of the DOP for which PQ_SERVERS is taken to belong to the queued statement."""
 
-_FORCED_SERIAL = "FORCED SERIAL"
-
 Cursor = tuple[str, int | None]
 
 
@@ -208,11 +205,8 @@ class WantedServers(Struct, frozen=True, dict=True):
     @classmethod
     def of(cls, facts: Facts, running: Iterable[RunningStatement]) -> WantedServers:
         """Collect the server sets from one snapshot."""
-        held: dict[Cursor, int] = {}
-        for each in running:
-            if each.sql_id and each.tree_sets:
-                held[each.sql_id, each.child] = max(each.tree_sets, held.get((each.sql_id, each.child), 0))
-        return cls(facts, held)
+        known = ((each, each.tree_sets) for each in running if each.sql_id)
+        return cls(facts, maxima(((each.sql_id, each.child), sets) for each, sets in known if sets))
 
     @cached_property
     def plans(self) -> Mapping[Any, int]:
@@ -261,7 +255,7 @@ def server_sets(lines: Iterable[PxPlanLine], skipped: Collection[int] = ()) -> i
             serial = None
         if line.id in skipped:
             continue
-        if serial is None and line.operation == "PX COORDINATOR" and line.options == _FORCED_SERIAL:
+        if serial is None and line.operation == "PX COORDINATOR" and line.options == "FORCED SERIAL":
             serial = line.depth
         node = _TABLE_QUEUE.fullmatch(line.object_node)
         if node and serial is None:
@@ -272,10 +266,10 @@ def server_sets(lines: Iterable[PxPlanLine], skipped: Collection[int] = ()) -> i
 
 def means(rows: Iterable[GroupMetric]) -> dict[tuple[int, str], float]:
     """Return the servers per queued statement of each container's groups in the last minute, over all instances."""
-    servers, statements = (defaultdict[tuple[int, str], float](float) for _ in range(2))
-    for row in rows:
-        if row.avg_queued_parallel_stmts is not None and row.avg_queued_parallel_servers is not None:
-            key = row.con_id, row.consumer_group_name
-            servers[key] += row.avg_queued_parallel_servers
-            statements[key] += row.avg_queued_parallel_stmts
+    known = [
+        ((row.con_id, row.consumer_group_name), row.avg_queued_parallel_servers, row.avg_queued_parallel_stmts)
+        for row in rows
+        if row.avg_queued_parallel_stmts is not None and row.avg_queued_parallel_servers is not None
+    ]
+    servers, statements = summed((key, of) for key, of, _ in known), summed((key, of) for key, _, of in known)
     return {key: servers[key] / number for key, number in statements.items() if number > 0}

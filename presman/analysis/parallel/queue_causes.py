@@ -21,11 +21,6 @@ from presman.analysis.readings.statement_readings import (
 )
 from presman.base.formats import ago, as_of, counted, listed
 
-_ELSEWHERE = (
-    "the server counts do not explain why it waits; a limit that presman cannot see may apply (of its container, a "
-    "service or another instance)"
-)
-
 _COUNTS = {1: "one set", 2: "two sets", 3: "three sets", 4: "four sets"}
 
 
@@ -175,7 +170,9 @@ def _fitting(start: str, state: QueueState) -> tuple[Cause, int | None, str]:
             unclear = f"as far as is known; {'; '.join(map(str, state.not_known))}"
         return Cause.UNKNOWN, None, f"{start} {unclear}, so presman cannot say whether it starts"
     if state.passed_over:
-        return Cause.UNEXPLAINED, None, f"{start}, as they were at the poll before: {_ELSEWHERE}"
+        other = "a limit that presman cannot see may apply (of its container, a service or another instance)"
+        why = f"the server counts do not explain why it waits; {other}"
+        return Cause.UNEXPLAINED, None, f"{start}, as they were at the poll before: {why}"
     chooses = f"the plan chooses between it and {', '.join(state.rivals)}" if state.rivals else ""
     if state.containers:
         first = f"the CDB plan chooses between its container and {', '.join(state.containers)}"

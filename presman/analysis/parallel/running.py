@@ -140,9 +140,7 @@ def _by_coordinator(rows: Iterable[PxSession]) -> dict[Coordinator, list[PxSessi
 def running(facts: Facts, found: Mapping[Coordinator, Holding]) -> tuple[RunningStatement, ...]:
     """Return the statements: idle holders first, then most servers first, those of gone instances last."""
     statements = _of_one_moment(facts, [_statement(facts, holding) for holding in found.values()])
-    statements.sort(
-        key=lambda each: (each.orphaned, each.idle is None, -each.servers, each.inst_id, each.sid, each.serial)
-    )
+    statements.sort(key=lambda s: (s.orphaned, s.idle is None, -s.servers, s.inst_id, s.sid, s.serial))
     return tuple(statements)
 
 

@@ -13,7 +13,7 @@ from presman.analysis.readings.statement_readings import NotKnown
 from presman.analysis.view_availability import unavailable, view_of
 from presman.base.formats import as_of, counted
 from presman.base.release import Release
-from presman.base.sums import added
+from presman.base.sums import added, summed
 from presman.rows.group_rows import CdbPlanDirective, ConsumerGroup, GroupMetric, RsrcPlan
 from presman.rows.instance_rows import SEED, Parameter, PdbMetric, RsrcPdb
 from presman.rows.queries import RecordType
@@ -160,16 +160,12 @@ def budgets(facts: Facts, cluster: ServerPool) -> dict[int, ServerBudget]:
         return {ROOT: ServerBudget(None, None)}
     whole = cluster.target
     found = {ROOT: budget_of(facts, cluster)._replace(instances=len(facts.system.inst_ids))}
-    held = Counter[int]()
-    for group in facts.snapshot.rows(ConsumerGroup):
-        held[group.con_id] += group.current_pq_servers_active
-    active = Counter[int]()
-    for row in facts.snapshot.rows(RsrcPdb):
-        active[row.con_id] += row.current_pq_servers_active
+    held = summed((row.con_id, row.current_pq_servers_active) for row in facts.snapshot.rows(ConsumerGroup))
+    active = summed((row.con_id, row.current_pq_servers_active) for row in facts.snapshot.rows(RsrcPdb))
     for con_id in facts.system.pdbs.keys() | facts.plans.own_containers:
         target = container_target(facts, con_id, whole)
         if target is not None and (whole is None or target < whole):
-            of_groups = held[con_id] if counts_servers(facts) else None
+            of_groups = held.get(con_id, 0) if counts_servers(facts) else None
             age = facts.snapshot.age_if_late(RsrcPdb) if con_id in active else None
             found[con_id] = ServerBudget(active.get(con_id, of_groups), target, age=age)
     return found

@@ -20,7 +20,7 @@ Counters are kept each minute for an hour, so that now can be compared with the 
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -33,6 +33,7 @@ from msgspec import Struct
 from presman.analysis.readings.group_readings import GroupReading, QueueTotals
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import HourReading, Usual, is_downgrade
+from presman.base.sums import summed
 from presman.rows.group_rows import GroupMetricHistory
 
 NONE = QueueTotals(0, 0, 0, 0, 0, 0)
@@ -107,7 +108,6 @@ def hours(rows: Iterable[GroupMetricHistory], at: datetime) -> dict[tuple[int, s
     before 12.1. The mean of a group over a period is the sum of its minutes, each weighted by its length, divided by
     the period.
     """
-    seconds: dict[int, float] = defaultdict(float)
     sums: dict[tuple[int, str], list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
     minutes: dict[tuple[int, datetime | None], float] = {}
     for row in rows:
@@ -120,9 +120,7 @@ def hours(rows: Iterable[GroupMetricHistory], at: datetime) -> dict[tuple[int, s
         total[0] += row.avg_queued_parallel_stmts * length
         total[1] += row.avg_active_parallel_stmts * length
         total[2] += (row.avg_active_parallel_servers or 0.0) * length
-    for (inst_id, _), length in minutes.items():
-        seconds[inst_id] += length
-    longest = max(seconds.values(), default=0.0)
+    longest = max(summed((inst_id, length) for (inst_id, _), length in minutes.items()).values(), default=0.0)
     return {key: _hour(total, longest) for key, total in sums.items()}
 
 
@@ -249,11 +247,7 @@ class QueueMarks:
 
 def operations(reading: Reading) -> dict[str, int]:
     """Return the number of parallel operations by class since startup, over all instances, as named in V$SYSSTAT."""
-    found = Counter[str]()
-    for row in reading.downgrades:
-        if "downgraded" in row.name:
-            found[row.name] += row.total
-    return found
+    return summed((row.name, row.total) for row in reading.downgrades if "downgraded" in row.name)
 
 
 def _began_anew(before: _Minute, after: _Minute) -> bool:

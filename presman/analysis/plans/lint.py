@@ -54,9 +54,8 @@ def instances_differ(facts: Facts) -> Iterable[Finding]:
         if len(plans) > 1:
             where = f" in {facts.system.pdbs[con_id]}" if con_id > ROOT else ""
             runs = "; ".join(f"{plan or 'no plan'} on {', '.join(map(str, on))}" for plan, on in plans.items())
-            text = (
-                f"The instances run different plans{where}: {runs}. A session is managed by that of its own instance."
-            )
+            differ = f"The instances run different plans{where}: {runs}"
+            text = f"{differ}. A session is managed by that of its own instance."
             yield Finding("instances-differ", Severity.WARNING, next(iter(plans)), "", text, _PARAMETER)
 
 
@@ -64,12 +63,9 @@ def idle_holders_stay(reading: Reading) -> Iterable[Finding]:
     """MAX_IDLE_BLOCKER_TIME ends idle sessions that keep parallel servers while statements are queued."""
     held = sum(each.servers for each in reading.running if each.idle is not None)
     if held and reading.header.idle_blocker_minutes == 0:
-        text = (
-            f"Idle sessions keep {held} parallel servers now. MAX_IDLE_BLOCKER_TIME is 0: set to a number of minutes, "
-            "Oracle ends such sessions, except those of SYS, while parallel statements are queued."
-        )
-        plan = reading.header.plan
-        yield Finding("idle-holders-stay", Severity.NOTE, plan, "", text, _IDLE)
+        cure = "MAX_IDLE_BLOCKER_TIME is 0: set to a number of minutes, Oracle ends such sessions, except those of SYS"
+        text = f"Idle sessions keep {held} parallel servers now. {cure}, while parallel statements are queued."
+        yield Finding("idle-holders-stay", Severity.NOTE, reading.header.plan, "", text, _IDLE)
 
 
 def cases(reading: Reading, snapshot: Snapshot) -> tuple[Case, ...]:
@@ -77,8 +73,7 @@ def cases(reading: Reading, snapshot: Snapshot) -> tuple[Case, ...]:
     facts = Facts.of(None, snapshot)
     found: dict[tuple[int, str], Case] = {}
     for inst_id in facts.system.inst_ids:
-        shares = facts.division.shares[inst_id]
-        containers = {key[0] for key in shares.shares} or {0}
+        containers = {con_id for con_id, _ in facts.division.shares[inst_id].shares} or {0}
         for con_id in sorted(containers):
             top = facts.plans.plan_of(inst_id, con_id)
             plans = [plan for plan in _with_subplans(facts.plans.books.of(con_id), top) if (con_id, plan) not in found]

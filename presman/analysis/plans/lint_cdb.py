@@ -80,11 +80,8 @@ def cdb_tiny_share(case: CdbCase) -> Found:
     """Shares are of the sum of all."""
     for name, share in case.shares.items():
         if share < TINY:
-            text = (
-                f"{name} is guaranteed {100 * share:.2f} % of CPU: its {case.weighed_by} is small beside that of all "
-                "open containers."
-            )
-            yield name, text
+            due = f"{name} is guaranteed {100 * share:.2f} % of CPU"
+            yield name, f"{due}: its {case.weighed_by} is small beside that of all open containers."
 
 
 @RULES.rule(Severity.WARNING, _GUIDE, of_cpu=True)
@@ -93,27 +90,19 @@ def cdb_limit_below_share(case: CdbCase) -> Found:
     for name, row in case.given.items():
         limit = percent_fraction(row.utilization_limit)
         if limit is not None and limit < case.shares[name] - 0.005:
-            text = (
-                f"{name} is limited to {row.utilization_limit} % of CPU, less than the {100 * case.shares[name]:.1f} % "
-                "its shares guarantee: the rest of its shares has no effect."
-            )
-            yield name, text
+            due = f"less than the {100 * case.shares[name]:.1f} % its shares guarantee"
+            limited = f"{name} is limited to {row.utilization_limit} % of CPU"
+            yield name, f"{limited}, {due}: the rest of its shares has no effect."
 
 
 @RULES.rule(Severity.WARNING, _GUIDE, of_cpu=True)
 def cdb_limits_leave_idle(case: CdbCase) -> Found:
     """Limits that add up to less than the whole leave CPU that no container may use."""
-    limits = [
-        percent_fraction(case.given[name].utilization_limit) if name in case.given else None for name in case.plans
-    ]
-    whole = added(limits)
-    if limits and whole is not None and whole < 1 - TINY:
-        percent = 100 * whole
-        text = (
-            f"The limits of all open containers add up to {percent:.0f} %: the other {100 - percent:.0f} % of CPU stay "
-            "idle however much they want."
-        )
-        yield "", text
+    given = [case.given.get(name) for name in case.plans]
+    whole = added(None if row is None else percent_fraction(row.utilization_limit) for row in given)
+    if given and whole is not None and whole < 1 - TINY:
+        limits = f"The limits of all open containers add up to {100 * whole:.0f} %"
+        yield "", f"{limits}: the other {100 - 100 * whole:.0f} % of CPU stay idle however much they want."
 
 
 @RULES.rule(Severity.WARNING, _QUEUE)
@@ -121,15 +110,9 @@ def cdb_servers_for_nobody(case: CdbCase) -> Found:
     """A container that may not hold a pair of servers runs nothing in parallel."""
     for name, row in case.given.items():
         limit = percent_fraction(row.parallel_server_limit)
-        if limit is None or case.target is None:
-            continue
-        servers = whole_servers(limit, case.target)
-        if servers < 2:
-            text = (
-                f"PARALLEL_SERVER_LIMIT of {row.parallel_server_limit} % lets {name} hold {servers} of {case.target} "
-                "parallel servers: its parallel statements may never start."
-            )
-            yield name, text
+        if limit is not None and case.target is not None and (servers := whole_servers(limit, case.target)) < 2:
+            lets = f"PARALLEL_SERVER_LIMIT of {row.parallel_server_limit} % lets {name} hold {servers} of {case.target}"
+            yield name, f"{lets} parallel servers: its parallel statements may never start."
 
 
 @RULES.rule(Severity.NOTE, _DIRECTIVES)
@@ -137,11 +120,9 @@ def cdb_servers_by_plan(case: CdbCase) -> Found:
     """Since 21c each container queues at its own target first, and Oracle advises against the limit of the CDB plan."""
     named = [name for name, row in case.given.items() if percent_fraction(row.parallel_server_limit) is not None]
     if named and case.release >= Release(21):
-        text = (
-            f"PARALLEL_SERVER_LIMIT of the CDB plan limits {', '.join(sorted(named))}. Oracle advises against it from "
-            "21c on: set PARALLEL_SERVERS_TARGET in the containers."
-        )
-        yield sorted(named)[0], text
+        limits = f"PARALLEL_SERVER_LIMIT of the CDB plan limits {', '.join(sorted(named))}"
+        instead = "Oracle advises against it from 21c on: set PARALLEL_SERVERS_TARGET in the containers"
+        yield sorted(named)[0], f"{limits}. {instead}."
 
 
 @RULES.rule(Severity.WARNING, _GUIDE, of_cpu=True)
@@ -150,11 +131,8 @@ def cdb_autotask_first(case: CdbCase) -> Found:
     row = case.rows.get(AUTOTASK)
     most = max((each.shares or 1 for each in case.given.values()), default=1)
     if row is not None and row.shares is not None and row.shares > most:
-        text = (
-            f"{AUTOTASK} has {row.shares} shares, more than any open container ({most}): under contention maintenance "
-            "tasks come first."
-        )
-        yield AUTOTASK, text
+        more = f"{AUTOTASK} has {row.shares} shares, more than any open container ({most})"
+        yield AUTOTASK, f"{more}: under contention maintenance tasks come first."
 
 
 @RULES.rule(Severity.WARNING, _LEAST, of_cpu=True)
@@ -163,18 +141,12 @@ def cdb_over_provisioned(case: CdbCase) -> Found:
     total = sum(case.least_cpus.values())
     if total > case.cpus > 0:
         each = ", ".join(f"{name} {cpus:g}" for name, cpus in case.least_cpus.items())
-        text = (
-            f"Over-provisioned: CPU_MIN_COUNT of the open containers adds up to {total:g} of {case.cpus:g} CPUs "
-            f"({each}; CPU_COUNT where it is not set). "
-        )
-        in_force = case.weighed_by != SHARES
-        text += (
-            "When all are busy each gets less than its minimum, in proportion."
-            if in_force
-            else "The CDB plan sets SHARES or UTILIZATION_LIMIT, and these decide instead."
-        )
-        severity = Severity.WARNING if in_force else Severity.NOTE
-        yield "", text, severity
+        sums = f"CPU_MIN_COUNT of the open containers adds up to {total:g} of {case.cpus:g} CPUs"
+        text = f"Over-provisioned: {sums} ({each}; CPU_COUNT where it is not set)."
+        if case.weighed_by == SHARES:
+            yield "", f"{text} The CDB plan sets SHARES or UTILIZATION_LIMIT, and these decide instead.", Severity.NOTE
+        else:
+            yield "", f"{text} When all are busy each gets less than its minimum, in proportion."
 
 
 @RULES.rule(Severity.WARNING, _IO)

@@ -152,10 +152,8 @@ RULES = LintRules()
 def no_other_groups(case: Case) -> Found:
     """A top plan must define what all other sessions get."""
     if case.top and OTHER_GROUPS not in case.tree_groups and case.rows:
-        text = (
-            "The plan has no directive for OTHER_GROUPS: sessions of groups it does not name have no directive at all."
-        )
-        yield OTHER_GROUPS, text
+        lacking = "The plan has no directive for OTHER_GROUPS"
+        yield OTHER_GROUPS, f"{lacking}: sessions of groups it does not name have no directive at all."
 
 
 @RULES.rule(Severity.ERROR, _GUIDE, of_cpu=True)
@@ -163,11 +161,8 @@ def zero_share(case: Case) -> Found:
     """A group without a share gets CPU only when no other group wants it."""
     for name in case.directives:
         if case.divides and case.share(name) == 0 and name in case.reached:
-            text = (
-                f"{name} is guaranteed nothing, and sessions can be in it: while the others want all CPU, they can "
-                "hang (and hold locks) rather than just be slow."
-            )
-            yield name, text
+            then = "while the others want all CPU, they can hang (and hold locks) rather than just be slow"
+            yield name, f"{name} is guaranteed nothing, and sessions can be in it: {then}."
 
 
 @RULES.rule(Severity.ERROR, _DIRECTIVES, of_cpu=True)
@@ -184,11 +179,8 @@ def percent_or_shares(case: Case) -> Found:
     """CREATE_PLAN makes a plan of percentages by default, also if shares are meant."""
     if case.doubt:
         taken = "shares" if case.by_weight else "percent"
-        text = (
-            f"Percent or shares? For {case.plan}, {case.doubt}. presman reads them as {taken}; MGMT_MTH of CREATE_PLAN "
-            "says which is meant (EMPHASIS or RATIO)."
-        )
-        yield "", text
+        meant = "MGMT_MTH of CREATE_PLAN says which is meant (EMPHASIS or RATIO)"
+        yield "", f"Percent or shares? For {case.plan}, {case.doubt}. presman reads them as {taken}; {meant}."
 
 
 @RULES.rule(Severity.ERROR, _PDB_PLANS)
@@ -222,11 +214,8 @@ def tiny_other_groups(case: Case) -> Found:
     """Sessions that are not mapped, or are mapped to a group that is not in the plan, are in OTHER_GROUPS."""
     share = case.share(OTHER_GROUPS)
     if OTHER_GROUPS in case.directives and share is not None and 0 < share < TINY:
-        text = (
-            f"OTHER_GROUPS is guaranteed {100 * share:.2f} % of CPU, and every session that is not mapped, or mapped "
-            "to a group the plan does not name, is in it."
-        )
-        yield OTHER_GROUPS, text
+        who = "every session that is not mapped, or mapped to a group the plan does not name, is in it"
+        yield OTHER_GROUPS, f"OTHER_GROUPS is guaranteed {100 * share:.2f} % of CPU, and {who}."
 
 
 @RULES.rule(Severity.WARNING, _QUEUE)
@@ -235,14 +224,12 @@ def target_is_maximum(case: Case) -> Found:
     pool = case.pool
     if pool.target is None or pool.maximum is None or pool.target < pool.maximum:
         return
+    target, most = f"PARALLEL_SERVERS_TARGET ({pool.target})", f"PARALLEL_MAX_SERVERS ({pool.maximum})"
+    then = "when the target is reached they find no servers and are downgraded"
     for name, row in case.directives.items():
         if row.parallel_stmt_critical.replace("_", " ") == "BYPASS QUEUE":
-            text = (
-                f"Statements of {name} bypass the queue, but PARALLEL_SERVERS_TARGET ({pool.target}) leaves nothing "
-                f"below PARALLEL_MAX_SERVERS ({pool.maximum}): when the target is reached they find no servers and are "
-                "downgraded. Keep the target at 50 to 75 % of the maximum."
-            )
-            yield name, text
+            text = f"Statements of {name} bypass the queue, but {target} leaves nothing below {most}: {then}."
+            yield name, f"{text} Keep the target at 50 to 75 % of the maximum."
 
 
 @RULES.rule(Severity.WARNING, _QUEUE)
@@ -256,13 +243,11 @@ def limit_below_degree(case: Case) -> Found:
         degree = row.parallel_degree_limit_p1 if row.parallel_degree_limit_p1 is not None else case.degree_limit
         bypass = row.parallel_stmt_critical.startswith("BYPASS")
         if limit is not None and degree is not None and degree > 1 and limit < 2 * degree and not bypass:
-            text = (
-                f"{name} may hold {limit} parallel servers, but a statement of degree {degree} with two server sets "
-                f"wants {2 * degree}, more than that even when the group is idle. Whether it then starts is not "
-                "documented (one larger than the whole target was seen to, on 12.1, once nothing else ran). Limit the "
-                f"degree to {max(1, limit // 2)}, or give more servers."
-            )
-            yield name, text
+            wants = f"a statement of degree {degree} with two server sets wants {2 * degree}"
+            seen = "one larger than the whole target was seen to, on 12.1, once nothing else ran"
+            text = f"{name} may hold {limit} parallel servers, but {wants}, more than that even when the group is idle."
+            text += f" Whether it then starts is not documented ({seen})."
+            yield name, f"{text} Limit the degree to {max(1, limit // 2)}, or give more servers."
 
 
 @RULES.rule(Severity.WARNING, _QUEUE)
@@ -275,11 +260,8 @@ def short_timeout(case: Case) -> Found:
         usual = (group.totals.queued_ms or 0) / 1000 / group.totals.queued
         if timeout <= usual:
             then = row.pq_timeout_action or "CANCEL"
-            text = (
-                f"PARALLEL_QUEUE_TIMEOUT of {name} is {timeout} s, but its statements queue {usual:.0f} s on average "
-                f"since the plan was activated: many that queue end in {then}."
-            )
-            yield name, text
+            queue = f"its statements queue {usual:.0f} s on average since the plan was activated"
+            yield name, f"PARALLEL_QUEUE_TIMEOUT of {name} is {timeout} s, but {queue}: many that queue end in {then}."
 
 
 @RULES.rule(Severity.WARNING, _GUIDE)
@@ -296,11 +278,8 @@ def limit_below_share(case: Case) -> Found:
     for name in case.directives:
         share, limit = case.share(name), case.shares.limits.get((case.con_id, name))
         if share is not None and limit is not None and limit < share - 1e-9:
-            text = (
-                f"{name} is guaranteed {100 * share:.1f} % of CPU but limited to {100 * limit:.1f} %: the difference "
-                "can never be used."
-            )
-            yield name, text
+            due = f"{name} is guaranteed {100 * share:.1f} % of CPU but limited to {100 * limit:.1f} %"
+            yield name, f"{due}: the difference can never be used."
 
 
 @RULES.rule(Severity.WARNING, _DIRECTIVES)
@@ -317,11 +296,9 @@ def switch_to_nowhere(case: Case) -> Found:
 def unallocated(case: Case) -> Found:
     """No group has a right to what no level hands out."""
     if case.top and case.divides and not case.doubt and case.shares.unallocated >= TINY:
-        text = (
-            f"{100 * case.shares.unallocated:.1f} % of CPU is unallocated; it goes to the groups that want it, in "
-            "proportion. Add it to a group, or put OTHER_GROUPS with 100 % at the last level."
-        )
-        yield "", text
+        rest = f"{100 * case.shares.unallocated:.1f} % of CPU is unallocated"
+        cure = "Add it to a group, or put OTHER_GROUPS with 100 % at the last level"
+        yield "", f"{rest}; it goes to the groups that want it, in proportion. {cure}."
 
 
 @RULES.rule(Severity.NOTE, _DIRECTIVES)
@@ -330,11 +307,8 @@ def limit_caps_servers(case: Case) -> Found:
     for name, row in case.directives.items():
         percent = row.utilization_limit
         if percent is not None and percent < 100 and row.parallel_server_limit is None and case.cpu_limits_servers:
-            text = (
-                f"UTILIZATION_LIMIT of {name} also limits its parallel servers to {percent} % of the target. Set "
-                "PARALLEL_SERVER_LIMIT if that is not meant."
-            )
-            yield name, text
+            text = f"UTILIZATION_LIMIT of {name} also limits its parallel servers to {percent} % of the target"
+            yield name, f"{text}. Set PARALLEL_SERVER_LIMIT if that is not meant."
 
 
 @RULES.rule(Severity.NOTE, _GUIDE)
@@ -356,28 +330,21 @@ def pool_without_timeout(case: Case) -> Found:
     for name, row in case.directives.items():
         if row.active_sess_pool_p1 is not None and row.queueing_p1 is None:
             allowed = counted(row.active_sess_pool_p1, "session")
-            text = (
-                f"{name} allows {allowed} at a time, and the others wait without a timeout "
-                "(QUEUEING_P1): a waiting session may hold locks all that time."
-            )
-            yield name, text
+            text = f"{name} allows {allowed} at a time, and the others wait without a timeout (QUEUEING_P1)"
+            yield name, f"{text}: a waiting session may hold locks all that time."
 
 
 @RULES.rule(Severity.NOTE, _QUEUE)
 def queue_never_used(case: Case) -> Found:
     """Rules of the parallel queue do nothing while no statement may queue."""
-    if case.degree_policy.upper() not in {"MANUAL", "LIMITED"}:
-        return
-    if any(row.parallel_stmt_critical == "QUEUE" for row in case.directives.values()):
+    queues = any(row.parallel_stmt_critical == "QUEUE" for row in case.directives.values())
+    if queues or case.degree_policy.upper() not in {"MANUAL", "LIMITED"}:
         return
     for name, row in case.directives.items():
         if row.parallel_server_limit is not None or row.parallel_queue_timeout is not None:
-            text = (
-                f"{name} has directives for the parallel queue, but PARALLEL_DEGREE_POLICY is {case.degree_policy} "
-                "and no group has PARALLEL_STMT_CRITICAL = QUEUE: statements queue only where a session or hint asks "
-                "for it."
-            )
-            yield name, text
+            why = f"PARALLEL_DEGREE_POLICY is {case.degree_policy} and no group has PARALLEL_STMT_CRITICAL = QUEUE"
+            only = "statements queue only where a session or hint asks for it"
+            yield name, f"{name} has directives for the parallel queue, but {why}: {only}."
             return
 
 
@@ -388,7 +355,5 @@ def swapping_windows(periods: Sequence[PlanPeriod]) -> str:
     if not swaps or now is None or not now.switches_allowed:
         return ""
     swapped = ", ".join(f"{plan or 'no plan'} by {window}" for window, plan in sorted(swaps.items()))
-    return (
-        f"Scheduler windows change the plan ({swapped}): at night or on weekends other directives apply. Set the plan "
-        "with FORCE: to keep it, or take the plan out of the windows."
-    )
+    change = f"Scheduler windows change the plan ({swapped}): at night or on weekends other directives apply"
+    return f"{change}. Set the plan with FORCE: to keep it, or take the plan out of the windows."

@@ -47,8 +47,7 @@ def plan_switches(snapshot: Snapshot) -> tuple[PlanSwitch, ...]:
 
 def newest_switch(rows: tuple[RsrcPlanHistory, ...]) -> SwitchedPlan | None:
     """Return the latest change from one plan to another; None if only one, at startup, is known."""
-    marks = _switches(rows)
-    for before, mark in reversed(list(pairwise(marks))):
+    for before, mark in reversed(list(pairwise(_switches(rows)))):
         if mark.con_id == before.con_id and mark.plan != before.plan:
             return SwitchedPlan(mark.at, mark.plan, before.plan, mark.window)
     return None
@@ -137,8 +136,7 @@ class SettingWatch:
         for (con_id, name, old, new), instances in sorted(changes.items(), key=lambda each: each[0][:2]):
             where = f" in {containers.get(con_id, f'container {con_id}')}" if con_id > ROOT else ""
             if instances != instances_now:
-                number = ", ".join(map(str, sorted(instances)))
-                where += f" on instance{'s' * (len(instances) > 1)} {number}"
+                where += f" on instance{'s' * (len(instances) > 1)} {', '.join(map(str, sorted(instances)))}"
             elif len(instances) > 1:
                 where += f" on each of {counted(len(instances), 'instance')}"
             if name in _ADDED_UP and len(instances_now & known) > 1:

@@ -198,17 +198,14 @@ class EventWatch:
         first = {key: rows[0].sql_id for key, rows in new.items() if key not in old}
         found = [(QUEUE_BEGAN, group, sql_id, f"{sql_id} waits") for (_, group), sql_id in first.items()]
         found += [(QUEUE_ENDED, key[1], "", "the queue is empty") for key in old if key not in new]
-        return [
-            DatabaseEvent(reading.at, kind, group, sql_id, f"{group or 'unknown group'}: {text}")
-            for kind, group, sql_id, text in found
-        ]
+        told = ((kind, group, sql_id, f"{group or 'unknown group'}: {text}") for kind, group, sql_id, text in found)
+        return [DatabaseEvent(reading.at, *each) for each in told]
 
     def _changed_settings(self, reading: Reading, snapshot: Snapshot) -> list[DatabaseEvent]:
         changed = self._settings.add(snapshot)
         found = [DatabaseEvent(reading.at, PARAMETER_CHANGED, "", "", text) for text in changed.parameters]
-        return found + [
-            DatabaseEvent(reading.at, DIRECTIVE_CHANGED, group, "", text) for group, text in changed.directives
-        ]
+        others = (DatabaseEvent(reading.at, DIRECTIVE_CHANGED, group, "", text) for group, text in changed.directives)
+        return [*found, *others]
 
     def _changed_verdicts(self, reading: Reading) -> list[DatabaseEvent]:
         found = []

@@ -123,9 +123,8 @@ def recorded_goals(
     """
     every, watched = list(runs), max(0.0, (at - start).total_seconds() - unwatched)
     of_groups = ([run for run in every if run.came_to == goal.group] for goal in goals)
-    return tuple(
-        replace(_recorded(*each, start, at, step), watched=watched) for each in zip(goals, of_groups, strict=True)
-    )
+    pairs = zip(goals, of_groups, strict=True)
+    return tuple(replace(_recorded(*each, start, at, step), watched=watched) for each in pairs)
 
 
 def _recorded(goal: Goal, runs: Sequence[StatementRun], start: datetime, at: datetime, step: float) -> GoalReading:

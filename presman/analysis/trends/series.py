@@ -17,6 +17,7 @@ from presman.analysis.readings.container_readings import PdbReading
 from presman.analysis.readings.reading import CLUSTER, Reading
 from presman.analysis.readings.session_readings import CLASSES
 from presman.analysis.totals import queued_now
+from presman.base.sums import maxima, summed
 from presman.rows.group_rows import GroupMetricHistory
 from presman.rows.instance_rows import Pdb, PdbMetricHistory
 from presman.rows.snapshot import Snapshot
@@ -92,11 +93,11 @@ class Series:
 
     def _shared(self, point: Mapping[Key, float]) -> dict[Key, float]:
         """Return values of instances with their sums for the cluster."""
-        sums: dict[Key, float] = {}
-        for (measure, inst_id, con_id, name), value in point.items():
-            for instance in self._instances(inst_id):
-                sums[measure, instance, con_id, name] = sums.get((measure, instance, con_id, name), 0.0) + value
-        return sums
+        return summed(
+            ((measure, instance, con_id, name), value)
+            for (measure, inst_id, con_id, name), value in point.items()
+            for instance in self._instances(inst_id)
+        )
 
     def fill_groups(self, instances: set[int], times: array[float], values: Mapping[Key, Iterable[float]]) -> None:
         """Fill empty keys with values at these instants (seconds; NaN: none), of `instances`."""
@@ -222,9 +223,7 @@ def _minutes(windows: list[_Window]) -> dict[tuple[str, int, datetime], float]:
     Windows of the instances do not end at the same second: the newest of each are one point, and earlier ones are
     counted back from there. Rounding each end would put two windows that end at half past into the same minute.
     """
-    newest: dict[tuple[str, int], datetime] = {}
-    for view, inst_id, end, *_ in windows:
-        newest[view, inst_id] = max(end, newest.get((view, inst_id), end))
+    newest = maxima(((view, inst_id), end) for view, inst_id, end, *_ in windows)
     last = max(newest.values(), default=None)
 
     def minute(view: str, inst_id: int, end: datetime) -> float:

@@ -115,10 +115,8 @@ class SqlMinutes:
         """Freeze the newest minute: a screen that stays at this instant does not see later additions to it."""
         if self._minutes and self._last is not None:
             last = self._minutes[-1]
-            self._held = (
-                self._last,
-                _Minute(last.begin, last.seconds, last.holding_seconds, dict(last.sums), dict(last.who)),
-            )
+            minute = _Minute(last.begin, last.seconds, last.holding_seconds, dict(last.sums), dict(last.who))
+            self._held = (self._last, minute)
 
     def _chosen(self, at: datetime, minutes: int) -> list[_Minute]:
         end = at.timestamp()
@@ -184,9 +182,8 @@ class SqlTexts:
 
     def why_none(self, sql_id: str, reading: Reading, *, recorded: bool = False) -> str:
         """Return why there is no text, in brackets, "" if there is one; `recorded` means that a recording is read."""
-        return why_no_text(
-            sql_id, self._rows.get(sql_id), reading.kind, can_read=reading.reads_texts, recorded=recorded
-        )
+        row, can_read = self.find(sql_id), reading.reads_texts
+        return why_no_text(sql_id, row, reading.kind, can_read=can_read, recorded=recorded)
 
 
 LISTED = 8

@@ -19,8 +19,6 @@ KEPT = 400
 
 _SAME = timedelta(seconds=5)
 
-_LONGEST_STEP = timedelta(minutes=1)
-
 _LONGEST = 3650 * 86400.0
 """The longest duration in seconds; a wrong counter may give one beyond the range of dates."""
 
@@ -30,7 +28,7 @@ def longest_step(usual: float) -> timedelta:
 
     If a statement was there before a longer step and is not there after it, its end is not known.
     """
-    return max(_LONGEST_STEP, timedelta(seconds=3 * usual))
+    return timedelta(seconds=max(60.0, 3 * usual))
 
 
 class Steps:
@@ -102,9 +100,8 @@ class StatementRun(Struct):
 
     def as_of(self, at: datetime) -> StatementRun:
         """Return the run without what it did after an instant."""
-        started, idle, ended = (
-            None if each is not None and each > at else each for each in (self.started, self.idle, self.ended)
-        )
+        times = (self.started, self.idle, self.ended)
+        started, idle, ended = (None if each is not None and each > at else each for each in times)
         return replace(self, started=started, idle=idle, ended=ended)
 
 
@@ -155,10 +152,8 @@ class StatementRuns:
             self._end(key, since)
             run = None
         if run is None:
-            wants = row.wants.high if row.wants else 0
-            run = self._open[key] = StatementRun(
-                *key, row.con_id, row.group, row.user, wants, queued=since, first_seen=at
-            )
+            who, wants = (row.con_id, row.group, row.user), row.wants.high if row.wants else 0
+            run = self._open[key] = StatementRun(*key, *who, wants, queued=since, first_seen=at)
         run.waiting_at, run.group = at, row.group
         return key
 
@@ -173,9 +168,8 @@ class StatementRuns:
             self._end(key, since)
             run = None
         if run is None:
-            run = self._open[key] = StatementRun(
-                *key, row.con_id, row.group, row.user, row.servers, started=since or at, first_seen=at
-            )
+            who = (row.con_id, row.group, row.user, row.servers)
+            run = self._open[key] = StatementRun(*key, *who, started=since or at, first_seen=at)
         if run.started is None:
             # SQL_EXEC_START may be the time of submission: it did not run before it left the queue.
             left = run.waiting_at or run.began

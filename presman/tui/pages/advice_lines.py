@@ -254,7 +254,8 @@ def command_lines(commands: Iterable[Command]) -> list[Line]:
     """Return the lines of commands to copy, each with its effect."""
     lines: list[Line] = []
     for command in commands:
-        lines += [((f"  {command.kind.value}: {command.note}", "dim"),), (("    ", ""), (command.text, "key"))]
+        lines.append(((f"  {command.kind.value}: ", "dim"), (command.note, "dim")))  # goes on below the note
+        lines.append((("    ", ""), (command.text, "key")))
     return lines
 
 

@@ -259,7 +259,11 @@ def _consumption(row: SessionReading) -> list[Line]:
         *([fact("of", f"the coordinator and its {counted(servers, 'server')}")] if servers else []),
         fact("CPU", _known(*cpu)),
         fact("I/O", _known(*io, joint=" in ")),
-        *(fact(each.head, each.show(row)) for each in SESSIONS.columns if each.path.startswith("amounts.")),
+        *(
+            fact(each.head, each.show(row))
+            for each in SESSIONS.columns
+            if each.path.removeprefix("amounts.") in row.amounts
+        ),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Charts of series: lines, positions of points, labels of axes and tooltips; by hand."""
+"""Charts of series: lines, positions of points, labels of axes and tooltips, compared with values by hand."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_line_is_broken_beyond_three_times_the_usual_distance() -> None:
 
 
 def test_of_each_stretch_the_least_and_the_largest_stay() -> None:
-    """Two stretches of ten seconds; of the last the instant at its end is, too."""
+    """Two periods of ten seconds; the last one includes the instant at its end."""
     points = [(0.0, 5.0), (2.0, 1.0), (4.0, 9.0), (9.9, 5.0), (10.0, 7.0), (15.0, 7.0), (20.0, 8.0)]
     assert thinned(points, 0.0, 20.0, 2) == [(2.0, 1.0), (4.0, 9.0), (10.0, 7.0), (20.0, 8.0)]
     assert thinned(points[:4], 0.0, 20.0, 2) == points[:4], "no more than two for each stretch"
@@ -95,7 +95,7 @@ def test_instants_at_the_axis_are_round_and_of_one_instant_it_is_that() -> None:
 
 
 def test_a_drawing_has_a_path_for_each_line_and_its_legend_below() -> None:
-    """880 units are 20 s and 320 units are 4: 44 a second, 80 each. A gap of 3 times the usual distance stays drawn."""
+    """880 units are 20 s, 44 a second; 320 units are 4, 80 each. A gap of 3 times the usual distance is still drawn."""
     a, b = [(BEGIN, 0.0), (BEGIN + 2, 4.0), (BEGIN + 4, 2.0), (BEGIN + 12, 1.0), (BEGIN + 14, 1.0)], [(BEGIN + 20, 3.0)]
     names = ["A", "B", *"CDEF"]
     drawn = "".join(panel_drawing(SeriesPanel("cpu", dict(zip(names, [a, b, *([[(BEGIN, 0.5)]] * 4)], strict=True)))))
@@ -132,8 +132,8 @@ def page(*points: list[Point]) -> str:
     return chart_page("a.csv", FileSeries("cpu", (panel,), ("cut",)), NOON)
 
 
-def test_a_page_tells_the_values_of_each_stretch_under_the_mouse() -> None:
-    """Three instants are three stretches of 880 / 3 units; of the second line the first two have no value."""
+def test_a_page_shows_the_values_of_each_period_under_the_mouse() -> None:
+    """Three instants make three periods of 880 / 3 units; the second line has no value in the first two."""
     found = re.findall(r'<rect x="([^"]*)" y="50" width="([^"]*)" height="320" class="hover"><title>([^<]*)<',
                        page(line(1.0, 2.5, 4.0), [(BEGIN + 20, 8.0)]))  # fmt: skip
     assert found == [
@@ -143,15 +143,15 @@ def test_a_page_tells_the_values_of_each_stretch_under_the_mouse() -> None:
     ]
 
 
-def test_of_two_polls_of_a_stretch_both_ends_are_told() -> None:
-    """Of three instants two are in the first third."""
+def test_both_ends_of_a_period_with_two_polls_are_shown() -> None:
+    """Two of three instants are in the first third."""
     told = re.findall('class="hover"><title>([^<]*)<', page([(BEGIN, 1.0), (BEGIN + 1, 3.0), (BEGIN + 30, 2.0)]))
     assert told == [
         "2026-03-12 12:00:00 to 2026-03-12 12:00:01, 2 polls\nA: 1.00 to 3.00", "2026-03-12 12:00:30\nA: 2.00",
     ]  # fmt: skip
 
 
-def test_a_page_says_of_what_it_is_and_how_much_is_there() -> None:
+def test_a_page_names_its_file_and_the_number_of_values() -> None:
     found = page(line(1.0, 2.0), line(3.0, 4.0, 5.0))
     assert "<p>Measure cpu; drawn: cpu.</p>" in found
     assert "<p>2026-03-12 12:00:00 to 2026-03-12 12:00:20, 3 times with a value.</p>" in found
@@ -180,7 +180,7 @@ def test_a_chart_in_text_has_a_letter_for_each_line_and_round_ticks() -> None:
 
 @pytest.mark.parametrize(("width", "step"), [(40, 60), (56, 30), (140, 15)])
 def test_a_broader_chart_has_more_times_below_it(width: int, step: int) -> None:
-    """One for each 14 cells of 120 s, at least 2 and at most 8: 2, 4 and 8 steps, all there without a terminal."""
+    """One for each 14 cells of 120 s, at least 2 and at most 8: 2, 4 and 8 steps; all without a terminal."""
     ticks = grid(SeriesPanel("cpu", {"A": line(1.0, 2.0, every=120.0)}), width=width)[-1].split()
     assert ticks == [f"12:0{at // 60}:{at % 60:02}" for at in range(0, 121, step)]
 

@@ -1,4 +1,4 @@
-"""The page of `presman compare`: well-formed, loads nothing, escapes all, and has the figures of the text."""
+"""Page of `presman compare`: well-formed, loads nothing, escapes all, and has the figures of the text."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_without_a_difference_there_is_no_bar(percent: float | None) -> None:
     ("value", "told"),
     [(None, "-"), (0.5, "0.500"), (-0.5, "-0.500"), (1.0, "1.00"), (99.99, "99.99"), (100.0, "100"), (-150.4, "-150")],
 )
-def test_a_value_has_the_digits_that_tell_something(value: float | None, told: str) -> None:
+def test_a_value_has_its_significant_digits(value: float | None, told: str) -> None:
     assert value_of(Line("", "", "", value, value, None, Judgement.SAME), value) == told
     bound = value_of(Line("", "", "", value, value, None, Judgement.SAME, is_bound=True), value)
     assert bound == ("-" if value is None else f"≤ {told}")

@@ -1,4 +1,4 @@
-"""Two windows side by side, by hand and from recordings; a window compared with itself has no difference."""
+"""Comparison of two windows, by hand and from recordings; a window compared with itself has no difference."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_a_window_compared_with_itself_is_the_same(mixed: Path) -> None:
 
 
 def test_figures_are_those_of_the_recording(mixed: Path) -> None:
-    """Used CPUs of a group over a window: its CPU seconds over the seconds, from the readings themselves."""
+    """Used CPUs of a group: its CPU seconds divided by the seconds of the window, from the readings themselves."""
     readings = [reading for _, reading in polled("queueing", 30)][1:]
     (line,) = [
         line for line in compare(index(mixed, "first", "-5m"), index(mixed)).lines
@@ -172,7 +172,7 @@ def test_figures_are_those_of_the_recording(mixed: Path) -> None:
     assert line.first == pytest.approx(used / seconds, abs=1e-3)
 
 
-def test_what_is_not_whole_is_said(mixed: Path) -> None:
+def test_incomplete_windows_are_noted(mixed: Path) -> None:
     whole = compare(index(mixed), index(mixed, "-40s"))
     assert whole.first.notes[0] == "1 gap without polls, 5 min 5 s in all"
     assert "the windows overlap by 40 s" in whole.notes[0]
@@ -209,7 +209,7 @@ def test_histograms_of_either_window_are_there_the_longest_time_first() -> None:
     assert found == [
         ("late", {}, {1024: 1}),  # 1,024 us
         ("both", {64: 10}, {64: 1}),  # 640 us
-        ("a", {8: 5, 16: 1}, {}),  # 56 us; b was never waited for
+        ("a", {8: 5, 16: 1}, {}),  # 56 us; b has no waits
     ]
 
 
@@ -230,7 +230,7 @@ def test_a_plan_and_a_group_that_only_one_has_differ() -> None:
 
 
 def test_with_an_instance_gone_the_target_differs_and_not_the_plan(tmp_path: Path) -> None:
-    """Half of the target is half as many servers by the same directive; without a limit there is none."""
+    """With half the target the same directive allows half as many servers; no limit stays no limit."""
     path = tmp_path / "lost.presman"
     moments = list(polled("lost", 30))
     record(path, moments)
@@ -250,7 +250,7 @@ def test_with_an_instance_gone_the_target_differs_and_not_the_plan(tmp_path: Pat
     assert "_ORACLE_BACKGROUND_GROUP_" not in limits, "the plan has no directive for it"
 
 
-def test_any_column_of_a_directive_that_changed_is_told(tmp_path: Path) -> None:
+def test_any_changed_column_of_a_directive_is_listed(tmp_path: Path) -> None:
     """The plans were called the same when only PARALLEL_STMT_CRITICAL or PARALLEL_QUEUE_TIMEOUT differed."""
     told_otherwise = {"utilization_limit": "limit_cpus", "parallel_server_limit": "servers limit %"}
     wanted = {"parallel_stmt_critical": "BYPASS QUEUE", "parallel_queue_timeout": 11, "session_pga_limit": 700}
@@ -277,7 +277,7 @@ def test_any_column_of_a_directive_that_changed_is_told(tmp_path: Path) -> None:
 
 
 def test_groups_add_up_to_all_of_them(mixed: Path) -> None:
-    """7.72 statements stood beside 7.73 of the only group with a queue: each was averaged in a way of its own."""
+    """All groups had 7.72 statements and the only group with a queue 7.73, because they were averaged differently."""
     found = compare(index(mixed), index(mixed)).lines
     for figure in ("used CPUs", "servers in use", "statements queued"):
         ours = {line.subject: line.first for line in found if line.figure == figure and line.first is not None}
@@ -285,7 +285,7 @@ def test_groups_add_up_to_all_of_them(mixed: Path) -> None:
 
 
 def test_waits_in_the_queue_by_mean_and_rank() -> None:
-    """1 to 7 s over and over; then every fifth has waited 9 s longer, which is far beyond chance."""
+    """Waits of 1 to 7 s repeatedly; then every fifth is 9 s longer, which is far beyond chance."""
     one = [1.0 + number % 7 for number in range(700)]
     other = [each + 9 * (number % 5 == 0) for number, each in enumerate(one)]
     found = {line.figure: line for line in lines(figures(queued={"ETL": one}), figures(queued={"ETL": other}))}
@@ -296,10 +296,10 @@ def test_waits_in_the_queue_by_mean_and_rank() -> None:
     assert (alone["p95 wait s, ended"].first, alone["p95 wait s, ended"].second) == (7.0, None)
 
 
-def test_of_a_long_window_groups_and_waits_are_those_of_some_polls_and_that_is_said(
+def test_a_long_window_reads_groups_and_waits_of_some_polls_and_says_so(
     mixed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A month took over a minute. What is known of each poll beside its groups is still that of all of them."""
+    """A month took over a minute. Figures of polls besides those of groups are still read for all polls."""
     whole = compare(index(mixed), index(mixed))
     monkeypatch.setattr(window_figures, "MOST_POLLS", 20)
     found = compare(index(mixed), index(mixed))
@@ -316,11 +316,11 @@ def test_of_a_long_window_groups_and_waits_are_those_of_some_polls_and_that_is_s
 
 
 SLOW = [float(n) for n in range(40)]
-"""Waits that each remember those before: of so few nothing can be said."""
+"""Autocorrelated waits: so few are not enough to compare."""
 
 
 def test_figures_of_the_same_waits_are_all_compared_or_none() -> None:
-    """The mean has forgotten nothing in 40 waits; who is above the 95th percentile alone looks like chance."""
+    """The mean is autocorrelated over all 40 waits; only the share above the 95th percentile looks random."""
     spikes = {5: 50.0, 25: 60.0}
     one, other = ([spikes.get(n, each) + more for n, each in enumerate(SLOW)] for more in (0, 5))
     found = list(_queue_waits({"A": one}, {"A": other}))
@@ -358,7 +358,7 @@ def test_the_first_sentence_says_how_many_cannot_be_compared() -> None:
 
 
 def test_plans_of_which_one_is_not_known_are_not_called_the_same(tmp_path: Path) -> None:
-    """Neither where the polls at the end are damaged, nor where V$RSRC_PLAN did not answer."""
+    """Neither if the polls at the end are damaged, nor if V$RSRC_PLAN did not answer."""
     moments = list(polled("noplan", 6))
     damaged, unanswered = tmp_path / "damaged.presman", tmp_path / "unanswered.presman"
     record(damaged, moments)

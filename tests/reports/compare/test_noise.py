@@ -1,4 +1,4 @@
-"""Whether a difference is more than noise: the arithmetic by hand, and the rate of false alarms."""
+"""Noise in differences: the arithmetic by hand, and the rate of false alarms."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def polls(*values: float) -> list[Value]:
     return [Value(value, 1.0) for value in values]
 
 
-def test_a_mean_is_weighted_by_what_stands_below_the_line() -> None:
+def test_a_mean_is_weighted_by_the_denominator() -> None:
     # 4 CPUs for 10 s and 1 CPU for 5 s are 45 CPU seconds in 15 s.
     assert mean([Value(40, 10), Value(5, 5)]) == 3
     assert mean([Value(0, 0)]) is None
@@ -24,7 +24,7 @@ def test_a_mean_is_weighted_by_what_stands_below_the_line() -> None:
 
 def test_blocks_are_means_of_neighbours() -> None:
     assert blocks(polls(1, 2, 3, 4, 5, 6), 3) == [2, 5]
-    assert blocks(polls(1, 2, 3, 4, 5, 6, 7), 3) == [2, 5.5]  # none is left out
+    assert blocks(polls(1, 2, 3, 4, 5, 6, 7), 3) == [2, 5.5]  # no poll is left out
     assert blocks(polls(1, 2), 3) == []
 
 
@@ -49,8 +49,8 @@ def test_a_series_that_stays_alike_for_long_has_few_blocks() -> None:
     assert judge(polls(*range(40)), polls(*range(20, 60))) is Judgement.TOO_FEW
 
 
-def test_windows_that_do_not_overlap_are_told_apart_though_nobody_knows_how_rare_that_is() -> None:
-    """Servers in use were 16 to 20, then 32 to 64: "too few to compare" read as if they were alike."""
+def test_windows_without_overlap_are_called_that() -> None:
+    """Servers in use were 16 to 20, then 32 to 64: "too few to compare" sounded as if they were equal."""
     before, then = polls(*[20.0] * 6, *[16.0] * 34), polls(*[64.0] * 6, *[48.0] * 10, *[32.0] * 4, *[48.0] * 11)
     assert chance(before, then) is None
     assert judge(before, then) is judge(then, before) is Judgement.NO_OVERLAP
@@ -58,7 +58,7 @@ def test_windows_that_do_not_overlap_are_told_apart_though_nobody_knows_how_rare
     assert judge(before, then[:4]) is Judgement.TOO_FEW, "four are too few for that, too"
 
 
-def test_what_one_window_does_not_have_is_not_zero() -> None:
+def test_a_figure_missing_in_one_window_is_not_zero() -> None:
     assert judge([], polls(1, 2, 3)) is Judgement.ONE_SIDED
     assert judge(polls(0, 0, 0), polls(1, 2, 3)) is Judgement.TOO_FEW
 
@@ -73,7 +73,7 @@ def test_chance_alone_is_seldom_more_than_noise() -> None:
     draw = Random(5)
 
     def alike() -> list[Value]:
-        """Polls of which each has eight tenths of the one before."""
+        """Polls that each contain eight tenths of the one before."""
         level, found = draw.gauss(0, 1.67), []
         for _ in range(180):
             level = 0.8 * level + draw.gauss(0, 1)
@@ -87,24 +87,24 @@ def test_chance_alone_is_seldom_more_than_noise() -> None:
     assert shifted.count(Judgement.MORE) >= 8
 
 
-def test_what_differs_by_rounding_alone_remembers_nothing() -> None:
-    """Four above the mean and four below it by 0.5e-9 of it are one value, by 2e-9 of it are not."""
+def test_rounding_differences_are_no_autocorrelation() -> None:
+    """Four values above and four below the mean count as one value at a relative distance of 0.5e-9, not of 2e-9."""
 
     def two_levels(part: float) -> list[Value]:
         return polls(*[1e6 * (1 + part)] * 4, *[1e6 * (1 - part)] * 4)
 
     assert memory(two_levels(0.5e-9)) == 1
     assert memory(two_levels(2e-9)) > 1
-    # Alike at a lag of 1: 7 pairs of which one is unlike, 5 of 8; at a lag of 2: 6 of which two are, 2 of 8.
+    # Lag 1 has 7 pairs, one of them unequal: 5/8. Lag 2 has 6 pairs, two of them unequal: 2/8.
     assert memory(two_levels(0.1)) == 6  # twice 1 + 2 x (5/8 + 2/8) = 2.75, rounded up
     assert memory(polls(1, 2, 1)) == 1, "three values tell nothing"
 
 
-def test_of_more_deals_than_can_be_tried_some_are_drawn_and_the_one_that_was_seen_counts_besides() -> None:
-    """Twenty and twenty blocks that lie apart: no other deal differs as much, so it is one of 1,999 and itself."""
+def test_too_many_deals_are_sampled_and_the_observed_one_is_added() -> None:
+    """Twenty and twenty separate blocks: no other deal differs as much, so it is 1 in 1,999 and itself."""
     low, high = polls(*[1.0, 1.1, 0.9] * 20), polls(*[2.0, 2.1, 1.9] * 20)
     assert chance(low, high) == pytest.approx(1 / 2000)
-    # Of five and eight there are 1,287 deals: each is tried.
+    # Five and eight blocks have 1,287 deals, which are all tried.
     assert chance(low[:15], high[:24]) == pytest.approx(1 / 1287)
     assert chance(low[:14], high) is None, "four blocks are too few"
     assert judge(low[:14], high) is Judgement.NO_OVERLAP

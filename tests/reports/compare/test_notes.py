@@ -1,4 +1,4 @@
-"""Notes of a comparison: the overlap of the windows, the differences that chance alone would mark; by hand."""
+"""Notes of a comparison: the overlap of windows, and the differences that chance alone would mark, by hand."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_windows_of_one_recording_may_overlap() -> None:
     assert _notes(window(0, 100), window(60, 200, "a", "test"), ()) == ["two databases: prod and test"]
 
 
-def test_who_still_waits_at_the_end_of_a_window_is_counted_beside_the_waits_that_ended() -> None:
+def test_statements_that_still_wait_are_counted_beside_ended_waits() -> None:
     """ "BATCH mean wait s 0.000" stood there alone while 26 of BATCH waited for over four minutes."""
     assert _still_queued([3.0, 26.0]) == [
         "26 statements were still queued at its end: waits are of those that had ended"
@@ -48,7 +48,7 @@ def test_what_was_judged_is_counted() -> None:
 
 
 def test_events_whose_waits_took_most_time_come_first() -> None:
-    """10 us 500 times, 1 ms once, 10 us 50 times in the first or the second window; what had no wait is left out."""
+    """10 us 500 times, 1 ms once, 10 us 50 times in the first or second window; events without waits are left out."""
 
     def waits(**events: dict[int, int]) -> Any:
         return SimpleNamespace(histograms={event: [own] for event, own in events.items()})

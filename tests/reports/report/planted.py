@@ -1,8 +1,8 @@
 """Recordings with hostile text in every text column, and the pages made from them.
 
-The columns are those of the records, so that a new one is among them by itself. A word of an enumeration that became
-hostile hides what it stands for: so each round plants one text column of every view, one more all of them, and one
-those of the recording's own tables.
+The columns are those of the records, so that new ones are included by themselves. Hostile text in a column with fixed
+words hides the rows that depend on the word. So each round changes one text column of every view, one further round
+changes all of them, and one those of the recording's own tables.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from presman.rows.snapshot import Problem, Section, Snapshot
 from tests.recording.recorded import START, Moment, polled, record
 
 RAN = "planted"
-"""What a script that runs leaves in its window."""
+"""The name that a script leaves in its window if it runs."""
 
 HARMLESS = "harmless "
-"""What pages are made with to know what they are made of."""
+"""A harmless text, with which pages are made for comparison."""
 
 _POLLS = 2
 EVERY = -1
-"""The round that plants all text columns."""
+"""The round that changes all text columns."""
 
 
 def attack(bait: str) -> str:
-    """Return a text that wants to be script, style, link, frame or comment, and to have `bait` asked for."""
+    """Return a text that tries to become script, style, link, frame or comment, and to load `bait`."""
     do = f"{RAN}=1;fetch('{bait}run')"
     return (
         f'"\'><svg onload="{do}"></title></style></script></textarea>--></svg><script>{do}</script>'
@@ -60,20 +60,20 @@ def attack(bait: str) -> str:
 
 
 class PlantedPage(NamedTuple):
-    """A page of presman and what it is of."""
+    """A page of presman with its name."""
 
     name: str
     text: str
 
 
 def rounds() -> range:
-    """Return the rounds of text columns: the first of each view, the second ..., and before them all at once."""
+    """Return the rounds: all text columns at once, the first column of each view, the second, and so on."""
     most = max(len(_text_fields(each)) for each in by_query().values())
     return range(EVERY, most)
 
 
 def pages_of_round(number: int, text: str, folder: Path) -> Iterator[PlantedPage]:
-    """Yield the pages of a recording in whose views `text` stands in the columns of a round."""
+    """Yield the pages of a recording with `text` in the columns of a round."""
     path = _path(folder, text)
     previous, moments = None, []
     for snapshot, _ in polled("mixed", _POLLS):
@@ -88,7 +88,7 @@ def pages_of_round(number: int, text: str, folder: Path) -> Iterator[PlantedPage
 
 
 def pages_of_tables(text: str, folder: Path) -> Iterator[PlantedPage]:
-    """Yield the pages of a recording whose own tables have `text` in every column of texts."""
+    """Yield the pages of a recording whose own tables have `text` in every text column."""
     path = _path(folder, text)
     record(path, list(polled("mixed", _POLLS)))
     with closing(sqlite3.connect(path)) as file, file:
@@ -106,20 +106,20 @@ def text_columns() -> Iterator[tuple[RecordType, str]]:
 
 
 def label(record_type: RecordType, name: str) -> str:
-    """Return the word by which the hostile text of a column is found on a page."""
+    """Return the word that identifies the hostile text of a column on a page."""
     return f"[{record_type.__name__}.{name}]"
 
 
 def _planted(snapshot: Snapshot, number: int, text: str) -> Snapshot:
-    """Return a snapshot with `text` before what the text columns of a round and its own words say.
+    """Return a snapshot with `text` before the values of a round's text columns and of its own texts.
 
-    A view without rows gets one, with one column hostile also those that are empty, so that each is somewhere.
+    A view without rows gets one row. In a round of one column, empty values get the text, too, so that it occurs.
     """
     sections: dict[RecordType, Section] = {}
     for each in by_query().values():
         section, names = snapshot.section(each), _text_fields(each)
         rows = section.rows or (() if number == EVERY else (null_row(each),))
-        if number == EVERY:  # alike in all columns: what is joined by its name stays so
+        if number == EVERY:  # the same in all columns, so that joins by name still work
             told = [row._replace(**{name: text + old for name in names if (old := getattr(row, name))}) for row in rows]
         else:
             own = names[number : number + 1]
@@ -157,6 +157,6 @@ def _charts(moments: list[Moment], folder: Path, name: str, text: str) -> Iterat
             told = csv.writer(file)
             told.writerow(measure.header())
             told.writerows([cell(value) for value in row] for _, reading in moments for row in measure.tidy(reading))
-        with suppress(ChartError):  # no value in any of its rows, whatever its texts are
+        with suppress(ChartError):  # none of its rows has a value
             found = read_series(path)
             yield PlantedPage(f"chart of {measure.name}, {name}", chart_page(clean(text), found, START))

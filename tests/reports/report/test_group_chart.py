@@ -1,4 +1,4 @@
-"""A chart of groups in a report: a layer for each group that has a colour, one for the others; by hand."""
+"""Group chart of a report: a layer for each group with a colour, and one for the others, by hand."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def chart(*rows: Any, steps: tuple[Any, ...] = (step(0), step(1)), **more: Any) 
 
 
 def test_groups_with_a_colour_have_a_layer_each_and_the_others_one() -> None:
-    """X and Y have no colour; Z has no CPU and WEB, which comes first by CPU, was not there in the second stretch."""
+    """X and Y have no colour; Z has no CPU; WEB, first by CPU, was not there in the second period."""
     found = chart(
         row(0, "ETL", 1.0), row(0, "WEB", 9.0), row(0, "X", 2.0), row(0, "Y", None), row(0, "Z", 0.0),
         row(1, "ETL", 3.0), row(1, "X", 0.5), row(1, "Y", 0.25),
@@ -77,7 +77,7 @@ def test_a_line_across_is_the_target_or_the_longest_queue_or_the_cpus(monkeypatc
 
 
 def test_layers_are_in_the_order_of_cpu_and_servers() -> None:
-    """ETL has 1 + 4, WEB 3 and 2 later, X 5, too: of equals the name decides."""
+    """ETL has 1 + 4, WEB 3 + 2, and X 5, too: the name decides between equals."""
     rows = row(0, "ETL", 1.0, 4.0), row(0, "WEB", 3.0), row(1, "WEB", 2.5), row(0, "X", None, 5.0)
     incident: Any = SimpleNamespace(groups=rows)
     assert [name for _, name in _ranked(incident)] == ["WEB", "ETL", "X"]

@@ -1,4 +1,4 @@
-"""Hostile text of every column is shown on the pages as text, never as markup; in Chromium by `make test-real`."""
+"""Hostile text in every column: pages show it as text, never as markup; `make test-real` tests this in Chromium."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BAIT = "http://127.0.0.1:9/"
 
 
 class Parts(HTMLParser):
-    """Collects what a page is made of, and its text."""
+    """Collects the elements of a page and its text."""
 
     def __init__(self, page: PlantedPage) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class Parts(HTMLParser):
 
 
 def held(hostile: Iterable[PlantedPage], harmless: Iterable[PlantedPage]) -> list[str]:
-    """Return the names of pages with what the same ones of harmless texts have not; all of them have the texts."""
+    """Return pages with elements that they lack with harmless texts; check that all contain the texts."""
     found = []
     for one, other in zip(hostile, harmless, strict=True):
         parts = Parts(one)

@@ -1,4 +1,4 @@
-"""The page of `presman report`: well-formed, loads nothing, escapes all, and says what the recording says."""
+"""Page of `presman report`: well-formed, loads nothing, escapes all, and agrees with the recording."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ HOSTILE = "<script>alert(1)</script>\"'&]]><img src=x onerror=alert(2)>"
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A recording of six minutes with a gap of one, and names that want to be markup."""
+    """A recording of six minutes with a gap of one minute, and names that look like markup."""
     path = tmp_path_factory.mktemp("report") / "a.presman"
     moments = list(polled("mixed", POLLS))
     record(path, moments[:40] + moments[52:])
@@ -65,7 +65,7 @@ def test_columns_of_heat_are_a_minute_at_least_and_one_where_there_is_less(
 
 
 def test_a_column_begins_with_the_poll_before_its_first_where_that_is_no_gap() -> None:
-    """A poll comes each 5 s: 15 s without one are no gap, more are."""
+    """With polls each 5 s, more than 15 s without a poll are a gap."""
     stretches = ((0, 10), (15, 25), (40, 50), (66, 70))
     bins = [
         SimpleNamespace(key=place, start=START + timedelta(seconds=start), end=START + timedelta(seconds=end))
@@ -129,8 +129,8 @@ def test_figures_are_those_of_the_recording(incident: Incident, whole: Path) -> 
         assert drawn == sum(row["waits"] for row in waits if row["event"] == event)
 
 
-def test_the_table_of_what_was_wrong_says_that_its_times_are_of_polls_that_were_read_again(incident: Incident) -> None:
-    """An alert may have begun long before the first of these polls, and have been less severe then."""
+def test_the_table_of_alerts_says_that_its_times_are_those_of_sampled_polls(incident: Incident) -> None:
+    """An alert may have begun long before the first of these polls, with a lower severity."""
     text = incident_page(incident, START)
     _, _, rest = text.partition("In polls checked</th>")
     heads, _, rows = rest.partition("</tr>")
@@ -175,7 +175,7 @@ def test_wide_bins_have_the_same_sums_as_narrow_ones(whole: Path, monkeypatch: p
         assert sums[0][0] == 53
 
 
-def test_gaps_and_damage_are_told(incident: Incident, whole: Path, tmp_path: Path) -> None:
+def test_gaps_and_damage_are_reported(incident: Incident, whole: Path, tmp_path: Path) -> None:
     assert [round((each.end - each.start) / timedelta(seconds=5)) for each in incident.gaps] == [13]
     assert "no poll 2026-03-12 " in incident_page(incident, START)
     path = tmp_path / "b.presman"
@@ -220,7 +220,7 @@ def test_the_command(whole: Path, tmp_path: Path, inside: Run) -> None:
         ((), 2, "-o"),
     ],
 )
-def test_what_cannot_be_is_one_line(
+def test_impossible_arguments_are_one_line(
     arguments: tuple[str, ...], code: int, told: str, whole: Path, tmp_path: Path, inside: Run
 ) -> None:
     done = inside("report", str(whole), *arguments)
@@ -230,14 +230,14 @@ def test_what_cannot_be_is_one_line(
     assert list(tmp_path.glob("*.html")) == []
 
 
-def test_what_is_no_recording_is_told_how_to_make_one(inside: Run) -> None:
+def test_a_target_that_is_no_recording_gets_advice_to_record(inside: Run) -> None:
     done = inside("report", "demo", "-o", "x.html")
     assert done.returncode == 2
     assert "presman record demo -o x.presman makes one" in done.stderr
 
 
 def test_what_was_changed_is_listed_and_counted_in_words(tmp_path: Path) -> None:
-    """The plan is switched at 60 s, the target read at 180, a directive at 240; instance 2 goes and returns."""
+    """The plan is switched at 60 s, the target is read at 180 s, a directive at 240 s; instance 2 goes and returns."""
     path = tmp_path / "changes.presman"
     record(path, list(polled("changes", 40, step=10.0)))
     with Recording(str(path)) as recording:
@@ -274,7 +274,7 @@ TABLE: Table[tuple[str, float]] = Table(
 
 
 def test_a_table_of_the_page_has_the_columns_that_say_something_with_their_units_and_a_hundred_rows() -> None:
-    """The instance is hidden, no row has a limit, and a page has charts in place of trends."""
+    """The instance is hidden, no row has a limit, and pages have charts in place of trends."""
     colours = GroupColours()
     colours.add([(0, "ETL")])
     rows = [("ETL", 61.0), ("WEB", 9.0)]
@@ -292,7 +292,7 @@ def test_a_table_of_the_page_has_the_columns_that_say_something_with_their_units
     assert "no grant" in str(value_table(TABLE, (), (), "no grant", colours))
 
 
-def test_events_that_do_not_weigh_most_are_said_to_stand_at_the_end() -> None:
+def test_minor_events_are_said_to_be_at_the_end() -> None:
     more = "; the list at the end of the page has more."
     assert _left_out(3, 11) == f" 3 of 11 events are listed here, the gravest{more}"
     assert _left_out(1, 2) == f" 1 of 2 events is listed here, the gravest{more}"

@@ -35,7 +35,7 @@ def at(seconds: float) -> datetime:
 
 
 AXIS = TimeAxis(START, at(WIDTH - LEFT - RIGHT))
-"""An instant is at 104 and a unit for each second."""
+"""The x position of an instant: 104 and one unit per second."""
 
 STYLES = tuple(list(HUES)[:2])
 
@@ -55,14 +55,14 @@ def rects(drawn: str) -> list[tuple[float, float, float, float, str]]:
 
 
 def size(drawn: str) -> tuple[int, str]:
-    """Return how high a drawing is, and from where to where the lines of its times go."""
+    """Return the height of a drawing, and the ends of its vertical lines."""
     (height,) = re.findall(rf'<svg viewBox="0 0 {WIDTH:.0f} (\d+)"', drawn)
     (ends,) = set(re.findall(r'd="M[^V]* ([^V]*V[^"]*)"', drawn))
     return int(height), ends
 
 
 def test_layers_stand_on_each_other_and_a_gap_is_none() -> None:
-    """3 servers are 150 units high, from 158 up: one is 50."""
+    """3 servers are 150 units high, from 158 upwards: one server is 50."""
     drawn = str(
         area_chart(
             chart(
@@ -81,7 +81,7 @@ def test_layers_stand_on_each_other_and_a_gap_is_none() -> None:
 
 
 def test_the_line_across_is_broken_where_there_is_none_and_may_be_the_highest() -> None:
-    """6 servers are 150 units: 4 are at 58, 6 at 8, 2 at 108."""
+    """6 servers are 150 units: 4 servers are at 58, 6 at 8, 2 at 108."""
     drawn = str(
         area_chart(
             chart(
@@ -107,13 +107,13 @@ def test_the_line_across_is_broken_where_there_is_none_and_may_be_the_highest() 
         (ChartColumn(at(0), at(10), 1, (None, 2.0)), ["total 2.0 servers", "ETL: -", "BATCH: 2.0"]),
     ],
 )
-def test_a_column_tells_its_figures(column: ChartColumn, told: list[str]) -> None:
+def test_a_column_shows_its_figures(column: ChartColumn, told: list[str]) -> None:
     drawn = str(area_chart(chart(ChartColumn(at(20), at(30), 1, (1.0, 0.0)), column), AXIS))
     (hover,) = re.findall(r'<rect x="104" y="8" width="10" height="150" class="hover"><title>([^<]*)<', drawn)
     assert hover.split("\n")[1:] == told
 
 
-def test_where_nothing_is_drawn_it_is_told_whether_anything_is_known() -> None:
+def test_an_empty_chart_says_whether_anything_is_known() -> None:
     assert str(area_chart(chart(), AXIS)).endswith("</strong> not known in this period.</p>")
     unknown, none = ChartColumn(at(0), at(10), 1, (None, None)), ChartColumn(at(10), at(20), 1, (None, 0.0))
     assert str(area_chart(chart(unknown), AXIS)).endswith("</strong> not known in this period.</p>")
@@ -121,7 +121,7 @@ def test_where_nothing_is_drawn_it_is_told_whether_anything_is_known() -> None:
 
 
 def test_shades_are_darker_the_more_waits_of_the_most_there_are() -> None:
-    """On a scale of log(1 + waits): of 127 waits 1 is one seventh, 3 two, 127 all."""
+    """On a scale of log(1 + waits) up to 127, 1 wait is one seventh, 3 waits two, 127 all."""
     shades = [shade(waits, 127) for waits in (1, 3, 7, 15, 31, 63, 127)]
     assert len(set(shades)) == 6, "the first and the last of seven"
     assert shade(0, 127) == BLANK
@@ -175,7 +175,7 @@ WHOLE = life(queued_at=at(0), held_from=at(10), idle_at=at(30), ended_at=at(40))
 @pytest.mark.parametrize(
     ("one", "bars"),
     [
-        # A line is 14 high: who waits has 4.9 of it, who runs 11.2.
+        # A line is 14 high: waiting takes 4.9 of it, running 11.2.
         (WHOLE, [(104, 10, 4.9, ETL), (114, 20, 11.2, ETL), (134, 10, 11.2, IDLE)]),
         (life(queued_at=at(0)), [(104, 40, 4.9, ETL)]),
         (life(held_from=at(10)), [(114, 30, 11.2, ETL)]),

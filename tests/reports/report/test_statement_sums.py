@@ -1,6 +1,6 @@
 """Statements of a report agree with the polls of its recording: sums, bars, waits.
 
-The figures expected are worked out here from the polls, row by row, by nothing that the report uses.
+The expected figures are calculated here from the polls, row by row, without any code of the report.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ def key(row: RunningStatement) -> Key:
 def plain_server_seconds(readings: Sequence[Reading]) -> dict[str, float]:
     """Servers x seconds by group between the first poll and the last.
 
-    Between two polls that both see an execution it held its servers all the time, half of it for the group it had at
-    each of them. Who came between two polls has held them since the second says that it executes, or, where that is
-    before it left the queue, since the middle; who went held them to the middle, or until the session executed anew.
+    Between two polls that both show an execution, it held its servers all the time, half of it for the group at each
+    poll. An execution that came between two polls has held them since its start according to the second poll or, if
+    that is before it left the queue, since the middle. One that went held them to the middle, or until the session's
+    next execution.
     """
     found: dict[str, float] = defaultdict(float)
     for one, other in pairwise(readings):
@@ -93,7 +94,7 @@ def test_sums_and_bars_are_those_of_the_polls(scenario: str, tmp_path: Path) -> 
     held = servers_held(lives, ats)
     for place, (reading, bin_) in enumerate(zip(readings, incident.bins, strict=True)):
         there = [each for each in lives if each.first_seen <= reading.at <= each.gone]
-        # Who began at the very instant of a poll was still queued then or executed already: the poll tells.
+        # A statement that began exactly at a poll was either still queued or executing: the poll shows which.
         executing = {key(row) for row in reading.running}
         working = [
             each for each in there
@@ -113,7 +114,7 @@ def test_sums_and_bars_are_those_of_the_polls(scenario: str, tmp_path: Path) -> 
     assert sum(each.statements for each in incident.sums) == len(lives)
 
 
-def test_the_bars_of_what_lives_on_end_with_the_recording(tmp_path: Path) -> None:
+def test_bars_of_running_statements_end_with_the_recording(tmp_path: Path) -> None:
     path = tmp_path / "a.presman"
     path.write_bytes(recorded("storm", POLLS))
     incident, lives = whole_report(path)
@@ -160,8 +161,8 @@ def test_a_recorder_that_was_started_again_goes_on_with_the_same_statements(tmp_
     assert one.sums == two.sums
 
 
-def test_what_went_while_nobody_looked_has_no_end_and_counts_no_server(tmp_path: Path) -> None:
-    """Between the polls 4 and 34 there are 150 s without any: what was seen on both sides was there all the time."""
+def test_statements_that_went_in_a_gap_have_no_end_and_hold_no_servers(tmp_path: Path) -> None:
+    """There are 150 s without polls between polls 4 and 34: statements seen on both sides were there all the time."""
     path = tmp_path / "a.presman"
     moments = list(polled("mixed", 40))
     record(path, moments[:4] + moments[34:])
@@ -191,7 +192,7 @@ def test_a_statement_that_is_there_at_midnight_is_one(tmp_path: Path) -> None:
 
 
 def _two_days(folder: Path, moments: Sequence[Moment], first: int) -> None:
-    """Write so many polls to one file of a folder and the others to the next, as a recorder does at midnight."""
+    """Write the first polls to one file of a folder and the others to the next, as a recorder does at midnight."""
     writer = None
     for day, part in (("2026-03-12", moments[:first]), ("2026-03-13", moments[first:])):
         store = Store(str(folder / f"presman-{day}.presman"), writing=True)

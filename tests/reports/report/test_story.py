@@ -1,4 +1,4 @@
-"""The story of a report, sentence by sentence, and its unknowns: from values made here."""
+"""Story of a report, sentence by sentence, and its unknowns, from values made here."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ def planned(seconds: float, plan: str, managed: str = "ON") -> Any:
     return look(seconds, header=replace(CALM.header, plan=plan, num_cpus=16.0, cpu_managed=managed))
 
 
-def test_plans_are_told_in_their_order_with_those_between_the_polls_read_again() -> None:
-    """A plan that came back was told once, one that ended was INTERNAL_PLAN at the end, and its CPUs were managed."""
+def test_plans_are_listed_in_order_even_between_the_polls_that_are_read() -> None:
+    """A plan that came back was named once; a plan that ended was called INTERNAL_PLAN with managed CPUs."""
     events = (
         changed(-60, "plan OLD → DAY"), changed(20, "plan DAY → NIGHT (by NIGHT_WINDOW)"),
         changed(25, "plan NIGHT → DAY"), changed(40, "plan DAY → none"),
@@ -117,7 +117,7 @@ def test_cpus_are_called_managed_only_if_they_were(states: tuple[str, ...], word
     assert f"Resource plan: DAY; {words} " in whole(samples=samples)
 
 
-def test_the_queue_is_told_at_its_longest() -> None:
+def test_the_queue_is_described_at_its_longest() -> None:
     bins = (stretch(0, queued=3, servers=64, target=128, busy=4), stretch(1, queued=12, servers=None, busy=7),
             stretch(2, queued=1, servers=96, target=256, busy=1))  # fmt: skip
     samples = (look(0, why="the first"), look(30, why="the longest queue"))
@@ -139,7 +139,7 @@ def test_the_queue_is_told_at_its_longest() -> None:
     )
 
 
-def test_who_took_most_server_time_is_named() -> None:
+def test_the_statement_with_most_server_time_is_named() -> None:
     def total(**facts: Any) -> Any:
         plain = {"sql_id": "7xq3h", "user": "RPT", "statements": 3, "executions": 2, "server_seconds": 90.0}
         return SimpleNamespace(**(plain | facts))
@@ -158,7 +158,7 @@ def group(key: int, name: str, waiting: float | None) -> Any:
 
 
 def test_cpu_is_the_mean_of_the_polls_that_know_it() -> None:
-    """10 polls with 6 CPUs used and 2 waited for, 30 with 2 and 0: 3 and 0.5 on average, of 3.5 14 % had to wait."""
+    """10 polls with 6 CPUs used and 2 waited for, 30 with 2 and 0: 3 and 0.5 on average; 0.5 of 3.5 is 14 %."""
     bins = (stretch(0, 10, used=6.0, waited=2.0), stretch(1, 30, used=2.0, waited=None), stretch(2, 0))
     groups = (group(0, "ETL", 1.6), group(0, "BATCH", 0.4), group(1, "BATCH", None))
     told = whole(bins=bins, groups=groups)
@@ -205,7 +205,7 @@ def test_the_moment_has_its_three_worst_alerts_and_what_was_advised() -> None:
     )
 
 
-def test_an_alert_is_told_once_as_it_was_at_its_worst() -> None:
+def test_an_alert_is_listed_once_at_its_worst() -> None:
     samples = (
         look(0, alert("warn", "w0", "queue", "ETL"), alert("note", "n0", "other")),
         look(5, alert("warn", "w1", "queue", "ETL"), alert("warn", "again", "queue", "ETL"), alert("warn", "b", "q2"),
@@ -218,8 +218,8 @@ def test_an_alert_is_told_once_as_it_was_at_its_worst() -> None:
     ]  # fmt: skip
 
 
-def test_who_can_never_start_is_not_lost_under_who_only_waits() -> None:
-    """The statement at the head was too large for its limit for one poll; later others waited for long."""
+def test_a_statement_that_can_never_start_comes_before_waiting_ones() -> None:
+    """The head was too large for its limit at one poll; later other statements waited for long."""
     never = alert("bad", "wants 24, more than the 16 allowed", "queue", "REPORTS")
     waits = Alert("bad", "", "short by 8", "", "queue", "REPORTS", 570.0)
     samples = (look(0, never), look(5, waits), look(9, waits, why="the longest queue"))
@@ -247,13 +247,13 @@ def test_what_a_page_does_not_know() -> None:
 
 
 @pytest.mark.parametrize(("many", "said"), [(1, "3 of 120 polls "), (2, "6 of 120 polls in 2 blocks ")])
-def test_damaged_polls_are_told_from_the_first_to_the_last(many: int, said: str) -> None:
+def test_damaged_polls_are_reported_from_the_first_to_the_last(many: int, said: str) -> None:
     damaged = tuple(SimpleNamespace(polls=3, start=at(60 * n), end=at(60 * n + 10)) for n in range(many))[::-1]
     (told,) = unknown(incident(damaged=damaged))
     assert told.startswith(f"{said}{clock(0)}–{at(60 * many - 50).astimezone():%H:%M:%S} are damaged")
 
 
-def test_that_nothing_was_seen_is_not_said_of_a_damaged_recording() -> None:
+def test_a_damaged_recording_is_not_called_uneventful() -> None:
     damaged = (SimpleNamespace(polls=3, start=at(0), end=at(10)),)
     for facts in ({"damaged": damaged}, {"damage": ("a chain is lost",)}):
         said = whole(**facts)
@@ -261,7 +261,7 @@ def test_that_nothing_was_seen_is_not_said_of_a_damaged_recording() -> None:
             assert f"{what}, as far as it can be read: the recording is damaged, so whether" in said
 
 
-def test_views_that_told_nothing_are_counted_by_what_they_said() -> None:
+def test_views_without_an_answer_are_counted_by_their_error() -> None:
     lost = UnavailableView("GV$OSSTAT", "GV$OSSTAT: ORA-00942")
     query = UnansweredQuery("osstat", "", "no grant", "")
     samples = (

@@ -1,4 +1,4 @@
-"""Advice: problems whose cure is known by arithmetic, the scripts, and the messages without advice."""
+"""Advice: problems whose solution is known by arithmetic, the scripts, and the messages without advice."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ GOAL = Goal("BATCH", 0.95, 30.0)
 def steady(
     servers: int, every: float, ran: float, *, group: str = "BATCH", many: int = 40, **more: object
 ) -> list[Arrival]:
-    """Statements that come one after the other, `every` so many seconds."""
+    """Statements that come one after the other, `every` seconds."""
     last = {"first": NOON, "last": NOON + timedelta(seconds=2 * every * many + 1000)}
     return [came(every * n, servers, ran, group=group, waited=50.0 * n, **(last | more)) for n in range(many)]
 
@@ -68,7 +68,7 @@ def given(
 
 
 LIMITED = steady(16, 50, 100, limit=16)
-"""Two run at once if they may: 16 servers for 100 s every 50 s. Their limit has room for one."""
+"""16 servers for 100 s every 50 s: two would run at once, but their limit has room for one."""
 
 
 @cache
@@ -77,7 +77,7 @@ def of_limited() -> Advice:
 
 
 SMALL = steady(32, 50, 100, target=32)
-"""The same with a target that has room for one."""
+"""The same statements with a target that has room for one."""
 
 
 def test_a_limit_too_low_is_raised_to_two_statements() -> None:
@@ -89,7 +89,7 @@ def test_a_target_too_small_is_doubled() -> None:
 
 
 def swapped() -> tuple[list[Arrival], ObservedPlan]:
-    """BATCH takes all servers all the time, and is on the level before that of REPORTS, which want little."""
+    """BATCH uses all servers all the time, and is on the level above that of REPORTS, which wants little."""
     batch = steady(32, 10, 10.5, many=100, target=32)
     reports = steady(32, 50, 1, group="REPORTS", many=20, target=32)
     plan = plan_of(directive("BATCH", 1, 100), directive("REPORTS", 2, 100))
@@ -103,8 +103,8 @@ def test_swapped_levels_are_put_right() -> None:
     assert best(arrivals, "levels", plan=ObservedPlan(), goal=Goal("REPORTS", 0.9, 15.0)) == [], "none are known"
 
 
-def test_what_levels_do_to_cpu_is_told() -> None:
-    """Both want all of eight CPUs: BATCH has them on level 1, on level 3 REPORTS has; ten seconds of eight are 80."""
+def test_the_effect_of_levels_on_cpu_is_shown() -> None:
+    """Both want all eight CPUs: BATCH has them on level 1, and REPORTS when BATCH is on level 3; 8 x 10 s are 80."""
     arrivals, plan = swapped()
     shares = PlanBook.read((), tuple(plan.directives.values())).shares("DAY_PLAN")
     loads = {(0, "BATCH"): Load(8.0, 0.0), (0, "REPORTS"): Load(0.0, 8.0)}
@@ -127,7 +127,7 @@ def test_a_lower_degree_keeps_servers_times_seconds() -> None:
 
 
 def test_others_lose_no_more_than_they_must() -> None:
-    """With twice the target nobody waits; a limit on ETL would do for BATCH, too, but ETL would wait."""
+    """With twice the target no statement waits; a limit on ETL would also suffice for BATCH, but ETL would wait."""
     arrivals = sorted(steady(32, 50, 60) + steady(32, 50, 60, group="ETL", target=64), key=lambda each: each.at)
     loose, kept = (
         Search(ObservedLoad.of(arrivals, ObservedPlan(), [GOAL], 1), [GOAL], keep, KINDS) for keep in ([], ["ETL"])
@@ -157,7 +157,7 @@ def test_the_search_comes_near_the_best_with_a_tenth_of_the_replays(
 
 
 def test_of_more_statements_fewer_choices_are_tried() -> None:
-    """Each replay of them takes longer."""
+    """Each replay of more statements takes longer."""
     searches = []
     for many in (40, 400):
         arrivals = [
@@ -222,8 +222,8 @@ def test_what_was_not_set_is_cleared_and_11_2_has_its_own_name() -> None:
         assert f"new_{name} => -1" in found.undo
 
 
-def test_more_servers_on_no_more_cpu_are_told_as_that() -> None:
-    """BATCH may use a quarter of the CPUs, which is its limit of servers, too: the script raises that alone."""
+def test_a_note_says_that_more_servers_get_no_more_cpu() -> None:
+    """BATCH may use a quarter of the CPUs, which also limits its servers: the script raises only the latter."""
     row = directive("BATCH", 1, 60)._replace(utilization_limit=25)
     found = given(LIMITED, plan=plan_of(row))
     assert found.choices[0].changes == ("limit of BATCH 25 % -> 50 %",)
@@ -302,7 +302,7 @@ def test_statements_that_timed_out_before_the_goal_s_time_did_not_start_within_i
     assert "; p95 timed out, replayed 0:00, of" in " ".join(as_text(found).split())
 
 
-def test_a_replay_that_is_off_by_more_than_a_goal_allows_tells_nothing_of_it() -> None:
+def test_a_replay_with_an_error_larger_than_the_goal_cannot_judge_it() -> None:
     found = given([each._replace(waited=25.0) for each in LIMITED])
     assert found.replay_error is not None
     assert found.replay_error > GOAL.seconds
@@ -317,7 +317,7 @@ def test_a_replay_that_is_off_by_more_than_a_goal_allows_tells_nothing_of_it() -
 
 
 def test_no_limit_is_advised_below_which_statements_do_not_fit() -> None:
-    """The usual statement of ETL wants 8 servers, and one in four wants 32: it would wait for ever."""
+    """The usual statement of ETL wants 8 servers, but one in four wants 32, and would wait for ever."""
     etl = [came(25 * n, 32 if n % 4 == 3 else 8, 20, group="ETL") for n in range(80)]
     load = ObservedLoad.of(sorted([*LIMITED, *etl], key=lambda each: each.at), ObservedPlan(), [GOAL], 1)
     tried = grid(load, ["limits"], [GOAL])["limits", ETL]
@@ -348,13 +348,13 @@ def test_the_quantile() -> None:
 
 
 def test_another_day_is_within_the_bounds_in_9_cases_of_10() -> None:
-    """Of n + 1 days alike each is as likely the k-th: 90 of 100 are from the 5th on and below the 95th of 99."""
+    """Among n + 1 equal days each rank is equally likely: 90 of 100 are from the 5th on and below the 95th of 99."""
     for many, inside in ((19, 18), (39, 36), (99, 90)):
         low, high = bounds([float(n) for n in range(many, 0, -1)])
         assert high - low == inside
 
 
-def test_what_is_promised_is_told_by_statements_that_the_search_did_not_see() -> None:
+def test_the_promise_uses_statements_that_the_search_did_not_see() -> None:
     seen = ObservedLoad.of(LIMITED, ObservedPlan(), [GOAL], 1)
     early = {each.servers for day in other_days(seen, 5, held_back=False) for each in day.arrivals}
     late = [each._replace(servers=8) if n >= 24 else each for n, each in enumerate(LIMITED)]
@@ -367,9 +367,9 @@ def test_what_is_promised_is_told_by_statements_that_the_search_did_not_see() ->
 
 
 def test_other_days_differ_by_chance_and_by_what_is_not_known() -> None:
-    """One statement of twenty, each on a stretch of its own: of 20 drawn it would come 1 time, with a variance of 1.
+    """One statement of twenty, each in a period of its own: in 20 draws it comes 1 time, with a variance of 1.
 
-    The stretches are drawn, too, which makes it 2.
+    The periods are drawn, too, which makes the variance 2.
     """
     arrivals = [each._replace(servers=8 if n == 5 else 16) for n, each in enumerate(steady(16, 50, 10, many=21))]
     seen = ObservedLoad.of(arrivals, ObservedPlan(), [GOAL], 1)
@@ -379,7 +379,7 @@ def test_other_days_differ_by_chance_and_by_what_is_not_known() -> None:
     assert variance(times) == pytest.approx(2.0, abs=0.5)
 
 
-def test_one_that_was_not_over_runs_on_and_what_ran_at_the_beginning_runs_on_every_day() -> None:
+def test_running_statements_run_on_and_those_of_the_beginning_every_day() -> None:
     before = came(-100, 16, 400, waited=0, limit=16, first=NOON, last=LIMITED[0].last)
     late = [
         each._replace(outcome=ArrivalOutcome.RUNNING, ran=20.0) if n > 30 else each for n, each in enumerate(LIMITED)
@@ -393,7 +393,7 @@ def test_one_that_was_not_over_runs_on_and_what_ran_at_the_beginning_runs_on_eve
 
 
 def test_what_is_promised_holds_for_other_statements() -> None:
-    """Seven of ten by a bootstrap of the waits of one replay; nine are meant. benchmarks/advise.py has more seeds."""
+    """A bootstrap of the waits of one replay held in 7 of 10; 9 are wanted. benchmarks/advise.py has more seeds."""
     kept = 0
     for family, seed in (("limit too low", 7), ("target too small", 8), ("levels swapped", 9)):
         arrivals, plan, goal = planted(family, seed, 40)
@@ -515,7 +515,7 @@ def test_mistakes_are_one_line(arrivals_file: Path, inside: Run, more: tuple[str
 
 
 def test_two_changes_are_found_of_which_neither_alone_is_any_better() -> None:
-    """Statements of 32 servers where the limit and the target have room for one: each is in the way by itself."""
+    """Statements of 32 servers; limit and target both have room for one, so that each alone is enough to block."""
     arrivals = steady(32, 50, 100, target=32, limit=16)
     search = Search(ObservedLoad.of(arrivals, ObservedPlan(), [GOAL], 1), [GOAL], [], ("target", "limits"))
     search.courses = 1
@@ -528,7 +528,7 @@ def test_two_changes_are_found_of_which_neither_alone_is_any_better() -> None:
 
 
 def test_three_changes_are_found_where_fewer_cost_more_servers() -> None:
-    """The best of all 576 choices, each tried, changes three directives; one and two need a target of 96, or miss."""
+    """The best of all 576 choices changes three directives; one or two changes miss, or need a target of 96."""
     arrivals, plan, goal = planted("limit too low", 201)
     search = Search(ObservedLoad.of(arrivals, plan, [goal], 201), [goal], [], ("target", "limits"))
     search.courses = 1
@@ -539,7 +539,7 @@ def test_three_changes_are_found_where_fewer_cost_more_servers() -> None:
 
 
 def test_what_cannot_be_the_best_is_not_replayed() -> None:
-    """A limit meets the goal at the price of one change: no larger target is tried, however many choices there are."""
+    """A limit meets the goal with one change: no larger target is tried, however many choices there are."""
     search = Search(ObservedLoad.of(LIMITED, ObservedPlan(), [GOAL], 1), [GOAL], [], ("target", "limits"))
     search.run(lambda *_: None)
     tried = [sorted(change.kind for change in choice) for choice in search.scored]

@@ -1,4 +1,4 @@
-"""The search for advice: what is tried, how a choice is judged, and the next steps; by hand."""
+"""Search for advice: which choices are tried, how a choice is judged, and the next steps, by hand."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tests.reports.whatif.test_whatif import came
 
 
 def load(plan: ObservedPlan | None = None, *, target: int = 64, goal: Goal = GOAL) -> ObservedLoad:
-    """Statements of BATCH with 16 servers, of ETL with 8."""
+    """Return statements of BATCH with 16 servers and of ETL with 8."""
     arrivals = steady(16, 50, 100, target=target, timeout=900.0) + steady(8, 50, 10, group="ETL", target=target)
     return ObservedLoad.of(sorted(arrivals, key=lambda each: each.at), plan or ObservedPlan(), [goal], 1)
 
@@ -56,7 +56,7 @@ def test_targets_are_larger_whole_for_each_instance_and_no_more_than_there_are_s
 
 def test_limits_have_room_for_one_statement_two_and_more() -> None:
     assert values(load(), "limits", BATCH) == (25, 50, 75), "the whole is in force"
-    # ETL's 8 are 12.5 %: of 13, 25, 38, 50, 63, 75, 88 and 100 six stay, evenly.
+    # ETL's 8 servers are 12.5 %: six of 13, 25, 38, 50, 63, 75, 88 and 100 are kept, evenly.
     assert values(load(), "limits", ETL) == (13, 25, 50, 63, 88)
     limited = plan_of(directive("BATCH", 1, 50, limit=50), directive("ETL", 1, 50))
     assert values(load(limited), "limits", BATCH) == (25, 75, 100)
@@ -83,7 +83,7 @@ def test_levels_are_those_in_use_and_one_behind() -> None:
 
 def test_shares_are_halves_and_doubles_degrees_halves() -> None:
     plan = plan_of(directive("BATCH", 1, 30), directive("ETL", 1, 1))
-    # 7.5 is rounded to the even number; four times 30 is more than all.
+    # 7.5 is rounded to the even number; four times 30 is more than 100.
     assert values(load(plan), "shares", BATCH) == (8, 15, 60)
     assert values(load(plan), "shares", ETL) == (2, 4)
     assert values(load(), "shares", BATCH) == ()
@@ -130,7 +130,7 @@ TWICE = frozenset({Change("target", None, 128), Change("limits", BATCH, 50)})
 
 
 def test_what_a_choice_costs_is_half_of_the_loss_half_of_more_servers_and_its_changes() -> None:
-    """ETL's delays of 60 s become 180 s, which is a loss of 1; the servers are twice as many; there are two changes."""
+    """ETL's delays of 60 s become 180 s, a loss of 1; there are twice as many servers, and two changes."""
     found = scored(judge([90, 60], "BE", keep=["BATCH"]), TWICE, [10, 180])
     assert found == Scored(pytest.approx(1 + 0.5 + 0.5 + 0.04), (10,), pytest.approx(1.04), True)
     assert not scored(judge([90, 60], "BE", keep=["ETL"]), TWICE, [10, 180]).keeps
@@ -157,10 +157,10 @@ def search(kinds: Sequence[str] = ("limits",), plan: ObservedPlan | None = None,
 
 
 def test_how_much_is_tried() -> None:
-    """Of 4 x 6 choices of limits a tenth is less than the 40 that are tried at least."""
+    """A tenth of 4 x 6 choices of limits is less than the minimum of 40."""
     assert search().most == 40
     assert search(most=7).most == 7
-    # Six targets, 4 x 6 limits and 3 x 2 degrees are 864 choices, timeouts of ETL make five times as many: a tenth.
+    # A tenth of: six targets, 4 x 6 limits and 3 x 2 degrees are 864 choices; timeouts of ETL make five times as many.
     assert search(("target", "limits", "degree")).most == 86
     assert search(("target", "limits", "degree", "timeouts")).most == 432
     assert search().courses == 3
@@ -178,13 +178,13 @@ def test_the_generous_choice_gives_the_groups_with_a_goal_all_and_puts_others_be
 
 
 def put(found: Search, choice: Choice, scored: Scored) -> None:
-    """Have a choice scored, also one that is already."""
+    """Score a choice, even if it is already scored."""
     found.scored[choice] = scored
     found.best = min(found.scored, key=found._rank)
 
 
 def known(found: Search, **totals: float) -> None:
-    """Have choices of one change scored: `B25` is a limit of 25 % on BATCH."""
+    """Score choices of one change: `B25` is a limit of 25 % on BATCH."""
     put(found, PRESENT, Scored(9.0, (90.0,), 0.0, True))
     for name, total in totals.items():
         change = Change("limits", BATCH if name[0] == "B" else ETL, int(name[1:]))
@@ -195,7 +195,7 @@ def limit(group: Group, percent: int) -> Choice:
     return frozenset({Change("limits", group, percent)})
 
 
-def test_it_goes_on_from_the_best_and_from_what_is_like_another_last() -> None:
+def test_it_goes_on_from_the_best_and_last_from_similar_choices() -> None:
     found = search()
     known(found, B25=3.0, B50=2.0, B75=2.0, E13=5.0, E88=4.0)
     put(found, limit(ETL, 63), Scored(9.02, (90.0,), 0.02, True))
@@ -208,7 +208,7 @@ def test_it_goes_on_from_the_best_and_from_what_is_like_another_last() -> None:
 
 
 def test_the_change_of_a_group_is_tried_at_another() -> None:
-    """The best of 576 choices limits ETL; limiting BATCH is better than nothing, and both are no better than one."""
+    """The best of 576 choices limits ETL; limiting BATCH is better than nothing, and both no better than one."""
     arrivals, plan, goal = planted("limit too low", 7001)
     found = Search(ObservedLoad.of(arrivals, plan, [goal], 7001), [goal], [], FAMILIES["limit too low"])
     found.courses = 1
@@ -221,7 +221,7 @@ def test_the_change_of_a_group_is_tried_at_another() -> None:
 
 
 def test_several_groups_are_held_back_together() -> None:
-    # REPORTS start at once if BATCH and ETL both have a limit: of one that has it the other takes the room.
+    # REPORTS start at once if BATCH and ETL both have a limit; if only one has it, the other takes the room.
     arrivals, plan, goal = planted("target too small", 8012)
     found = Search(ObservedLoad.of(arrivals, plan, [goal], 8012), [goal], [], FAMILIES["target too small"])
     found.courses = 1
@@ -233,7 +233,7 @@ def test_several_groups_are_held_back_together() -> None:
 
 
 def test_what_could_not_be_the_best_is_left_out() -> None:
-    """Twice the servers cost 0.5 and a change 0.02 even if all goals, which count 1, are met and nobody loses."""
+    """Twice the servers cost 0.5 and a change 0.02, even if all goals (which count 1) are met and no group loses."""
     found, larger = search(("target", "limits")), frozenset({Change("target", None, 128)})
     known(found, B25=1.53)
     assert found._may_be_best(larger)
@@ -253,7 +253,7 @@ def test_values_that_come_to_the_same_by_themselves_are_tried_once_at_first() ->
 
 
 def test_it_goes_on_from_what_costs_little_and_nearly_meets_the_goal() -> None:
-    """Of what costs 0.9 more a change makes no better choice than one for 0.5, also if it meets the goal."""
+    """A change of a choice that costs 0.9 more cannot beat one for 0.5, even if it meets the goal."""
     found = search()
     put(found, PRESENT, Scored(9.0, (99 * GOAL.seconds,), 0.0, True))
     put(found, limit(BATCH, 50), Scored(1.5, (0.0,), 0.5, True))
@@ -293,10 +293,10 @@ def test_finalists_are_those_that_come_nearer_than_all_that_cost_as_little() -> 
     found = search()
     for value, total, wait, cost, keeps in (
         (13, 5.0, 60.0, 0.1, True),  # the first of least cost
-        (25, 4.0, 58.0, 0.2, True),  # no twentieth nearer
+        (25, 4.0, 58.0, 0.2, True),  # not nearer by a twentieth
         (50, 3.0, 30.0, 0.3, True),
-        (63, 2.0, 31.0, 0.4, True),  # dearer, and not nearer; but it is the best
-        (88, 1.0, 1.0, 0.0, False),  # somebody loses who must not
+        (63, 2.0, 31.0, 0.4, True),  # more expensive and not nearer, but the best
+        (88, 1.0, 1.0, 0.0, False),  # a group loses that must not
     ):
         put(found, frozenset({Change("limits", ETL, value)}), Scored(total, (wait,), cost, keeps))
     assert [next(iter(each)).value for each in found.finalists()] == [63, 50, 13]
@@ -312,7 +312,7 @@ def test_a_search_ends_after_so_many_choices() -> None:
 
 
 def test_the_least_target_is_found_to_a_fiftieth() -> None:
-    """Two statements of 32 servers at once, 40 in all: 64. On two instances the target is even."""
+    """Two statements of 32 servers at once need 64. On two instances the target is even."""
     assert servers_needed(ObservedLoad.of(SMALL, ObservedPlan(), [GOAL], 1), [GOAL], 1) == 64
     two = ObservedLoad.of(SMALL, ObservedPlan(instances=2), [GOAL], 1)
     assert servers_needed(two, [GOAL], 1) in {64, 66}
@@ -325,13 +325,13 @@ def test_bounds_leave_out_a_twentieth_at_either_end(many: int, low: float, high:
     assert bounds([float(n) for n in range(1, many + 1)]) == (low, high)
 
 
-def test_the_quantile_of_nothing_is_none_of_it() -> None:
+def test_the_quantile_of_no_values_is_zero() -> None:
     assert quantile([], 0.5) == 0
     assert quantile([3.0, 1.0, 2.0], 0.001) == 1.0
 
 
 def test_a_choice_becomes_rules() -> None:
-    """BATCH may hold a quarter of 64, and after it half of 128; ETL stays at the 50 % of 64 that it has."""
+    """BATCH may hold a quarter of 64, and then half of 128; ETL keeps its 50 % of 64."""
     plan = plan_of(directive("BATCH", 1, 30, limit=25), directive("ETL", 2, 70, limit=50))
     arrivals = [*LIMITED, came(1, 4, 1, group="ETL", limit=32, last=LIMITED[0].last)]
     seen = ObservedLoad.of(arrivals, plan, [GOAL], 1)
@@ -360,7 +360,7 @@ def test_what_the_plan_says_of_a_group() -> None:
     assert [observed.allowed(ETL, percent) for percent in (50, 100)] == [32, 64]
 
 
-def test_who_did_not_start_is_told_from_who_waited() -> None:
+def test_statements_that_did_not_start_are_distinguished_from_waiting_ones() -> None:
     """The limit has room for one of three that run for 100 s: the second waits 90 s, the third is cut at 60 s."""
     last, facts = NOON + timedelta(seconds=150), {"limit": 16, "outcome": ArrivalOutcome.QUEUED}
     arrivals = [came(at, 16, 100, waited=99.0, last=last, **facts) for at in (0, 10, 90)]
@@ -378,7 +378,7 @@ def test_who_did_not_start_is_told_from_who_waited() -> None:
 
 
 def descended(most: int) -> list[dict[str, int]]:
-    """What is tried, one after the other, where the best is x 2 with y 1, and each step towards it helps."""
+    """The choices tried in order if the best is x 2 with y 1, and each step towards it helps."""
     tried: list[dict[str, int]] = []
     search: Any = SimpleNamespace(
         scored={}, most=most, grid={"x": (1, 2, 3), "y": (1, 2)}, _may_be_best=lambda _: True, _exchanged=lambda _: [],

@@ -1,4 +1,4 @@
-"""Advice on an Autonomous Database: what a concurrency limit does, as published; what is searched; the script."""
+"""Advice on an Autonomous Database: published effects of a concurrency limit, the search, the script."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ GOAL = Goal("MEDIUM", 0.95, 5.0)
 
 
 def measured() -> Iterator[tuple[int, int, int, int]]:
-    """The target, each limit that was set, and the limit and the degree that came of it."""
+    """Return the target, each limit that was set, and the resulting limit and degree."""
     with (Path(__file__).parents[2] / "data" / "adw_medium_concurrency.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             for asked in range(int(row["first"]), int(row["last"]) + 1):
@@ -51,13 +51,13 @@ def test_each_limit_sets_the_degree_that_was_measured() -> None:
 
 
 def test_the_examples_of_the_manual() -> None:
-    """100 OCPUs and 400 ECPUs have 200 CPUs, so a target of 1200, and with compute auto scaling 3600."""
+    """100 OCPUs or 400 ECPUs are 200 CPUs, so the target is 1200, and with compute auto scaling 3600."""
     assert (degree(1200, 50), degree(3600, 50)) == (12, 36)
     assert most_limit(1200) == 300, "3 x OCPUs"
 
 
 def test_a_target_of_24_by_hand() -> None:
-    """Four CPUs: 24 div 2n is 12, 6, 4, 3, 2, 2, and no degree is above 4 or below 2."""
+    """With four CPUs, 24 div 2n is 12, 6, 4, 3, 2, 2, but the degree is between 2 and 4."""
     assert [degree(24, limit) for limit in range(1, 8)] == [4, 4, 4, 3, 2, 2, 2]
     assert [at_once(24, limit) for limit in range(1, 8)] == [1, 2, 3, 4, 6, 6, 6]
     assert [servers(24, limit) for limit in (1, 3, 4, 6)] == [8, 24, 24, 24]
@@ -67,7 +67,7 @@ OBSERVED = {"target": 96, "first": NOON, "last": NOON + timedelta(seconds=6000)}
 
 
 def plan(limit: int | None = 84, most: int | None = 4, **more: object) -> ObservedPlan:
-    """DWCS_PLAN with the shares that it comes with."""
+    """DWCS_PLAN with its default shares."""
     rows = (
         directive("HIGH", 1, 4, limit=50, plan="DWCS_PLAN")._replace(parallel_degree_limit_p1=8),
         directive("MEDIUM", 1, 2, limit=limit, plan="DWCS_PLAN")._replace(parallel_degree_limit_p1=most),
@@ -78,7 +78,7 @@ def plan(limit: int | None = 84, most: int | None = 4, **more: object) -> Observ
 
 
 def bursts(many: int = 12, *, wait: float = 90.0, group: str = "MEDIUM", limit: int = 80) -> list[Arrival]:
-    """Ten times, every 300 s, `many` statements of MEDIUM that take 90 s: under 80 servers the 11th waits for 90 s."""
+    """Return `many` statements of MEDIUM that run 90 s, ten times, every 300 s: with 80 servers the 11th waits 90 s."""
     return [
         came(300 * n + k / 100, 8, 90, group=group, waited=wait if k >= 10 else 0, limit=limit, **OBSERVED)
         for n in range(10)
@@ -107,7 +107,7 @@ def test_the_limit_in_force_is_the_published_one(target: int, limit: int, known:
 
 
 def test_twenty_published_statements_under_other_limits() -> None:
-    """Each has 8 servers. With 12 at once eight wait; with 24, of degree 2, all have 4 servers, for twice as long."""
+    """Each has 8 servers. With 12 at once eight wait; with 24 all run twice as long, with 4 servers (degree 2)."""
     load = seen(published(), plan())
     twelve, all_at_once = (load.played(frozenset({Change("concurrency", MEDIUM, n)}), 1) for n in (12, 24))
     assert (sum(wait > 1 for wait in twelve.waits), twelve.replayed.peak, max(twelve.slower)) == (8, 96, 0)
@@ -120,7 +120,7 @@ def test_twenty_published_statements_under_other_limits() -> None:
 @pytest.mark.parametrize(
     ("asked", "then"), [(12, "12 (degree 4 -> 4)"), (20, "24 (degree 4 -> 2, which has room for more than 20)")]
 )
-def test_a_limit_of_which_more_comes_than_was_asked_for_says_so(asked: int, then: str) -> None:
+def test_a_limit_that_lets_more_run_than_it_says_is_noted(asked: int, then: str) -> None:
     change = Change("concurrency", MEDIUM, asked)
     assert in_words(seen(bursts(), plan()), change) == f"concurrency limit of MEDIUM 10 -> {then}"
 
@@ -146,7 +146,7 @@ def test_only_what_a_customer_can_change_is_tried() -> None:
 
 
 def test_a_limit_that_is_too_low_is_raised() -> None:
-    """Ten fit where twelve come. With 12 at once nobody waits, and the degree stays."""
+    """Twelve come at once, and ten fit. With a limit of 12 none waits, and the degree stays."""
     found = given(bursts(), plan())
     assert (found.verdict, found.choices[0].changes) == (
         "advised",
@@ -201,7 +201,7 @@ def test_undoing_sets_a_limit_that_had_been_set_and_the_shares_of_before() -> No
 
 
 def test_shares_order_the_queue() -> None:
-    """Both always have a head: of 4 to 2 shares HIGH starts more, of 1 to 8 MEDIUM does."""
+    """Both always have a head: with 4 to 2 shares HIGH starts more, with 1 to 8 MEDIUM."""
     some = [came(n / 9, 48, 9, group=name, limit=48, **OBSERVED) for n in range(60) for name in ("HIGH", "MEDIUM")]
     some = [each._replace(target=48, waited=9.0) for each in some]
     load = seen(some, plan())
@@ -212,8 +212,8 @@ def test_shares_order_the_queue() -> None:
     assert in_words(load, Change("shares", HIGH, 1)) == "share of HIGH 4 -> 1"
 
 
-def test_more_cpus_are_told_where_that_changes_no_degree() -> None:
-    """Fifteen come at once and take 120 servers, with a limit of 84 % a target of 143, half as much again as 96."""
+def test_more_cpus_are_advised_if_no_degree_changes() -> None:
+    """Fifteen come at once and need 120 servers: with a limit of 84 % a target of 143, one and a half times 96."""
     goal, only = Goal("MEDIUM", 0.95, 5.0), ("shares",)
     found = advise(bursts(15), plan(), AdviceWanted([goal], (), only)).advice
     assert found.verdict == "unmet"
@@ -230,7 +230,7 @@ def test_more_cpus_are_told_where_that_changes_no_degree() -> None:
     assert "against PARALLEL_SERVERS_TARGET" not in unknown
 
 
-def test_what_cannot_be_known_is_told() -> None:
+def test_unknowns_are_listed() -> None:
     own = given(bursts(), replace(plan(), directives={HIGH: directive("HIGH", 1, 4, plan="MY_PLAN")}))
     assert (own.verdict, own.choices) == ("autonomous", ())
     assert "on a plan of your own there is no advice" in own.message
@@ -253,7 +253,7 @@ def test_the_search_finds_what_an_exhaustive_one_finds(seed: int) -> None:
 
 
 def test_one_that_lets_statements_run_longer_does_not_push_out_one_that_does_not() -> None:
-    """With 12 and with 24 at once nobody waits."""
+    """With 12 and with 24 at once no statement waits."""
     load = seen(bursts(), plan())
     search = Search(load, [GOAL], [], ("concurrency",))
     search.run(lambda *_: None)
@@ -265,7 +265,7 @@ def test_one_that_lets_statements_run_longer_does_not_push_out_one_that_does_not
 
 
 def test_another_day_has_statements_also_where_they_come_in_bursts() -> None:
-    """Whatever is drawn of three bursts with an hour between them, some days had nothing but pauses."""
+    """With three bursts an hour apart, some random days had only pauses."""
     far = [came(3600 * n, 8, 90, group="MEDIUM", limit=80, **OBSERVED) for n in range(3) for _ in range(12)]
     assert all(day.arrivals for day in other_days(seen(far, plan()), 99, held_back=False))
     at_once = [came(0, 8, 90, group="MEDIUM", limit=80, **OBSERVED) for _ in range(12)]
@@ -300,7 +300,7 @@ ADVISE = ("advise", "--goal", "MEDIUM p50 wait <= 1s")
         (("whatif", "--concurrency", "25"), "--concurrency: it is from 1 to 24 here"),
     ],
 )
-def test_what_a_customer_cannot_change_is_refused_in_a_line(
+def test_options_beyond_a_customers_rights_are_refused_in_a_line(
     recording: Path, inside: Run, command: tuple[str, ...], why: str
 ) -> None:
     done = inside(command[0], str(recording), *command[1:])

@@ -1,4 +1,4 @@
-"""Advice as text and as a page, and the figures behind its words: from values that are made here, by hand."""
+"""Advice as text and as a page, and the figures behind its words, from values made here."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ NONE = ReplayedChoice((), False, 64, (SAME,))
 
 
 def advice(**more: object) -> Advice:
-    """What nothing was found for, with other facts."""
+    """An advice without any choice, with other facts."""
     plain = Advice(
         "unmet", "no choice meets it", 1200, 3600.0, 3, 2.5, 77, False, (FOUND,), (), NONE, (), None, None, (),
         assumptions=(),
@@ -60,7 +60,7 @@ def advice(**more: object) -> Advice:
     return replace(plain, **more)  # type: ignore[arg-type]
 
 
-def test_the_text_of_what_has_no_answer() -> None:
+def test_the_text_without_an_answer() -> None:
     assert as_text(advice()).splitlines() == [
         "1,200 parallel statements in 1 h; replayed under the settings at its end, a wait is off by 2.5 s on",
         "average; seed 3",
@@ -82,7 +82,7 @@ def test_the_text_of_what_has_no_answer() -> None:
 
 
 def test_a_curve_has_a_line_for_each_value_with_the_goal_marked_in_it() -> None:
-    """40 s are 36 cells: 10 s nine of them; the goal of 20 s stands in the one behind the first eighteen."""
+    """40 s are 36 cells, 10 s nine; the goal of 20 s is in the cell after the first eighteen."""
     drawn = as_text(advice(curves=(CURVE,))).splitlines()[7:]
     assert drawn == [
         "p95 wait of BATCH against PARALLEL_SERVERS_TARGET (┊ goal, 0:20)",
@@ -92,7 +92,7 @@ def test_a_curve_has_a_line_for_each_value_with_the_goal_marked_in_it() -> None:
     ]
 
 
-def test_what_comes_of_it_is_told_first_and_a_wait_that_never_changes_is_no_chart() -> None:
+def test_the_result_comes_first_and_a_constant_wait_has_no_chart() -> None:
     level = replace(CURVE, points=((32, 1.2), (64, 1.0), (96, 1.4)))
     short = advice(verdict="too_short", message="the observation is too short", curves=(level,))
     said = "p95 wait of BATCH against PARALLEL_SERVERS_TARGET: 0:01 everywhere from 32 to 96 servers"
@@ -143,11 +143,11 @@ def test_choices_have_their_groups_below_them() -> None:
         ({"runs_longer": 1.0}, True),
     ],
 )
-def test_who_loses_waits_a_twentieth_and_a_second_more(facts: dict[str, float | None], loses: bool) -> None:
+def test_a_group_loses_if_it_waits_a_twentieth_and_a_second_more(facts: dict[str, float | None], loses: bool) -> None:
     assert bool(_lost(replace(SAME, **facts))) is loses
 
 
-def test_how_sure_it_is_stands_behind_the_choices_that_change_something() -> None:
+def test_certainty_follows_the_choices_that_change_something() -> None:
     one = (ReplayedChoice(("x",), True, 64, ()),)
     flat = " ".join(as_text(advice(choices=one)).split())
     assert f"{GOAL}: no statements were held back to check the first choice." in flat
@@ -169,7 +169,7 @@ def test_how_sure_it_is_stands_behind_the_choices_that_change_something() -> Non
     assert "first choice" not in as_text(advice(choices=(NONE,), goals=(held,)))
 
 
-def test_an_error_beyond_a_goal_is_told_where_there_are_choices() -> None:
+def test_an_error_larger_than_a_goal_is_reported_with_choices() -> None:
     rough = "A replayed wait is off by more than a goal allows"
     assert rough in as_text(advice(choices=(NONE,), replay_error=30.1))
     assert rough not in as_text(advice(choices=(NONE,), replay_error=30.0))
@@ -179,8 +179,8 @@ def test_an_error_beyond_a_goal_is_told_where_there_are_choices() -> None:
     assert "replayed under the settings at its end, no wait had ended to be compared; seed" in " ".join(unknown.split())
 
 
-def test_cpu_that_hardly_moves_is_not_told() -> None:
-    """A second, or a hundredth of what was wanted where that is more."""
+def test_small_changes_of_cpu_are_not_reported() -> None:
+    """A second, or a hundredth of the demand if that is more."""
     moved = (("A", 50.0, 1.0), ("B", 50.0, 1.5), ("C", 500.0, -5.0), ("D", 500.0, -6.0))
     small = [CpuLack(0, name, wanted, 100.0, 100.0 + more) for name, wanted, more in moved]
     assert "under the first choice: B 1:40 -> 1:41; D 1:40 -> 1:34." in as_text(advice(cpu=tuple(small)))
@@ -199,7 +199,7 @@ def test_scripts_and_notes_stand_at_the_end() -> None:
 
 
 def test_a_page_has_a_bar_for_each_value() -> None:
-    """750 units are 40 s: the goal of 20 s is at 150 + 375. One that timed out is as long as the longest."""
+    """750 units are 40 s: the goal of 20 s is at 150 + 375. The bar of a timeout is as long as the longest."""
     page = as_page(advice(curves=(CURVE,), choices=(NONE,)), NOON)
     bars = re.findall(r'<rect x="150" y="([^"]*)" width="([^"]*)" height="16"', page)
     assert bars == [("6", "750"), ("26", "750"), ("46", "187.5")]
@@ -219,7 +219,7 @@ def test_a_page_has_a_bar_for_each_value() -> None:
 def outcome(
     waits: list[float], names: str, *, skipped: int = 0, unstarted: frozenset[int] = frozenset()
 ) -> ReplayOutcome:
-    """A replay: a wait and a letter for each statement, B for BATCH and E for ETL."""
+    """Return a replay from a wait and a letter for each statement, B for BATCH and E for ETL."""
     groups = tuple(BATCH if name == "B" else ETL for name in names)
     slower = tuple(float(n) for n in range(len(waits)))
     return ReplayOutcome(Replayed((), 48, 0.0), groups, tuple(waits), slower, unstarted, skipped)
@@ -238,7 +238,7 @@ def test_a_groups_waits_are_without_those_that_came_before() -> None:
 
 
 def test_a_wait_that_is_cut_at_the_end_is_at_least_that_long() -> None:
-    """Of 60 none started: the median is of the moment when nobody looked any more."""
+    """None of 60 started: the median is that at the end of the observation."""
     waits = [float(n) for n in range(1, 61)]
     before = outcome(waits, "B" * 60, unstarted=frozenset(range(60)))
     after = outcome(waits, "B" * 60, unstarted=frozenset({0}))
@@ -250,7 +250,7 @@ def test_a_wait_that_is_cut_at_the_end_is_at_least_that_long() -> None:
     assert "p95 was ≥ 1:01, replayed ≥ 1:30, of 1,200" in as_text(advice(goals=(unsure,)))
 
 
-def test_what_a_choice_comes_to_is_told_of_the_groups_that_came() -> None:
+def test_the_effect_of_a_choice_is_shown_for_groups_with_statements() -> None:
     early = came(-9, 4, 1, group="ETL", first=NOON, last=LIMITED[0].last)
     seen = ObservedLoad.of([early, *LIMITED], ObservedPlan(), [GOAL], 1)
     after = outcome([31, 5, 30], "EBB", skipped=1)
@@ -273,8 +273,8 @@ def test_what_a_choice_comes_to_is_told_of_the_groups_that_came() -> None:
         (inf, None, None),
     ],
 )
-def test_a_replay_tells_of_a_goal_what_its_error_allows(wait: float, off_by: float | None, met: bool | None) -> None:
-    """It is missed for certain where the wait is longer than the goal by more than the replay is off."""
+def test_a_replay_judges_a_goal_within_its_error(wait: float, off_by: float | None, met: bool | None) -> None:
+    """The goal is certainly missed if the wait exceeds it by more than the error of the replay."""
     after, right = outcome([0, 5, wait], "EBB", skipped=1), replace(FOUND, now=FOUND.observed)
     assert _told(after, [(GOAL, right)], off_by) is met
     too_long = replace(right, now=61.0 + 90.0)
@@ -296,10 +296,10 @@ def test_a_replay_tells_of_a_goal_what_its_error_allows(wait: float, off_by: flo
         (41.0, None, 10.1, True),
     ],
 )
-def test_a_goal_is_met_only_with_what_the_replay_starts_too_early(
+def test_a_goal_is_met_only_with_the_early_starts_of_the_replay_added(
     was: float | None, now: float | None, wait: float, met: bool | None
 ) -> None:
-    """A choice was said to meet the goals where the replay had 1 timeout and 13 were observed."""
+    """A choice was said to meet the goals although the replay had 1 timeout and 13 were observed."""
     after, found = outcome([0, 5, wait], "EBB", skipped=1), replace(FOUND, observed=was, now=now)
     assert _told(after, [(GOAL, found)], 5.0) is met
 
@@ -325,11 +325,11 @@ def test_a_finding_has_what_was_observed_and_what_was_replayed() -> None:
     before = came(-9, 16, 1, waited=500, first=NOON, last=LIMITED[0].last)
     seen = ObservedLoad.of([before, *LIMITED], ObservedPlan(), [GOAL], 1)
     found = _finding(GOAL, outcome([0, *range(40)], "B" * 41, skipped=1), seen)
-    # The 38th of 40: it waited for 37 times 50 s, and for 37 s in the replay.
+    # The 38th of 40 waited for 37 x 50 s, and for 37 s in the replay.
     assert (found.statements, found.needed, found.observed, found.now) == (40, 40, 1850.0, 37)
 
 
-def test_what_is_to_be_said_without_a_search() -> None:
+def test_messages_without_a_search() -> None:
     fine = GoalFinding("g", 30.0, "p95", 40, 40, 30.0, 30.0)
     assert _early_verdict([fine], [GOAL], ObservedPlan())[0] == "met"
     for other in (replace(fine, observed=30.1), replace(fine, now=30.1), replace(fine, now=None)):
@@ -339,8 +339,8 @@ def test_what_is_to_be_said_without_a_search() -> None:
     assert _early_verdict([fine], [GOAL], ObservedPlan(autonomous=True))[0] == "autonomous"
 
 
-def test_one_is_as_good_where_it_is_nowhere_worse_by_a_twentieth_and_a_second() -> None:
-    """The last two figures are servers and changes, of which none may be more."""
+def test_a_choice_is_as_good_if_it_is_nowhere_worse_by_a_twentieth_and_a_second() -> None:
+    """The last two figures are servers and changes, which may not be higher."""
     assert _as_good([22, 64, 2], [20, 64, 2])
     assert not _as_good([22.1, 64, 2], [20, 64, 2])
     assert not _as_good([20, 65, 2], [20, 64, 2])
@@ -349,7 +349,7 @@ def test_one_is_as_good_where_it_is_nowhere_worse_by_a_twentieth_and_a_second() 
 
 
 def test_a_promise_is_the_middle_of_other_days_and_within_nine_of_ten() -> None:
-    """Of 19 days the least and the longest are outside: the rest are 18 of 20. On day n the waits are n and 10 n."""
+    """Of 19 days the least and the most are outside: the others are 18 of 20. On day n the waits are n and 10 n."""
     seen = ObservedLoad.of(LIMITED, ObservedPlan(), [GOAL], 1)
     assert len(seen.early.arrivals) == 24
     after = outcome([0.0] * 24 + [30.0] * 12 + [31.0] * 4, "B" * 40)
@@ -357,7 +357,7 @@ def test_a_promise_is_the_middle_of_other_days_and_within_nine_of_ten() -> None:
     found = _with_promise(FOUND, GOAL, after, days, seen)
     assert (found.held_back, found.within) == (16, 0.75)
     assert (found.advised, found.advised_low, found.advised_high) == (100, 10, 190)
-    # Up to day 3 both start within 30 s, then one of two.
+    # Up to day 3 both start within 30 s, then only one.
     assert (found.low, found.high) == (0.5, 1.0)
     for lacking in ([], [*days, outcome([1.0], "E")]):
         assert _with_promise(FOUND, GOAL, after, lacking, seen).advised is None
@@ -365,8 +365,8 @@ def test_a_promise_is_the_middle_of_other_days_and_within_nine_of_ten() -> None:
     assert (none.within, none.held_back) == (None, 0)
 
 
-def test_cpu_is_told_of_groups_that_wanted_a_second_by_levels_and_shares() -> None:
-    """Both want all of one CPU for ten seconds: of 75 to 25 B has 2.5 s, of 25 to 25 half."""
+def test_cpu_is_shown_for_groups_that_wanted_at_least_a_second() -> None:
+    """Both want one whole CPU for ten seconds: with 75 to 25 B gets 2.5 s, with 25 to 25 half."""
     shares = PlanBook.read((), (directive("BATCH", 1, 75), directive("ETL", 1, 25))).shares("DAY_PLAN")
     demand = CpuDemand(10.0, 1.0, {(0, "BATCH"): Load(1.0, 0.0), (0, "ETL"): Load(0.0, 1.0)}, shares)
     found = _cpu(frozenset({Change("shares", BATCH, 25), Change("limits", ETL, 5)}), [demand])
@@ -383,7 +383,7 @@ def test_how_often_a_replay_is_played() -> None:
     assert [least(part) for part in (0.8, 0.98, 0.989, 0.999)] == [20, 100, 182, 200]
 
 
-def test_notes_say_what_the_plan_does_not_tell() -> None:
+def test_notes_name_gaps_of_the_plan() -> None:
     kinds, plan = ("target", "levels"), plan_of(directive("BATCH", 1, 60), maximum=100)
 
     def notes(plan: ObservedPlan, kinds: tuple[str, ...] = kinds) -> list[str]:
@@ -399,7 +399,7 @@ def test_notes_say_what_the_plan_does_not_tell() -> None:
     assert [note[:20] for note in notes(ObservedPlan(maximum=9))] == ["a file of arrivals n", "the target is that o"]
 
 
-def test_a_peak_above_what_there_is_is_explained() -> None:
+def test_a_peak_above_the_maximum_is_explained() -> None:
     assert [*_beyond_maximum(ObservedPlan(maximum=480), [400, 480]), *_beyond_maximum(ObservedPlan(), [488])] == []
     assert list(_beyond_maximum(ObservedPlan(maximum=480), [])) == []
     (told,) = _beyond_maximum(ObservedPlan(maximum=480), [400, 488])
@@ -407,7 +407,7 @@ def test_a_peak_above_what_there_is_is_explained() -> None:
 
 
 def test_curves_are_of_targets_whole_for_each_instance_and_of_the_goals_group() -> None:
-    """64 servers on three instances: the half is 11 for each, the double 43; 64 itself is among them as it is."""
+    """64 servers on three instances: half is 11 for each, double 43; 64 itself is included unchanged."""
     arrivals = [*LIMITED, came(1, 4, 1, group="ETL", last=LIMITED[0].last)]
     seen = ObservedLoad.of(arrivals, plan_of(directive("BATCH", 1, 60, limit=25), instances=3), [GOAL], 1)
     target, limits = _curves(seen, [GOAL], 1)
@@ -418,7 +418,7 @@ def test_curves_are_of_targets_whole_for_each_instance_and_of_the_goals_group() 
     fewer = ObservedLoad.of(arrivals, replace(seen.plan, maximum=90), [GOAL], 1)
     target, _ = _curves(fewer, [GOAL], 1)
     assert [value for value, _ in target.points][-3:] == [72, 81, 90], "no more than there are"
-    # Of the target 25 % are one statement's 16 servers: limits have room for one to four of them.
+    # 25 % of the target are the 16 servers of one statement: limits have room for one to four statements.
     assert [value for value, _ in limits.points] == [25, 50, 75, 100]
     assert (limits.what, limits.unit) == ("the limit of BATCH", "%")
     assert dict(limits.points)[50] == 0.0

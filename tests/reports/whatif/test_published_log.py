@@ -1,4 +1,4 @@
-"""Twenty statements of a real 19c Autonomous Data Warehouse, replayed: when each began and ended was published.
+"""Published log of twenty statements of a real 19c Autonomous Data Warehouse, with begins and ends, replayed.
 
 tests/data/README.md has the source. MEDIUM was allowed 84 % of 96 servers, and each statement has 8 of them: a degree
 of 4 with two server sets. So 80 servers, or ten statements, fit.
@@ -37,7 +37,7 @@ class Logged(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """How long its client had to wait for the rows."""
+        """The seconds that its client waited for the rows."""
         return (self.ended - self.began).total_seconds()
 
 
@@ -52,14 +52,14 @@ def logged() -> list[Logged]:
 
 
 def at_once() -> list[Logged]:
-    """The ten that ran at once: they took 48 to 59 seconds, the others 105 to 111."""
+    """Return the ten statements that ran at once: they took 48 to 59 seconds, the others 105 to 111."""
     return [line for line in logged() if line.seconds < 60]
 
 
 def arrivals(guess: float | None = None) -> list[Arrival]:
-    """The twenty as `export` would have them. Who had to wait started when one of the first ten ended, in turn.
+    """Return the twenty as `export` writes them. A waiting statement started when one of the first ten ended, in turn.
 
-    With a guess, nothing is used of those who waited but when they came: they waited, and ran, for so long.
+    With a guess, only the arrivals of the waiting statements are used: wait and run time are the guess.
     """
     lines = logged()
     ends = iter(sorted(line.ended for line in at_once()))
@@ -97,7 +97,7 @@ def test_ten_wait_as_long_as_they_did() -> None:
 
 
 def test_ends_are_foretold_from_the_run_times_of_the_first_ten() -> None:
-    """They took 108.9 seconds on average, which is foretold to 4 seconds, and each of them to 9."""
+    """They took 108.9 seconds on average, which is forecast within 4 seconds, and each of them within 9."""
     mean = fmean(line.seconds for line in at_once())
     assert mean == pytest.approx(56.2, abs=0.05)
     seen = arrivals(guess=mean)
@@ -111,7 +111,7 @@ def test_ends_are_foretold_from_the_run_times_of_the_first_ten() -> None:
 
 
 def test_with_the_whole_target_twelve_run() -> None:
-    """The same notes tell of a limit of 100 %: twelve at once, 12 x 8 = 96 servers."""
+    """The same notes mention a limit of 100 %: twelve at once, 12 x 8 = 96 servers."""
     seen = arrivals()
     result = replay(seen, changed(observed_rules(seen), limits={MEDIUM: TARGET}))
     assert (waits(result.statements).queued, result.peak) == (8, 96)

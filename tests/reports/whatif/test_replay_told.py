@@ -1,4 +1,4 @@
-"""Arrivals as they are read, the figures of a replay's waits, and its report; by hand."""
+"""Arrivals files, the figures of a replay's waits, and its report, by hand."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ETL = Group(3, "ETL")
 
 
 def written(folder: Path, *changes: dict[str, str]) -> Path:
-    """A file with a line for each, which differs from a usual one by that."""
+    """Write a file with a line for each of `changes`, which are the differences to a usual line."""
     begin, end = "2026-03-12T12:00:00+00:00", "2026-03-12T13:00:00+00:00"
     cells = [begin, "3", "ETL", "8", "2.5", "10", "ended", "64", "16", "0.25", "60", "RUN", begin, end]
     usual = dict(zip(COLUMNS, cells, strict=True))
@@ -65,7 +65,7 @@ def test_figures_are_not_below_zero(name: str, tmp_path: Path) -> None:
         read_arrivals(written(tmp_path, {}, {name: "-1"}))
 
 
-def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
+def test_unreadable_files_are_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot read"):
         read_arrivals(tmp_path / "none.csv")
     (tmp_path / "x.csv").write_bytes(b"\xff\xfe")
@@ -73,7 +73,7 @@ def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
         read_arrivals(tmp_path / "x.csv")
 
 
-def test_who_left_within_five_seconds_of_the_timeout_timed_out() -> None:
+def test_leaving_within_five_seconds_of_the_timeout_counts_as_timeout() -> None:
     left = came(0, 8, None, outcome=ArrivalOutcome.LEFT, timeout=60.0)
     found = [left._replace(waited=waited) for waited in (54.9, 55.0, 70.0)]
     found += [left._replace(waited=70.0, timeout=None), left._replace(waited=70.0, outcome=ArrivalOutcome.ENDED)]
@@ -184,21 +184,21 @@ def test_rules_are_those_of_the_last_statement_of_each_group() -> None:
 
 
 def test_a_timeout_may_start_a_statement_past_the_target() -> None:
-    """64 of 64 are in use to 100 s; those behind came at 10 and 20 s, may wait for 60 s each and start then."""
+    """64 of 64 servers are in use until 100 s; two statements came at 10 and 20 s, and start after their 60 s."""
     arrivals = [came(0, 64, 100), came(10, 64, 50, waited=90), came(20, 8, 10, waited=99, timeout=60.0, action="RUN")]
     found = replay(arrivals, observed_rules(arrivals), courses=1)
     assert [(each.waited, each.timed_out) for each in found.statements] == [(0, False), (60, True), (60, True)]
     assert found.peak == 64 + 64 + 8
 
 
-def test_what_still_waits_at_the_end_has_waited_to_the_end() -> None:
+def test_a_statement_that_still_waits_has_waited_to_the_end() -> None:
     last = NOON + timedelta(seconds=300)
     arrivals = [came(0, 64, 1000, last=last), came(100, 64, 10, waited=150, last=last)]
     assert waited(arrivals) == [0, 200]
 
 
-def test_what_began_before_takes_what_is_left_of_its_run() -> None:
-    """It came 100 s before, waited for 30 s of them and ran for 70 of its 90: 20 s are left."""
+def test_a_statement_that_began_before_runs_for_its_remaining_time() -> None:
+    """It came 100 s before, waited for 30 s and ran for 70 of its 90 s: 20 s are left."""
     early = came(-100, 64, 90, waited=30, first=NOON)
     arrivals = [early, came(0, 64, 10, waited=20, first=NOON)]
     assert bypassing(arrivals) == {0}
@@ -208,14 +208,14 @@ def test_what_began_before_takes_what_is_left_of_its_run() -> None:
 
 
 def mean_run(*known: Arrival, ran: float | None = 5) -> float:
-    """For how long one runs of which that is not known: when another group's statement starts behind it."""
+    """Return the run time of a statement with an unknown one: the start of another group's statement after it."""
     unknown = came(500, 64, None, waited=1, outcome=ArrivalOutcome.QUEUED)
     outcome = ArrivalOutcome.QUEUED if ran is None else ArrivalOutcome.ENDED
     return waited([*known, unknown, came(500, 64, ran, waited=99, group="LAST", outcome=outcome, weight=1e-9)])[-1]
 
 
-def test_what_never_ran_takes_the_mean_of_its_group_else_of_all_else_a_minute() -> None:
-    """The one behind it, for 5 s, is of all, too: (10 + 30 + 5) / 3."""
+def test_a_statement_that_never_ran_takes_a_mean_or_a_minute() -> None:
+    """The statement after it, with 5 s, is one of all, too: (10 + 30 + 5) / 3."""
     assert mean_run(came(0, 8, 10), came(100, 8, 30), came(200, 8, 80, group="ETL")) == 20
     assert mean_run(came(0, 8, 10, group="ETL"), came(100, 8, 30, group="ETL")) == 15
     assert mean_run(ran=None) == 60

@@ -126,7 +126,7 @@ def test_a_group_without_a_weight_gets_next_to_nothing() -> None:
     assert batch.waited < etl.waited
 
 
-def test_what_was_not_over_goes_on_and_what_never_ran_takes_the_mean() -> None:
+def test_running_statements_go_on_and_others_take_the_mean() -> None:
     arrivals = [
         came(0, 64, 400, outcome=ArrivalOutcome.ENDED),
         came(5, 64, None, waited=995, outcome=ArrivalOutcome.QUEUED),
@@ -164,7 +164,7 @@ def test_the_report_says_the_error_and_the_assumptions() -> None:
 
 
 def course(scenario: str) -> list[Reading]:
-    """Return the readings of some minutes of a scenario."""
+    """Return the readings of a scenario for some minutes."""
     return [reading for _, reading in polled(scenario, 96 if THOROUGH else 25)]
 
 
@@ -287,14 +287,12 @@ def test_a_recording_is_replayed_as_it_is(tmp_path: Path, capsys: pytest.Capture
 
 
 def table(text: str, kind: str) -> list[str]:
-    """Return the lines of a report of one kind, for the head before its table too."""
+    """Return the lines of one kind in a report."""
     return [line for line in text.splitlines() if f" {kind} " in line or line.startswith("replayed under")]
 
 
-def test_what_was_is_replayed_under_the_plan_of_that_time_whatever_is_asked(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The plan has BATCH and ETL on level 2: to name that changes nothing, and another changes no baseline."""
+def test_the_observation_is_replayed_under_its_own_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The plan has BATCH and ETL on level 2: naming that level changes nothing, another changes no baseline."""
     place = str(tmp_path / "storm.presman")
     record(tmp_path / "storm.presman", list(polled("storm", 25)))
 
@@ -349,11 +347,11 @@ def test_levels_that_a_plan_does_not_have_are_refused(tmp_path: Path, capsys: py
     assert "the number must be whole" in capsys.readouterr().err
 
 
-def test_a_target_is_told_only_where_it_is_above_what_is_known() -> None:
+def test_a_target_is_noted_only_above_the_known_maximum() -> None:
     assert [beyond_maximum(*each) for each in ((None, 480), (480, 480), (764, None))] == [""] * 3
 
 
-def test_what_has_no_end_needs_a_time(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_live_target_needs_a_time(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["whatif", "demo:storm"]) == 2
     assert "--live-minutes" in capsys.readouterr().err
 
@@ -368,10 +366,10 @@ def test_minutes_are_watched_of_a_database_only(inside: Run, tmp_path: Path) -> 
     )
 
 
-def test_who_began_before_takes_what_was_left_and_who_did_not_end_takes_longer_than_was_watched() -> None:
-    """64 servers. The first ran 60 of its 100 s before anybody looked: who comes at 0 waits for the other 40.
+def test_run_times_beyond_the_observation_at_either_end() -> None:
+    """64 servers. The first ran 60 of its 100 s before the observation: a statement that comes at 0 waits for 40 s.
 
-    One that still ran when the observation ended, at 1,000 s, was not over then: the next starts no sooner.
+    A statement that still ran at the end of the observation, at 1,000 s, had not ended: the next starts no sooner.
     """
     arrivals = [came(-60, 64, 100), came(0, 64, 10, waited=40), came(5, 8, 10, waited=45)]
     assert waited(arrivals)[1:] == [40, 45]

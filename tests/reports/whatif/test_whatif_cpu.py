@@ -1,4 +1,4 @@
-"""What if, for CPU: which groups would lack how much, by hand; and the command on a recording."""
+"""What if for CPU: how much groups would lack, by hand, and the command on a recording."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ A, B = (0, "A"), (0, "B")
 
 
 def plan(*rows: tuple[str, int, int], limit: int | None = None) -> PlanShares:
-    """A plan of groups with level and percent; `limit` is B's UTILIZATION_LIMIT."""
+    """Return a plan of groups with level and percent; `limit` is B's UTILIZATION_LIMIT."""
     made = [directive(*row)._replace(utilization_limit=limit if row[0] == "B" else None) for row in rows]
     return PlanBook.read((), made).shares("DAY_PLAN")
 
 
 def demand(shares: PlanShares, a: tuple[float, float], b: tuple[float, float]) -> CpuDemand:
-    """Ten seconds of eight CPUs, and what each used and waited for."""
+    """Return ten seconds of eight CPUs, with the CPU that each group used and waited for."""
     return CpuDemand(10.0, 8.0, {A: Load(*a), B: Load(*b)}, shares)
 
 
@@ -32,7 +32,7 @@ BOTH_WANT_ALL = demand(THREE_TO_ONE, (6.0, 2.0), (2.0, 6.0))
 
 
 def test_shares_divide_what_both_want() -> None:
-    """Of eight CPUs that both want 75 to 25 is six to two; 25 to 25 is four to four."""
+    """Both want all eight CPUs: 75 to 25 is six to two, 25 to 25 is four to four."""
     assert given(BOTH_WANT_ALL, THREE_TO_ONE) == pytest.approx({A: 6.0, B: 2.0})
     assert given(BOTH_WANT_ALL, under(THREE_TO_ONE, {"A": {"shares": 25}})) == pytest.approx({A: 4.0, B: 4.0})
 
@@ -45,7 +45,7 @@ def test_what_groups_lack_is_summed_up() -> None:
 
 
 def test_a_level_goes_before_those_below_it() -> None:
-    """B on level 2 has what A leaves of level 1: a quarter of it, and then what A does not want."""
+    """B on level 2 gets what A leaves on level 1: a quarter, and what A does not want."""
     wants_half = demand(THREE_TO_ONE, (4.0, 0.0), (4.0, 4.0))
     assert given(wants_half, THREE_TO_ONE) == pytest.approx({A: 4.0, B: 4.0})
     second = under(THREE_TO_ONE, {"A": {"levels": 2}, "B": {"shares": 100}})
@@ -62,7 +62,7 @@ def test_a_limit_holds_on_an_idle_instance_and_none_lets_a_group_have_all() -> N
     assert replay_cpu([held], {"B": {"cpu": 25}})[B].changed == pytest.approx(40)
 
 
-def test_one_that_the_plan_does_not_name_has_what_it_had() -> None:
+def test_a_group_outside_the_plan_keeps_its_cpu() -> None:
     other = BOTH_WANT_ALL._replace(loads={**BOTH_WANT_ALL.loads, (0, "C"): Load(0.5, 1.0)})
     assert given(other, THREE_TO_ONE)[0, "C"] == 0.5
 
@@ -99,19 +99,19 @@ def test_the_command(recording: Path, inside: Run) -> None:
         *((("--live-minutes", text), "not a number of minutes above 0") for text in ("nan", "-1", "0", "1e9", "x")),
     ],
 )
-def test_what_cannot_be_meant_is_refused(inside: Run, options: tuple[str, ...], why: str) -> None:
+def test_contradictory_options_are_refused(inside: Run, options: tuple[str, ...], why: str) -> None:
     done = inside("whatif", "demo:mixed", *options)
     assert (done.returncode, done.stdout) == (2, "")
     assert why in done.stderr
 
 
 def rows(text: str) -> list[str]:
-    """The table's lines below its heads, with one blank between words."""
+    """Return the table's lines below its heads, with one blank between words."""
     return [" ".join(line.split()) for line in text.partition("what if\n")[2].partition("\n\n")[0].splitlines()]
 
 
 def test_the_report_has_a_line_for_each_group_and_how_far_off_it_is() -> None:
-    """Three polls of ten seconds, in which each wanted eight CPUs, are four minutes."""
+    """Eight CPUs wanted for three polls of ten seconds are four minutes."""
     text = cpu_report([BOTH_WANT_ALL] * 3, {"A": {"shares": 25}})
     assert text.startswith("CPU in 3 polls, each of an instance;")
     assert "is off by 0 % of what they wanted" in text
@@ -124,7 +124,7 @@ def test_the_report_has_a_line_for_each_group_and_how_far_off_it_is() -> None:
 
 @pytest.mark.parametrize(("wanted", "names"), [(0.09, ["A"]), (0.1, ["A", "B"])])
 def test_a_group_that_wanted_less_than_a_second_has_no_row(wanted: float, names: list[str]) -> None:
-    """Of ten seconds a tenth of a CPU is one."""
+    """A tenth of a CPU for ten seconds is one second."""
     text = cpu_report([demand(THREE_TO_ONE, (6.0, 2.0), (wanted, 0.0))], {"A": {"shares": 5}})
     assert [row[0] for row in rows(text)] == names
 
@@ -135,7 +135,7 @@ def test_a_group_that_is_changed_has_a_row_though_it_wanted_nothing() -> None:
     assert any(line.startswith("B ") and line.split()[1] == "0:00" for line in rows)
 
 
-def test_where_nobody_wanted_cpu_nothing_is_said_of_its_being_short() -> None:
+def test_without_demand_for_cpu_the_report_says_nothing_of_it() -> None:
     idle = demand(THREE_TO_ONE, (0.0, 0.0), (0.0, 0.0))
     assert "never short" not in cpu_report([idle], {"B": {"shares": 5}})
 
@@ -150,7 +150,7 @@ def test_where_nobody_wanted_cpu_nothing_is_said_of_its_being_short() -> None:
         ({"cpu": 10}, "CPU was never short: under these directives a group waits only because of a limit."),
     ],
 )
-def test_where_cpu_was_never_short_that_is_said(change: dict[str, float], told: str) -> None:
+def test_a_report_says_if_cpu_was_never_short(change: dict[str, float], told: str) -> None:
     enough = demand(THREE_TO_ONE, (3.0, 0.0), (2.0, 0.0))
     assert told in cpu_report([enough], {"B": change}).splitlines()
     assert "never short" not in cpu_report([BOTH_WANT_ALL], {"B": change})

@@ -1,4 +1,4 @@
-"""What if, of the queue now: starts under other limits by hand; the choice of a limit, and refusals."""
+"""What if for the present queue: starts under other limits by hand, the choice of a limit, and refusals."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ from tests.tui.readings import AT, busy, queued
 
 BATCH, ETL = Group(0, "BATCH"), Group(0, "ETL")
 TEN = Durations((10.0, 10.000001), (1.0, 1e-9), 1e-9)
-"""All last for ten seconds."""
+"""All run for ten seconds."""
 
 
 @dataclass
 class Knowing:
-    """A queue of 64 servers: ETL holds `held` for six seconds more; those of BATCH may hold 32 of 64."""
+    """A queue of 64 servers: ETL holds `held` for six seconds more; BATCH may hold 32 of 64."""
 
     held: int = 48
     rows: tuple[QueuedStatement, ...] = (queued(1, timeout_left=None), queued(2, timeout_left=None))
@@ -114,10 +114,10 @@ def test_a_larger_target_starts_the_first_at_once_and_its_own_limit_still_holds_
 
 
 def test_those_that_came_together_have_one_start_under_changes_too() -> None:
-    """Each course draws which is first: the latest of their medians would be later than any of them in truth."""
+    """Each course chooses at random which is first, so the latest of their medians would be later than any start."""
     alike = tuple(queued(place, timeout_left=None, waited=100.0) for place in range(1, 11))
     found = Knowing(held=64, rows=alike, shown=(StartForecast(51.0, 6.0, 96.0),) * 10).under(Change("target", None, 96))
-    # One after the other, now from 6 s on and then at once: what is in the middle comes by that much sooner.
+    # One after the other, now from 6 s on and with the change at once: the middle comes sooner by that much.
     (then,) = set(medians(found))
     assert then is not None
     assert 44.0 < then < 46.0
@@ -131,7 +131,7 @@ def test_a_smaller_limit_makes_it_wait_for_an_empty_group() -> None:
     assert fewer[0].then.median == pytest.approx(12.0), "six seconds later than is shown"
 
 
-def test_what_is_shown_as_unknown_stays_so_but_never_and_a_timeout_are_answered() -> None:
+def test_unknown_starts_stay_unknown_but_never_and_timeout_are_recalculated() -> None:
     missed = StartForecast(why_none="it should have started by 12:00:00 and did not")
     found = Knowing(shown=(missed, missed)).under(Change("target", None, 96))
     assert [each.then for each in found] == [missed, missed]
@@ -142,7 +142,7 @@ def test_what_is_shown_as_unknown_stays_so_but_never_and_a_timeout_are_answered(
     assert late[1].then.timeout, "it would start after ten seconds"
 
 
-def test_what_is_worked_out_by_the_monitor_the_courses_of_the_panel_tell_at_once() -> None:
+def test_the_panel_fills_in_forecasts_that_are_still_being_calculated() -> None:
     first, second = Knowing(shown=(StartForecast(6.0, 5.0, 7.0), PENDING)).under(Change("target", None, 96))
     assert second.row.starts is not None
     assert second.row.starts.median == pytest.approx(16.0)
@@ -158,7 +158,7 @@ def test_what_is_worked_out_by_the_monitor_the_courses_of_the_panel_tell_at_once
     )
 
 
-def test_a_queue_too_long_for_its_courses_tells_within_how_long_it_does_not_start() -> None:
+def test_a_queue_too_long_for_its_courses_says_how_long_it_will_not_start() -> None:
     many = Knowing(came=tuple(PastArrival(each / 100, BATCH, 32, TEN) for each in range(6000)))
     for_good = many.now._replace(holders=(Holder(ETL, 32, 0.0, None),))
     courses = QueueCourses(ForecastBasis(AT, Modelled(for_good, (None,), many.rows), 1.0, 0.0, 1))
@@ -196,14 +196,14 @@ def test_another_level_is_another_order_and_what_a_container_may_have_stays() ->
     assert order.rules[BATCH].pools == (ServerPoolLimit("0 ", 60), ServerPoolLimit("0 BATCH", 64))
 
 
-def test_nobody_is_shown_to_start_before_who_stands_before_him() -> None:
+def test_no_statement_starts_before_an_earlier_one_of_its_queue() -> None:
     shown = (StartForecast(40.0, 30.0, 50.0), StartForecast(16.0, 15.0, 17.0))
     first, second = Knowing(shown=shown).under(Change("limits", BATCH, 60))
     assert (first.then.median, second.then.median) == (40.0, 40.0)
     assert (second.then.low, second.then.high) == (30.0, 50.0)
 
 
-def test_where_forecasts_are_poor_nothing_is_said_and_it_says_why() -> None:
+def test_poor_forecasts_are_not_shown_and_the_reason_is() -> None:
     some = Knowing()
     forecast_basis = ForecastBasis(AT, Modelled(some.now, (None,), some.rows), 1.0, 0.0, 1)
     poor = replace(some.reading, forecast=QueueForecast(ForecastRecord(10, 4, 30.0)))
@@ -219,7 +219,7 @@ def test_where_forecasts_are_poor_nothing_is_said_and_it_says_why() -> None:
 
 
 def came(scenario: str, polls: int) -> ReadingCame:
-    """The last of some polls, with what its forecasts are made of."""
+    """Return the last of some polls, with the basis of its forecasts."""
     readings = Readings(with_forecasts=True)
     for snapshot, _ in polled(scenario, polls):
         found = readings.of(Polled(snapshot))
@@ -280,7 +280,7 @@ def test_changes_of_a_group_that_the_plan_has_no_more_are_left_out() -> None:
     assert limits.possible(frozenset({target, batch, gone})) == {target, batch}
 
 
-def test_what_a_change_does_besides_is_said() -> None:
+def test_side_effects_of_a_change_are_shown() -> None:
     reading, limits = present()
     (cpu,) = limits.cautions(frozenset({Change("cpu", BATCH, 1)}))
     wanted = next(row.wanted for row in reading.cluster_groups() if row.name == "BATCH")

@@ -1,4 +1,4 @@
-"""A fleet of live connections: the one thing to do about a database."""
+"""Fleet of live connections: the one thing to do about a database."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Database:
 
 
 def test_to_do_is_that_of_the_database_looked_at_and_as_steady_as_on_its_screen() -> None:
-    """Somebody's work was named in the poll in which DO began to be about it."""
+    """DO named a session whose work would be lost at the first poll."""
     readings = [reading for _, reading in polled("rac", 30, step=5.0)]
     fleet = LiveFleet("all", [LiveTarget("a", FakeSource)], 5.0)
     busy, alone = Database(None), SteadyStep()
@@ -41,7 +41,7 @@ def test_to_do_is_that_of_the_database_looked_at_and_as_steady_as_on_its_screen(
 
 
 def test_all_are_polled_now_but_those_that_refuse_us() -> None:
-    """Whoever tries a wrong password again and again locks the account."""
+    """Repeated attempts with a wrong password lock the account."""
     polled: list[str] = []
 
     def database(state: ConnectionState) -> SimpleNamespace:
@@ -56,7 +56,7 @@ def test_all_are_polled_now_but_those_that_refuse_us() -> None:
 @pytest.mark.parametrize(
     ("begun", "trouble"), [("yy", ""), ("yn", ""), ("ny", ""), ("nn", "reason 1"), ("n", "reason 0"), ("", "before")]
 )
-def test_a_fleet_is_in_trouble_where_not_one_database_can_be_begun(begun: str, trouble: str) -> None:
+def test_a_fleet_without_any_startable_database_is_in_trouble(begun: str, trouble: str) -> None:
     def database(number: int, letter: str) -> SimpleNamespace:
         reason = SimpleNamespace(reason=f"reason {number}")
         return SimpleNamespace(start=lambda: letter == "y", member=lambda: reason)

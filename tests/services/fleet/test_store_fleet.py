@@ -1,4 +1,4 @@
-"""A fleet from a central store: what recorders wrote last, and its age."""
+"""Fleet from a central store: the last polls of recorders, and their age."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def write(
 
 
 def aged(place: Path, seconds: float) -> None:
-    """Make all that was written so much older."""
+    """Make all rows older by `seconds`."""
     with closing(sqlite3.connect(place)) as connection, connection:
         past = round(seconds * MICRO)
         connection.execute("UPDATE fleet SET polled_at = polled_at - ?, link_at = link_at - ?", (past, past))
@@ -118,7 +118,7 @@ def test_states_by_age_and_by_what_the_recorder_said(tmp_path: Path, moments: li
         assert again(fleet)["a-live"].connection is ConnectionState.LIVE
 
 
-def test_what_the_newest_poll_could_not_see_is_told(tmp_path: Path, moments: list[tuple[Snapshot, Reading]]) -> None:
+def test_views_missing_in_the_newest_poll_are_reported(tmp_path: Path, moments: list[tuple[Snapshot, Reading]]) -> None:
     snapshot, reading = moments[1]
     late = (LateView("GV$SESSION", 9.0),)
     for name, stale in (("some", 0.0), ("none", 9.0)):
@@ -143,10 +143,10 @@ def test_some_by_name_and_a_folder_with_a_file_for_each_day(
         assert found == {"prod-a": ConnectionState.LIVE, "prod-b": ConnectionState.STOPPED}
 
 
-def test_a_damaged_file_of_a_folder_is_told_among_the_databases_of_the_others(
+def test_a_damaged_file_of_a_folder_is_a_row_beside_the_other_databases(
     tmp_path: Path, moments: list[tuple[Snapshot, Reading]]
 ) -> None:
-    """One that could not be read hid all the others."""
+    """A file that could not be read hid all the others."""
     old, new = tmp_path / "2026-03-12.presman", tmp_path / "2026-03-13.presman"
     write(old, moments[:1], "prod")
     write(new, moments[1:2], "test").close()
@@ -163,9 +163,7 @@ def test_a_damaged_file_of_a_folder_is_told_among_the_databases_of_the_others(
         assert (fleet.members(), "2026-03-13.presman is damaged" in fleet.trouble) == ([], True)
 
 
-def test_what_is_drawn_of_the_past_may_be_damaged_and_the_rest_is_told(
-    tmp_path: Path, moments: list[tuple[Snapshot, Reading]]
-) -> None:
+def test_a_damaged_past_does_not_hide_the_rest(tmp_path: Path, moments: list[tuple[Snapshot, Reading]]) -> None:
     place = tmp_path / "a.presman"
     write(place, moments, "prod").close()
     with closing(sqlite3.connect(place)) as connection:
@@ -181,10 +179,10 @@ def test_what_is_drawn_of_the_past_may_be_damaged_and_the_rest_is_told(
         assert (member.name, member.past, fleet.trouble) == ("prod", Past(), "")
 
 
-def test_words_that_name_none_of_its_databases_are_told_with_those_it_has(
+def test_unknown_names_are_reported_with_the_names_of_the_store(
     tmp_path: Path, moments: list[tuple[Snapshot, Reading]]
 ) -> None:
-    """`presman fleet FILE TARGET` is no fleet of both: it said that the recording has no database."""
+    """`presman fleet FILE TARGET` is no fleet of both: it said only that the recording has no such database."""
     place = tmp_path / "all.presman"
     for name in "gfbdeca":
         write(place, moments[:1], name).close()
@@ -197,7 +195,7 @@ def test_words_that_name_none_of_its_databases_are_told_with_those_it_has(
         assert "it has" not in fleet.trouble
 
 
-def test_a_store_that_goes_is_told_and_one_that_comes_back_is_read(
+def test_a_lost_store_is_reported_and_read_again_when_it_is_back(
     tmp_path: Path, moments: list[tuple[Snapshot, Reading]]
 ) -> None:
     place = tmp_path / "a.presman"
@@ -215,7 +213,7 @@ def test_a_store_that_goes_is_told_and_one_that_comes_back_is_read(
         until(lambda: not fleet.trouble, "it is read again")
 
 
-def test_what_a_stranger_wrote_is_looked_at(tmp_path: Path, moments: list[tuple[Snapshot, Reading]]) -> None:
+def test_foreign_contents_of_a_store_are_checked(tmp_path: Path, moments: list[tuple[Snapshot, Reading]]) -> None:
     place = tmp_path / "a.presman"
     write(place, moments[:1], "prod").close()
     with closing(sqlite3.connect(place)) as connection, connection:
@@ -251,7 +249,7 @@ def test_older_polls_cost_nothing(tmp_path: Path, moments: list[tuple[Snapshot, 
     assert "SCAN p" not in told
 
 
-def test_a_recorder_tells_its_store_that_a_database_is_lost(tmp_path: Path) -> None:
+def test_a_recorder_writes_to_its_store_that_a_database_is_lost(tmp_path: Path) -> None:
     place = tmp_path / "a.presman"
     source = FakeSource(failures=[SourceError("ORA-01017: wrong", code="ORA-01017", retry=False)])
     target = LiveTarget("prod", lambda: source, 3600.0, kind="oracle")
@@ -283,12 +281,12 @@ def row(link: str = LIVE, age: float | None = 3.0, every: float | None = 5.0, si
 @pytest.mark.parametrize(
     ("read", "passed", "connection", "age", "since"),
     [
-        (row(), 8.0, ConnectionState.LIVE, 11.0, None),  # late is what is older than two intervals and a second
+        (row(), 8.0, ConnectionState.LIVE, 11.0, None),  # late means older than two intervals and a second
         (row(), 8.1, ConnectionState.LATE, 11.1, None),
         (row(), 57.0, ConnectionState.LATE, 60.0, None),
         (row(), 57.5, ConnectionState.LOST, 60.5, 60.5),  # silent for more than a minute
-        (row(every=1.0), 8.0, ConnectionState.LIVE, 11.0, None),  # it is looked at each 5 s
-        (row(every=None), 8.1, ConnectionState.LATE, 11.1, None),  # 5 s is usual
+        (row(every=1.0), 8.0, ConnectionState.LIVE, 11.0, None),  # the fleet reads it each 5 s
+        (row(every=None), 8.1, ConnectionState.LATE, 11.1, None),  # 5 s is the default
         (row(every=30.0), 297.0, ConnectionState.LATE, 300.0, None),
         (row(every=30.0), 298.0, ConnectionState.LOST, 301.0, 301.0),  # ten intervals
         (row(LOST), 8.0, ConnectionState.LOST, 11.0, 108.0),

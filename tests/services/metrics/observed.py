@@ -15,7 +15,7 @@ from tests.recording.recorded import polled
 
 @cache
 def observed(scenario: str, polls: int = 3) -> ObservedReading:
-    """Return what is known after some polls, five simulated seconds apart."""
+    """Return the observation after some polls, five simulated seconds apart."""
     previous: Snapshot | None = None
     found = None
     for snapshot, reading in polled(scenario, polls):
@@ -35,7 +35,7 @@ class Shown:
         return self.shown
 
     def changed(self, **reading: Any) -> Shown:
-        """Return the same database with something else in its reading."""
+        """Return the same database with changes in its reading."""
         observation = self.shown.observation
         assert observation is not None
         changed = replace(observation, reading=replace(observation.reading, **reading))

@@ -1,4 +1,4 @@
-"""contrib/: every metric that a dashboard or rule names exists."""
+"""Contributed files (contrib/): every metric in a dashboard or rule exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page in both formats: parsers read back the values written, whatever the names."""
+"""Metrics page in both formats: parsers read back the written values, whatever the names."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def test_the_format_is_the_one_asked_for() -> None:
 
 
 @pytest.mark.parametrize("accept", ACCEPTS)
-def test_a_name_is_told_as_it_is_and_breaks_no_line(accept: str) -> None:
+def test_a_name_is_exported_unchanged_and_breaks_no_line(accept: str) -> None:
     observation = observed("mixed")
     row = observation.reading.groups[0]
-    names = [clean(HOSTILE), HOSTILE, "x" * 4000]  # also one that did not come through the door
+    names = [clean(HOSTILE), HOSTILE, "x" * 4000]  # also a name that was not cleaned
     shown = Shown(observation).changed(groups=tuple(row._replace(name=name) for name in names))
     found = read(page(shown, accept=accept), ACCEPTS[accept])
     told = {dict(labels)["consumer_group"] for name, labels in found if name == "presman_group_active_sessions"}
@@ -94,7 +94,7 @@ def test_each_name_is_there_once_with_its_series_together() -> None:
     assert len(types) == len(set(types))
 
 
-def test_presman_tells_of_itself() -> None:
+def test_presman_exports_its_own_figures() -> None:
     found = {name for name, _ in read(page(), plain)}
     assert {"presman_build_info", "process_cpu_seconds_total", "process_resident_memory_bytes"} <= found
 

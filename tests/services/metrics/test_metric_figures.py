@@ -1,4 +1,4 @@
-"""Names, units, types and labels by the conventions; values that are those of the figures."""
+"""Metric figures: names, units, types and labels follow the conventions; values are those of the figures."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_one_name_has_one_type_and_one_unit() -> None:
             assert (first.kind, first.unit, first.summary) == (metric.kind, metric.unit, metric.summary)
 
 
-def test_labels_are_of_what_there_is_little_of() -> None:
+def test_labels_have_few_values() -> None:
     names = {name for subject in SUBJECTS for name in subject.labels}
     names |= {name for subject in SUBJECTS for metric in subject.metrics for name in metric.labels}
     assert names == {
@@ -132,7 +132,7 @@ def test_a_histogram_counts_what_is_below_its_bounds() -> None:
 def test_bounds_do_not_depend_on_what_was_waited_for() -> None:
     small, large = _histogram({1024: 5}), _histogram({1 << 32: 2, 1 << 20: 1})
     assert distribution(small).bounds == distribution(large).bounds
-    assert distribution(large).counts[-1] == 1  # those of any length are above every bound
+    assert distribution(large).counts[-1] == 1  # waits of unlimited length are above every bound
     assert distribution(large).total == 3
     before_12_1 = distribution(_histogram({1_000: 4, 2_000: 3, 4_194_304_000: 1}))
     assert before_12_1.bounds[0] == 0.001
@@ -213,7 +213,7 @@ def test_goals_are_counted_as_good_and_bad() -> None:
     assert shown == [[190.0], [10.0], [0.95]]
 
 
-def test_names_that_cannot_be_told_apart_are_there_once() -> None:
+def test_names_that_become_equal_are_exported_once() -> None:
     observation = observed("mixed")
     row = observation.reading.groups[0]
     found = series(Shown(observation).changed(groups=(row, row._replace(active_sessions=99))))
@@ -253,5 +253,5 @@ def _histogram(counts: dict[int, int], event: str = "log file sync", seconds: in
     return Histogram(1, event, buckets, startup=EventWaits(sum(counts.values()), seconds * 1_000_000))
 
 
-def test_a_distribution_is_told_from_a_number() -> None:
+def test_a_distribution_is_distinguished_from_a_number() -> None:
     assert isinstance(of(series(Shown(observed("mixed"))), "event_wait_seconds")[0], Distribution)

@@ -37,7 +37,7 @@ def target(
 
 
 def said(told: list[LogEvent]) -> list[str]:
-    """Return what is told to somebody who does not want to know of each poll."""
+    """Return the messages except those of each poll."""
     return [event.line for event in told if event.level != "debug"]
 
 
@@ -56,7 +56,7 @@ def told() -> list[LogEvent]:
 
 @pytest.fixture
 def watch(told: list[LogEvent], monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
-    """What is lost is tried again when the test says so: by itself it would be back before a slow test has looked."""
+    """Reconnect only when the test says so: otherwise the database would be back before a slow test has checked."""
     monkeypatch.setattr(sampler, "FIRST_PAUSE", 600.0)
     begun: list[ObservedDatabase] = []
 
@@ -99,7 +99,7 @@ def test_before_anything_is_known_it_is_neither_up_nor_down(told: list[LogEvent]
     assert of(series(database), "polls_total") == [0]  # type: ignore[arg-type]
 
 
-def test_a_lost_database_has_no_figures_and_is_told_once(watch: Watch, told: list[LogEvent]) -> None:
+def test_a_lost_database_has_no_figures_and_is_reported_once(watch: Watch, told: list[LogEvent]) -> None:
     source = FakeSource()
     database = watch(source)
     until(lambda: database.state().is_up, "the first poll")
@@ -129,7 +129,7 @@ def test_a_database_whose_views_do_not_answer_is_not_up(watch: Watch, told: list
     assert not database.state().is_up
     assert said(told) == ["prod: no view answers in time"]
     source.answers = lambda _: None
-    source.now += timedelta(hours=1)  # they rest for a while
+    source.now += timedelta(hours=1)  # slow views are not read for a while
     until(lambda: database.state().is_up, "an answer")
 
 
@@ -240,7 +240,7 @@ def test_the_source_s_own_clock_does_not_matter(watch: Watch) -> None:
     assert last > START.timestamp() - 10 * 366 * 86400
 
 
-def test_when_a_locked_account_is_tried_again_is_told(watch: Watch, told: list[LogEvent]) -> None:
+def test_the_next_attempt_for_a_locked_account_is_reported(watch: Watch, told: list[LogEvent]) -> None:
     locked = SourceError("ORA-28000: locked", code="ORA-28000", retry=False, refusal=LoginRefusal.LOCKED)
     begun = time.time()
     database = watch(FakeSource(failures=[locked]))

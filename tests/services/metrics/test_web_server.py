@@ -1,4 +1,4 @@
-"""The web server: access, and that no client can block it."""
+"""Web server of metrics: access, and that no client can block it."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_the_page_and_its_health(site: Site) -> None:
         ("GET", "/metrics/../etc/passwd", 404), ("GET", "/metrics?name[]=x", 200),
     ],
 )  # fmt: skip
-def test_what_else_is_asked(site: Site, method: str, path: str, status: int) -> None:
+def test_other_requests(site: Site, method: str, path: str, status: int) -> None:
     found, _, body = site.ask(path, method)
     assert found == status
     assert bool(body) is (method != "HEAD")
@@ -141,7 +141,7 @@ def test_the_scheme_is_known_in_any_case(guarded: Site) -> None:
     assert guarded.ask(Authorization=basic("prometheus", PASSWORD).replace("Basic", "bAsIc"))[0] == 200
 
 
-def test_what_is_no_http_leaves_the_server_alone(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bytes_that_are_no_http_do_not_harm_the_server(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
     for data in (
         b"",
         b"\x16\x03\x01\x02\x00",
@@ -159,7 +159,7 @@ def test_what_is_no_http_leaves_the_server_alone(site: Site, capsys: pytest.Capt
 
 
 def _raw(port: int, data: bytes) -> bytes:
-    """Return all that is answered to some bytes."""
+    """Return the whole answer to some bytes."""
     with socket.create_connection((HOST, port), timeout=30) as line:
         line.sendall(data)
         return b"".join(iter(lambda: line.recv(4096), b""))
@@ -194,7 +194,7 @@ def test_what_is_not_understood_is_answered_in_plain_words(site: Site, data: byt
     [(b"", False), (b"GET /metrics HTTP/1.1\r\nHost: x\r\n", False), (b"", True)],
     ids=["nothing", "half a request", "no handshake"],
 )
-def test_the_silent_make_room_for_who_asks(
+def test_silent_connections_make_room_for_requests(
     site: Site, authority: Authority, tmp_path: Path, said: bytes, monkeypatch: pytest.MonkeyPatch, *, secure: bool
 ) -> None:
     monkeypatch.setattr(listener, "SILENCE", 3.0)
@@ -218,7 +218,7 @@ def test_the_silent_make_room_for_who_asks(
         made.server.stop()
 
 
-def test_who_says_nothing_is_cut_and_takes_no_place_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listener, "SILENCE", 0.2)
     site = Site()
     lines = [socket.create_connection((HOST, site.port), timeout=30) for _ in range(web_server.AT_ONCE)]
@@ -246,7 +246,7 @@ def _with_a_large_page(monkeypatch: pytest.MonkeyPatch) -> Site:
     return Site()
 
 
-def test_who_takes_no_answer_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_that_does_not_read_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listeners, "GRACE", 0.05)
     site = _with_a_large_page(monkeypatch)
     lines = [_asked(site.port) for _ in range(web_server.AT_ONCE)]
@@ -258,7 +258,7 @@ def test_who_takes_no_answer_makes_room(monkeypatch: pytest.MonkeyPatch) -> None
     site.server.stop()
 
 
-def test_who_takes_no_answer_in_time_is_let_go_without_a_word(
+def test_a_connection_that_reads_too_slowly_is_closed_silently(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(web_server, "LONGEST", 0.3)
@@ -272,8 +272,8 @@ def test_who_takes_no_answer_in_time_is_let_go_without_a_word(
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="macOS has one address on loopback")
-def test_who_has_the_password_has_a_place_in_a_flood_before_it_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All that wait are accepted together. Nothing is made for those who get no place."""
+def test_a_connection_with_the_password_gets_a_place_in_a_flood(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All waiting connections are accepted together. Nothing is allocated for those that get no place."""
     monkeypatch.setattr(listener, "TURN", PATIENCE)
     server = WebServer(WebApp(Exposition([]), lambda: True, Credentials("prometheus", Secret(PASSWORD))), HOST, 0)
     begun: list[str] = []
@@ -304,8 +304,8 @@ async def _one_turn(server: WebServer, begun: list[str]) -> None:
     await asyncio.wait([accepting])
 
 
-def test_who_is_slower_than_a_silent_crowd_is_heard(guarded: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each has a moment to say something; what it has said is looked at before it is closed."""
+def test_a_slow_request_beside_a_silent_crowd_is_answered(guarded: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each connection has a moment to send something, which is read before the connection is closed."""
     monkeypatch.setattr(listener, "MOMENT", 0.05)
     with ExitStack() as lines:
 
@@ -346,7 +346,7 @@ def test_many_at_once_are_answered_or_turned_away(site: Site) -> None:
     assert site.ask()[0] == 200
 
 
-def test_an_address_in_use_is_told(site: Site) -> None:
+def test_an_address_in_use_is_reported(site: Site) -> None:
     app = WebApp(Exposition([]), lambda: True)
     with pytest.raises(InputError, match=f"cannot listen at 127.0.0.1:{site.port}: Address already in use"):
         WebServer(app, HOST, site.port)
@@ -378,7 +378,7 @@ def test_over_tls_with_certificates_on_both_sides(tmp_path: Path, authority: Aut
 
 @pytest.fixture
 def encrypted(tmp_path: Path, authority: Authority) -> Iterator[Site]:
-    """Over TLS and with a password."""
+    """A server with TLS and a password."""
     server = authority.issue(tmp_path / "server.pem", "localhost")
     made = Site(Credentials("prometheus", Secret(PASSWORD)), Certificates(CertificateFiles(server)))
     yield made
@@ -395,8 +395,8 @@ def _gets_the_page(line: socket.socket) -> bool:
     return line.recv(15) == b"HTTP/1.1 200 OK"
 
 
-def test_what_is_no_handshake_takes_no_place_from_one(encrypted: Site) -> None:
-    """Each spoilt handshake took a slot: of an address that had all its slots the owner's was closed for the next."""
+def test_connections_without_a_handshake_take_no_slot(encrypted: Site) -> None:
+    """Each failed handshake took a slot, so that the owner's connection was closed if its address had no slot left."""
     with ExitStack() as lines:
         first = _shaken(encrypted, lines)
         junk = [lines.enter_context(socket.create_connection((HOST, encrypted.port), 30)) for _ in range(90)]
@@ -410,10 +410,10 @@ def test_what_is_no_handshake_takes_no_place_from_one(encrypted: Site) -> None:
 
 
 def test_a_handshake_has_its_moment_however_many_begin_one(encrypted: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody is closed for another before it is over, and nothing of the crowd takes a slot."""
+    """No connection is closed for another before its moment is over, and failed handshakes take no slot."""
     monkeypatch.setattr(listener, "HANDSHAKE", PATIENCE)
     connections = encrypted.server._connections
-    connections._most_shaking = most = 8  # few, so that all have begun within a moment on a busy machine, too
+    connections._most_shaking = most = 8  # few, so that all begin in time on a busy machine
     with ExitStack() as lines:
         first = _shaken(encrypted, lines)
         for _ in range(most + 100):
@@ -428,7 +428,7 @@ def test_a_handshake_has_its_moment_however_many_begin_one(encrypted: Site, monk
 def test_a_handshake_that_came_to_nothing_leaves_nothing_behind(
     encrypted: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each has a quarter of a megabyte. A crowd that came again and again took a gigabyte in a minute."""
+    """Each takes a quarter of a megabyte. A crowd that reconnected repeatedly took a gigabyte in a minute."""
     monkeypatch.setattr(listener, "SILENCE", 0.3)
     gc.collect()
     gc.disable()
@@ -450,7 +450,7 @@ def _handshakes_kept(site: Site) -> int:
 
 @acted
 async def test_of_many_that_want_a_handshake_the_newest_is_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The owner does not wait for a crowd that came before, and nobody who was closed in the meantime is begun."""
+    """The owner does not wait for an earlier crowd, and no handshake begins on a connection that was closed."""
     connections = listener.Connections(8, 4, lambda _: None, certificates=mock.Mock())
     begun: list[str] = []
     monkeypatch.setattr(connections, "_begin", lambda connection: begun.append(connection.address))
@@ -482,7 +482,7 @@ def test_handshakes_have_files_that_nothing_else_needs(
     assert given[-1][0] == {(256, -1): 576, (256, 10_000): 576, (256, 300): 300}.get((soft, hard), soft)
 
 
-def test_who_shows_the_password_after_the_handshake_gets_a_place_from_any_other(encrypted: Site) -> None:
+def test_the_password_after_the_handshake_replaces_any_other_connection(encrypted: Site) -> None:
     connections = encrypted.server._connections
     with ExitStack() as lines:
         for _ in range(web_server.OF_ADDRESS):
@@ -523,7 +523,7 @@ def test_a_renewed_certificate_is_taken_and_a_broken_one_is_not(tmp_path: Path, 
     assert certificates.context() is not first
 
 
-def test_what_is_no_certificate_is_told_in_a_line(tmp_path: Path, authority: Authority) -> None:
+def test_an_invalid_certificate_is_reported_in_a_line(tmp_path: Path, authority: Authority) -> None:
     chain = authority.issue(tmp_path / "server.pem", "localhost")
     other = Authority("another").issue(tmp_path / "other.pem", "localhost")
     text = tmp_path / "text.pem"

@@ -1,6 +1,6 @@
-"""A small program in place of a viewer's monitor: it speaks its packets and obeys keys.
+"""Stand-in for a viewer's monitor: a small program that exchanges the same packets and obeys keys.
 
-It is told by its first line how it behaves, and shows that line and each thing that it is told.
+Its first line of input determines its behaviour. It shows that line and all further input.
 """
 
 from __future__ import annotations

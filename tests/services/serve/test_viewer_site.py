@@ -1,4 +1,4 @@
-"""The web server on loopback, with a small program in place of the monitor; browsers are in tests/real."""
+"""Viewer site: the web server on loopback, with a small program in place of the monitor; tests/real has browsers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ TOKEN = OPEN.token.reveal() if OPEN.token else ""
 
 
 class Site:
-    """The server, a browser's session with it, and what the server said."""
+    """The server, a browser's session with it, and the server's messages."""
 
     def __init__(self, runner: AppRunner, session: aiohttp.ClientSession, said: list[str], port: int) -> None:
         self.runner = runner
@@ -86,7 +86,7 @@ async def site(
 
 
 async def shown(line: aiohttp.ClientWebSocketResponse, text: str) -> str:
-    """Wait until the terminal was sent a text."""
+    """Wait until a text was sent to the terminal."""
     found = ""
     while text not in found:
         message = await line.receive(PATIENCE)
@@ -118,7 +118,7 @@ async def test_the_page_loads_nothing_from_elsewhere_and_may_do_little() -> None
                 assert (answer.status, answer.headers["X-Content-Type-Options"]) == (200, "nosniff")
 
 
-def test_a_terminal_without_its_files_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_files_of_the_terminal_are_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(viewer_site, "files", lambda _: tmp_path)
     with pytest.raises(
         InputError, match=r"textual\.js is missing: this release of textual-serve is not one that presman can use$"
@@ -267,7 +267,7 @@ async def test_what_makes_no_sense_ends_the_line_and_the_monitor(message: str | 
 
 
 @acted
-async def test_a_monitor_that_dies_is_told_on_both_sides() -> None:
+async def test_a_monitor_that_dies_is_reported_on_both_sides() -> None:
     async with site() as client:
         async with await client.look() as line:
             await shown(line, "monitor")
@@ -305,13 +305,13 @@ async def test_a_monitor_that_is_still_starting_is_not_waited_for(monkeypatch: p
 
 
 @acted
-async def test_there_are_so_many_seats_and_who_waits_gets_one(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_viewers_are_limited_and_a_waiting_page_gets_a_free_place(monkeypatch: pytest.MonkeyPatch) -> None:
     async with site(viewers=1) as client:
         first = await client.look()
         await shown(first, "monitor")
         async with await client.look() as second:
             await first.close()
-            await shown(second, "monitor")  # as a page that is loaded again
+            await shown(second, "monitor")  # like a reloaded page
             monkeypatch.setattr(viewer_slots, "SLOT_WITHIN", 0.05)
             async with await client.look() as third:
                 assert await closing(third) == viewer_slots.FULL
@@ -351,7 +351,7 @@ async def test_a_server_that_ends_waits_for_no_body(monkeypatch: pytest.MonkeyPa
 
 
 @acted
-async def test_who_does_not_read_a_file_is_cut_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_client_that_does_not_read_a_file_is_disconnected_silently(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(viewer_slots, "ANSWERED_WITHIN", 0.01)
     async with site() as client:
         monkeypatch.setattr(client.runner, "_shutdown_timeout", 2 * PATIENCE)
@@ -360,7 +360,7 @@ async def test_who_does_not_read_a_file_is_cut_without_a_word(monkeypatch: pytes
             line.setblocking(False)
             await asyncio.get_running_loop().sock_connect(line, ("127.0.0.1", client.url.port))
             asked = b"GET /static/textual.js HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20
-            await asyncio.get_running_loop().sock_sendall(line, asked)  # more than the system holds for anybody
+            await asyncio.get_running_loop().sock_sendall(line, asked)  # more than the system buffers
             await acquainted(client.url.port)
             async with asyncio.timeout(PATIENCE):
                 await client.runner.cleanup()
@@ -368,14 +368,14 @@ async def test_who_does_not_read_a_file_is_cut_without_a_word(monkeypatch: pytes
 
 
 async def acquainted(port: int | None) -> None:
-    """Wait until the server has read what came before this."""
+    """Wait until the server has read all earlier data."""
     ((reader, writer),) = await lines_with(b"GET /alive HTTP/1.1\r\nHost: localhost\r\n\r\n", 1, port)
     assert b"204" in await reader.readline()
     writer.close()
 
 
 @acted
-async def test_a_monitor_that_cannot_be_started_is_told() -> None:
+async def test_a_monitor_that_cannot_be_started_is_reported() -> None:
     async with site(command=("/nonexistent/presman",)) as client:
         async with await client.look() as line:
             assert await closing(line) == viewer_slots.DIED
@@ -425,13 +425,13 @@ SLOW_BODY = (
     b"POST /token HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
     b"Content-Length: 4000\r\n\r\ntok"
 )
-"""What anybody may begin to send, and never end."""
+"""Beginnings of requests that never end."""
 
 
 async def lines_with(
     data: bytes, number: int, port: int | None
 ) -> list[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """Return connections from here, on each of which some bytes were sent."""
+    """Return `number` connections on which `data` was sent."""
     lines = [await asyncio.open_connection("127.0.0.1", port) for _ in range(number)]
     for _, writer in lines:
         writer.write(data)
@@ -440,10 +440,10 @@ async def lines_with(
 
 @acted
 @pytest.mark.parametrize("data", [SLOW_BODY, SLOW_BODY[:30], b""], ids=["bodies", "heads", "nothing"])
-async def test_who_has_the_token_comes_in_past_a_crowd_from_his_own_address(
+async def test_a_client_with_the_token_gets_in_beside_a_crowd_of_its_address(
     monkeypatch: pytest.MonkeyPatch, data: bytes
 ) -> None:
-    monkeypatch.setattr(viewer_site, "most_connections", lambda viewers: 8)  # of one address half of them
+    monkeypatch.setattr(viewer_site, "most_connections", lambda viewers: 8)  # half of them for one address
     async with site(OPEN) as client:
         async with client.get("/", params={"token": TOKEN}) as answer:
             assert answer.status == 200
@@ -471,7 +471,7 @@ async def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.M
         ((reader, writer),) = await lines_with(SLOW_BODY, 1, client.url.port)
         answer = b""
         async with asyncio.timeout(PATIENCE):
-            with suppress(ConnectionResetError):  # so it is where not all that came had been read
+            with suppress(ConnectionResetError):  # if the server had not read everything
                 answer = await reader.read()
         assert answer.startswith(b"HTTP/1.1 408 ") or not answer
         writer.close()
@@ -489,7 +489,7 @@ async def test_the_body_of_a_connection_that_is_gone_already_is_not_waited_for()
 
 
 @acted
-async def test_a_connection_that_cannot_be_accepted_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_connection_that_cannot_be_accepted_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listener, "REST", 0.001)
     loop = asyncio.get_running_loop()
     accept, failures = loop.sock_accept, iter([errno.EMFILE] * 5 + [errno.ECONNABORTED])
@@ -521,7 +521,7 @@ def test_there_are_as_many_connections_as_descriptors_allow(monkeypatch: pytest.
 
 @acted
 async def test_of_a_flood_that_waits_only_those_with_a_place_are_heard(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The others are closed before anything is made for them: they would be accepted more slowly than they come."""
+    """The others are closed before anything is allocated; otherwise the server could not keep up with them."""
     monkeypatch.setattr(listener, "TURN", PATIENCE)
     made: list[object] = []
     with socket.create_server(("127.0.0.1", 0)) as listening, ExitStack() as lines:
@@ -547,7 +547,7 @@ async def test_of_a_flood_that_waits_only_those_with_a_place_are_heard(monkeypat
 
 
 @acted
-async def test_what_strangers_make_it_complain_of_is_a_line() -> None:
+async def test_errors_caused_by_clients_are_one_line() -> None:
     async with site() as client:
         for _ in range(3):
             reader, writer = await asyncio.open_connection("127.0.0.1", client.url.port)

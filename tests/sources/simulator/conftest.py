@@ -24,13 +24,13 @@ _DEMAND = {"at_inst_id": 1, "sql_id": "", "child_number": 0, "event": "log file 
 
 
 def binds_of(query: Query) -> dict[str, Any]:
-    """Values for the binds that a query asks its caller for."""
+    """Return values for the binds of a query."""
     asked = set(re.findall(r":(\w+)", query.cluster_sql)) - {"inst_id", "own_inst_id", "own_sid", "with_idle"}
     return {bind: _DEMAND.get(bind, "") for bind in asked}
 
 
 class Played:
-    """An open source, the instant it is at, and its queries."""
+    """An open source, its current instant, and its queries."""
 
     def __init__(self, scenario: str | Path, **options: Any) -> None:
         self.seconds = 0.0
@@ -46,7 +46,7 @@ class Played:
         return self
 
     def rows(self, record: type[Any], **binds: Any) -> tuple[Any, ...]:
-        """Return what a query of the whole cluster finds at this instant, asked once."""
+        """Return the rows of a query of the whole cluster at this instant, read once."""
         key = (record, *binds.items())
         if key not in self._read:
             self._read[key] = self._asked(record, binds)
@@ -60,7 +60,7 @@ class Played:
         return section.rows
 
     def view(self, name: str, record: type[R]) -> list[R]:
-        """Return a whole view, those of its columns that `record` names: more than presman asks for."""
+        """Return all rows of a view with the columns in `record`, more than presman reads."""
         sql = f"SELECT\n    {', '.join(record._fields)}\nFROM {name}"  # type: ignore[attr-defined]
         query = Query(name, record, "", Cadence.DEMAND, "", "none", OLDEST, sql, Path())  # type: ignore[arg-type]
         (section,) = self.source.read([Request(query, {})]).sections

@@ -1,4 +1,4 @@
-"""The guaranteed minimum of each consumer group, calculated in another way than the simulator's."""
+"""Guaranteed minimum of each consumer group, calculated in another way than in the simulator."""
 
 from __future__ import annotations
 

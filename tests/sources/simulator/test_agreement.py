@@ -1,4 +1,4 @@
-"""Every counter follows from the same events, so the views agree with each other, whatever the seed."""
+"""Agreement of views: every counter follows from the same events, with any seed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def played(request: pytest.FixtureRequest, play: Play) -> Played:
 
 @pytest.fixture(scope="module", params=CASES, ids=lambda case: f"{case[0]}-{case[1]}")
 def five_minutes(request: pytest.FixtureRequest) -> Iterator[Played]:
-    """A scenario at its 300th second, for tests that only look."""
+    """A scenario at its 300th second, for tests that only read."""
     name, seed = request.param
     played = Played(with_short_past(name), seed=seed).to(300)
     yield played
@@ -52,7 +52,7 @@ def gauge(played: Played, inst_id: int, statistic: str) -> int:
 
 
 def test_second_by_second(played: Played) -> None:
-    """Servers, the queue and the sessions' time agree at every instant, all read in one go."""
+    """Servers, the queue and the sessions' time agree at every instant."""
     if played.source.simulation.scenario.alterations:
         pytest.skip("a plan is switched on the way: the groups' counters begin anew")
     groups: dict[tuple[int, int, str], ConsumerGroup] = {}
@@ -114,7 +114,7 @@ def the_queue_agrees(
 def nobody_had_more_than_a_second_in_a_second(
     played: Played, before: dict[tuple[int, int, int | None], int]
 ) -> dict[tuple[int, int, int | None], int]:
-    """CPU and waits for it of one session are at most the time that passed; a view says whole milliseconds."""
+    """A session's CPU and waits for CPU are at most the time that passed; views have whole milliseconds."""
     alive = {(row.inst_id, row.sid): row.serial for row in played.rows(Session)}
     now = {
         (row.inst_id, row.sid, alive.get((row.inst_id, row.sid))): row.consumed_cpu_time + row.cpu_wait_time
@@ -144,7 +144,7 @@ def test_little(played: Played) -> None:
 
 
 class Minute(NamedTuple):
-    """What V$RSRCMGRMETRIC and its history say of a group."""
+    """A group's figures in V$RSRCMGRMETRIC and its history."""
 
     inst_id: int
     con_id: int
@@ -161,7 +161,7 @@ class Minute(NamedTuple):
 
 
 def test_metrics(played: Played) -> None:
-    """The last full minute is what the group counters grew by, and its averages follow from its sums."""
+    """The last full minute has the growth of the group counters, and its averages follow from its sums."""
     simulation = played.source.simulation
     if simulation.scenario.alterations:
         pytest.skip("a plan is switched on the way: the groups' counters begin anew")
@@ -251,7 +251,7 @@ def test_waits_and_histograms(five_minutes: Played) -> None:
 
 
 def test_cpu_of_groups_is_cpu_of_sessions(five_minutes: Played) -> None:
-    """What the groups used is what today's sessions, those logged off, ended servers and the background used."""
+    """CPU of the groups is that of present and former sessions, of ended servers and of the background."""
     played = five_minutes
     scenario = played.source.simulation.scenario
     if scenario.changes or any(each.restart for each in scenario.alterations):
@@ -304,7 +304,7 @@ def test_cpu_exhausted_is_the_part_of_the_minute_without_a_free_cpu(
 
 
 def test_a_session_has_no_more_seconds_than_the_clock(played: Played) -> None:
-    """It runs or waits for CPU, one at a time: V$RSRC_SESSION_INFO grows by no more than the time that passed."""
+    """A session either runs or waits for CPU: V$RSRC_SESSION_INFO grows by no more than the time that passed."""
     before: dict[tuple[int, int, int], int] = {}
     for second in (20.0, 22.0, 24.5, 40.0):
         passed = 1000 * (second - played.seconds)
@@ -335,7 +335,7 @@ def test_servers_wait_for_each_other_only_where_there_are_some(played: Played) -
 
 
 def test_what_groups_write_sessions_write(played: Played) -> None:
-    """A session that executes what writes shows it, as its group does."""
+    """A session that executes a writing statement shows the writes, as its group does."""
     played.to(120)
     workload = played.source.simulation.workload
     writing = {
@@ -363,7 +363,7 @@ def test_a_plan_scans_what_the_text_names_and_begins_with_its_verb(played: Playe
 
 
 def test_no_two_polls_are_alike(played: Played) -> None:
-    """Something happens in every database in a second: at least its sessions' waits and its counters move."""
+    """In every database something changes within a second: at least its sessions' waits and its counters."""
     seen = []
     for second in (30.0, 31.0, 32.0):
         played.to(second)
@@ -381,7 +381,7 @@ class _Calls(NamedTuple):
 
 
 def test_short_calls_are_counted_in_their_cursors(play: Play) -> None:
-    """Sessions of a pool execute its statements all the time: no cursor of one has never been executed."""
+    """Sessions of a pool execute its statements all the time, so each of its cursors has been executed."""
 
     def served(played: Played) -> tuple[list[_Calls], float]:
         pool = next(pool for pool in played.source.simulation.machines[0].pools if pool.spec.group == "INTERACTIVE")

@@ -26,7 +26,7 @@ def changes(play: Play) -> Played:
 
 
 def target(played: Played) -> tuple[set[str], set[int]]:
-    """Return PARALLEL_SERVERS_TARGET as the parameter and as the plan's view have it."""
+    """Return PARALLEL_SERVERS_TARGET from the parameter's view and from the plan's view."""
     parameters = {row.value for row in played.rows(Parameter) if row.name == "parallel_servers_target"}
     return parameters, {row.parallel_servers_total for row in played.rows(RsrcPlan)}
 
@@ -39,7 +39,7 @@ def limit(played: Played) -> int | None:
 
 
 def test_a_target_and_a_directive_are_altered_at_their_instant_and_hold(changes: Played) -> None:
-    """The target of the cluster is twice that of an instance, and the group may hold its percents of it."""
+    """The target of the cluster is twice that of an instance, and the group may hold its percentage of it."""
     queue = changes.source.simulation.workload.queue
     assert (target(changes.to(129)), queue.limits.target) == (({"96"}, {96}), 192)
     assert (target(changes.to(131)), queue.limits.target) == (({"48"}, {48}), 96)
@@ -78,7 +78,7 @@ def test_no_view_has_a_row_of_an_instance_that_is_down_and_it_comes_back_with_an
         ),
     ],
 )
-def test_mistakes_are_told(tmp_path: Path, altered: str, told: str) -> None:
+def test_mistakes_are_reported(tmp_path: Path, altered: str, told: str) -> None:
     text = (FOLDER / "changes.toml").read_text(encoding="utf-8")
     path = tmp_path / "case.toml"
     path.write_text(f"{text}\n[[alterations]]\n{altered}\n", encoding="utf-8")
@@ -98,7 +98,7 @@ def test_mistakes_are_told(tmp_path: Path, altered: str, told: str) -> None:
     ],
 )
 def test_one_instance_at_least_stays_open(tmp_path: Path, scenario: str, altered: str, is_refused: bool) -> None:
-    """Without any the next statement had nowhere to connect: ZeroDivisionError in the middle of a demo."""
+    """Without an open instance the next statement could not connect: ZeroDivisionError in the middle of a demo."""
     path = tmp_path / "case.toml"
     text = (FOLDER / f"{scenario}.toml").read_text(encoding="utf-8")
     path.write_text(f"{text}\n[[alterations]]\n{altered}\n", encoding="utf-8")

@@ -71,7 +71,7 @@ def test_nested_limits_multiply() -> None:
 def test_containers_are_divided_by_shares_or_by_their_own_cpus(
     release: Release, given_: list[PdbDirective], parts: tuple[float, float]
 ) -> None:
-    """4 CPUs, and both containers want them all."""
+    """4 CPUs, and both containers want all of them."""
     pdbs = [PdbSpec(f"P{number}", number, "", each) for number, each in enumerate(given_, start=3)]
     root = cdb_tree("CDB", pdbs, {}, {}, 4, release)
     groups = [Group(number, OTHER_GROUPS) for number in (3, 4)]
@@ -94,7 +94,7 @@ def test_subplan_multiplies() -> None:
 
 
 def test_published_plan_guarantees() -> None:
-    """Oracle's DSS_PLAN: the percentages that its documentation gives, level by level."""
+    """Oracle's DSS_PLAN: the percentages in its documentation, level by level."""
     percent = {
         "SYS_GROUP": (75,),
         "DSS_CRITICAL_GROUP": (0, 75),
@@ -167,7 +167,7 @@ def test_sum_demand_limits_and_work_conservation(case: tuple[Node, dict[Group, f
 
 
 @given(cases())
-def test_nobody_gets_less_than_his_guarantee(case: tuple[Node, dict[Group, float], float]) -> None:
+def test_no_group_gets_less_than_its_guarantee(case: tuple[Node, dict[Group, float], float]) -> None:
     root, demand, capacity = case
     found = hand_out(root, demand, capacity)
     if any(child.group is None for child in root.children):

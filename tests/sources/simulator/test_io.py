@@ -1,4 +1,4 @@
-"""MAX_IOPS and MAX_MBPS in the simulator: the limits hold, and all views agree."""
+"""I/O limits (MAX_IOPS, MAX_MBPS) in the simulator: the limits hold, and all views agree."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Play = Callable[..., Played]
 
 
 class Minute(NamedTuple):
-    """What V$RSRCPDBMETRIC says of I/O."""
+    """I/O figures of V$RSRCPDBMETRIC."""
 
     inst_id: int
     con_id: int

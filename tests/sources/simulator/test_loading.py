@@ -1,4 +1,4 @@
-"""Scenario files: those that ship load; broken ones are refused in one line that names file and key."""
+"""Scenario files: presman's own can be loaded; invalid ones are refused in one line that names file and key."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ _STREAM = '[[statements]]\nname = "s"\ngroup = "BATCH"\n'
         ('[[changes]]\nat = 0\nplan = "P"\nevery = "1ms"\n', "60,000 changes of plan a minute"),
     ],
 )
-def test_what_would_be_played_for_minutes_before_it_shows_anything_is_refused(
+def test_scenarios_that_need_minutes_before_they_show_anything_are_refused(
     more: str, said: str, tmp_path: Path
 ) -> None:
     assert refused(tmp_path, GOOD + more).startswith(f": {said}")
@@ -215,7 +215,7 @@ def test_readme_names_every_key() -> None:
 
 
 def test_a_scenario_of_another_size_has_all_of_it_in_proportion() -> None:
-    """A quarter of `mixed`: 16 of 64 servers, a statement every 160 s for one every 40; nothing becomes none."""
+    """A quarter of `mixed`: 16 of 64 servers, a statement every 160 s in place of 40; nothing becomes 0."""
     whole = load_scenario("mixed")
     small = whole.sized(0.25)
     assert (small.capacity.cpu_count, small.capacity.host_cpus, small.capacity.parallel_servers_target) == (4, 6, 16)
@@ -230,7 +230,7 @@ def test_a_scenario_of_another_size_has_all_of_it_in_proportion() -> None:
 
 
 def told(read: Any, value: object) -> str:
-    """Return what a key says to a value, "" where it takes it."""
+    """Return the error of a key for a value, "" if it accepts the value."""
     try:
         read(value)
     except (ValueError, ScenarioError) as error:
@@ -239,7 +239,7 @@ def told(read: Any, value: object) -> str:
 
 
 def test_keys_have_the_bounds_and_defaults_that_everybodys_files_rely_on() -> None:
-    """Each key with its default and what it says to a value that is too small, too large, or of another kind."""
+    """Each key with its default, and its errors for values that are too small, too large, or of another type."""
     kinds = [kind for kind in vars(scenario_module).values() if isinstance(kind, type) and is_dataclass(kind)]
     lines = []
     for kind in kinds:

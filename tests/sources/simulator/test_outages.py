@@ -1,4 +1,4 @@
-"""Views that hang in a scenario: the same effects as in a real database."""
+"""Outages: views that hang in a scenario have the same effects as in a real database."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_an_outage_hits_what_it_names_while_it_lasts() -> None:
 
 
 def test_for_all_views_none_is_named(tmp_path: Path) -> None:
-    """It said that the list must not be empty, and not what to write."""
+    """The error said that the list must not be empty, but not what to write."""
     path = tmp_path / "empty.toml"
     path.write_text('title = "t"\n[[outages]]\nat = 1\nlasts = 1\nviews = []\n')
     with pytest.raises(ScenarioError) as found:
@@ -74,7 +74,7 @@ def test_a_release_of_which_no_views_are_known_cannot_be_played(release: str, wo
 
 
 def test_a_view_that_answers_again_is_whole_at_once() -> None:
-    """The count of idle sessions rested on: the sessions were listed, and V$SESSION was called unavailable."""
+    """The count of idle sessions was read later, so V$SESSION was called unavailable although it was listed."""
     clock = Clock()
     poller = Poller(SimulatorSource(OUTAGE, clock=clock, start=BEGIN), clock=clock)
     poller.open()

@@ -1,4 +1,4 @@
-"""The plans that were active in each container: numbered, each ended by the next, the oldest forgotten."""
+"""Plan windows of each container: plans are numbered, each ends when the next begins, the oldest are dropped."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ KEPT = cluster._KEPT_WINDOWS
 
 
 class Plans(ActivePlans):
-    """Plans without a scenario; `rebuilt` counts how often they were worked out."""
+    """Plans without a scenario; `rebuilt` counts how often they were calculated."""
 
     def __init__(self) -> None:
         self.windows: list[Any] = []

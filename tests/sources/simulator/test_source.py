@@ -1,4 +1,4 @@
-"""The simulator as a source: every release, both scopes, one seed one course, its clock, its errors."""
+"""Simulator as a source: every release, both scopes, the same course for the same seed, its clock, its errors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ OF_KINDS = [Release(11, 2), Release(12, 2), Release(19), Release(23)]
 """One of each kind: the oldest, one with containers, one with small changes, one with a version of its own."""
 
 OF_CONTAINERS = [Release(12, 1), Release(18), SUPPORTED[-1]]
-"""Releases whose containers are asked with different texts."""
+"""Releases with different queries for containers."""
 
 
 ORDINARY = {"mixed": OF_KINDS, "pdb": OF_CONTAINERS} | dict.fromkeys(("rac", "adb", "noplan"), [Release(19)])
@@ -82,7 +82,7 @@ def test_instance_scope_is_the_first_instance(play: Play) -> None:
 
 @pytest.mark.parametrize("scenario", some(["throttled", "pdb"], ["mixed", "rac", "storm", "locked", "noplan"]))
 def test_same_seed_same_course(scenario: str, play: Play) -> None:
-    """One has played its past, one has the past that all tests share: what follows is the same."""
+    """One has simulated its past, one has the past that all tests share: the course after it is the same."""
     with each_played():
         first = play(with_short_past(scenario), seed=5)
     second, other = (play(with_short_past(scenario), seed=seed) for seed in (5, 6))
@@ -115,7 +115,7 @@ def test_time_is_the_clock_times_speed(play: Play) -> None:
     assert played.source.read([]).at == answer.at, "time never goes back"
 
 
-def test_own_session_is_nobody(play: Play) -> None:
+def test_presmans_own_session_is_left_out(play: Play) -> None:
     played = play("storm").to(100)
     assert all(row.sid != OWN_SID for row in played.rows(Session))
 
@@ -315,7 +315,7 @@ def test_without_a_plan_nothing_is_managed(play: Play) -> None:
 
 
 def digest() -> str:
-    """Return what stands for all that is read of a course."""
+    """Return a digest of everything that is read of a course."""
     seconds = [0.0]
     source = SimulatorSource(with_short_past("storm"), clock=lambda: seconds[0], start=START)
     found = queries.load(source.open())
@@ -329,7 +329,7 @@ def digest() -> str:
 
 @pytest.mark.parametrize("seed", some(["1"], ["2", "3"]))
 def test_course_does_not_depend_on_hashing(seed: str) -> None:
-    """A process with other string hashes plays the same course, byte for byte."""
+    """A process with other string hashes simulates the same course, byte for byte."""
     done = subprocess.run(
         [sys.executable, "-c", f"from {__name__} import digest; print(digest())"],
         env={**os.environ, "PYTHONHASHSEED": seed},

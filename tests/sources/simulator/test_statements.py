@@ -1,4 +1,4 @@
-"""Parsing to a DOP, SQL_IDs, OTHER_XML and the shapes of waits."""
+"""Statements of the simulator: parsing to a DOP, SQL_IDs, OTHER_XML and the distribution of waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The published case at exact instants: 12 of target 24 run, 36 queue, and start when the 12 are free."""
+"""Published case at exact instants: 12 servers of a target of 24 work, a statement of 36 queues until they are free."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_published_case(play: Callable[..., Played]) -> None:
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("action", ["CANCEL", "RUN"])
 def test_what_queues_for_longer_than_the_plan_allows(play: Callable[..., Played], tmp_path: Path, action: str) -> None:
-    """The same case with a timeout of twenty seconds: the second statement gives up, or starts with what is free."""
+    """The same case with a timeout of twenty seconds: the second statement fails, or starts with the free servers."""
     text = (FOLDER / "queueing.toml").read_text(encoding="utf-8")
     timeout = f'parallel_queue_timeout = "20s", pq_timeout_action = "{action}"'
     path = tmp_path / "queueing.toml"

@@ -1,4 +1,4 @@
-"""Sessions of a pool: what they do at a moment, and what they have done; by hand."""
+"""Streams of sessions of a pool: their states at a moment, and their totals, compared with values by hand."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def stream(sessions: int = 40, *, cpu: float = 0.02, io: float = 0.03, cycle: fl
     ("fraction", "pace", "parts"),
     [
         (1.0, 1.0, (8, 0, 12, 0)),  # 20 % of 40 on CPU, 30 % read, the others think
-        (0.5, 1.0, (4, 20, 6, 0)),  # half of them wait for CPU
-        (1.0, 0.5, (4, 0, 6, 20)),  # half of them are held back from I/O
+        (0.5, 1.0, (4, 20, 6, 0)),  # half of the active sessions wait for CPU
+        (1.0, 0.5, (4, 0, 6, 20)),  # half of the reading sessions are throttled
         (0.5, 0.5, (2, 20, 3, 10)),
     ],
 )
@@ -37,7 +37,7 @@ def test_sessions_are_on_cpu_wait_read_or_are_held_back(
 
 
 def test_no_session_waits_for_a_plan_that_does_not_divide_cpu() -> None:
-    """The operating system keeps it waiting, and no view counts that: V$SESSION shows it as on CPU."""
+    """The operating system lets it wait, which no view counts: V$SESSION shows it as on CPU."""
     found = stream()
     found.fraction = 0.5
     assert found.split() == (24, 0, 6, 0)
@@ -59,5 +59,5 @@ def test_without_wave_and_swing_a_session_wants_cpu_for_its_part_of_a_cycle() ->
     found.spec.wave = SimpleNamespace(depth=1.0, period=60.0)
     found.stir(15.0, 1.0)  # a quarter of the wave: twice as active, so 0.05 s of thinking become 0.025
     assert (found.cycle, found.duty) == (pytest.approx(0.075), pytest.approx(0.02 / 0.075))
-    found.stir(45.0, 1.0)  # three quarters: a tenth as active is the least
+    found.stir(45.0, 1.0)  # three quarters of the wave: at least a tenth as active
     assert found.cycle == pytest.approx(0.05 + 0.5)

@@ -13,7 +13,7 @@ from presman.sources.simulator.workload import Workload
 def switched(
     target: str, *, cpu: float = 65.0, before: float = 5.0, for_call: bool = False, time: float | None = 60.0
 ) -> Any:
-    """A call of a group whose directive says so; what became of it stands in it."""
+    """A call of a group with this directive, which records what happens to it."""
     directive = SimpleNamespace(switch_time=time, switch_group=target, switch_for_call=for_call)
     call = SimpleNamespace(
         group=SimpleNamespace(con_id=3), cpu=cpu, cpu_at_switch=before, switched="", done=[],

@@ -1,7 +1,7 @@
 """Golden files of the demo: a change of the simulation or its views must be intended.
 
-A line of a golden file is a view at an instant: its rows, and of each column what all its values come to.
-`PRESMAN_UPDATE_GOLDEN=1` writes them anew: read which views and columns have changed, and say why in the commit.
+A line of a golden file is a view at an instant: the number of rows, and for each column a checksum of its values.
+`PRESMAN_UPDATE_GOLDEN=1` writes them again: read which views and columns have changed, and say why in the commit.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ def lines(played: Played) -> Iterator[str]:
 
 
 def summed(values: list[Any]) -> str:
-    """Return four digits that are others where a value is another; of a fraction its first seven digits count."""
+    """Return a checksum of four digits, with fractions rounded to seven digits."""
     text = "|".join(f"{value:.6e}" if isinstance(value, float) else str(value) for value in values)
     return f"{crc32(text.encode()) & 0xFFFF:04x}"
 
 
 @pytest.mark.parametrize("scenario", ["changes", "mixed", "pdb", "quiesce", "rac", "storm", "tenants", "throttled"])
-def test_what_is_shown_is_what_was_shown(scenario: str, tmp_path: Path) -> None:
-    """With a minute before its start, so that the start of everything is played as well."""
+def test_views_are_unchanged(scenario: str, tmp_path: Path) -> None:
+    """From a minute before its start on, so that the start of everything is included."""
     text = (FOLDER / f"{scenario}.toml").read_text()
     path = tmp_path / f"{scenario}.toml"
     path.write_text(re.sub(r'^warmup = "\d+m"$', 'warmup = "1m"', text, flags=re.MULTILINE))

@@ -1,4 +1,4 @@
-"""Calculated rows of views: by hand, from small stand-ins."""
+"""Calculated rows of views: small stand-ins, compared with values by hand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def of(**figures: Any) -> Any:
 
 @pytest.mark.parametrize(("storage", "offloaded", "through"), [("flash", 0, 1 << 20), ("exadata", 1 << 20, 1 << 17)])
 def test_what_a_cursor_reads_and_waits_for(storage: str, offloaded: int, through: int) -> None:
-    """A megabyte is 128 blocks; ten seconds by four servers, 15 of them on CPU: two fifths of the 25 are waits."""
+    """A megabyte is 128 blocks; four servers for ten seconds, 15 s of it on CPU: two fifths of the 25 s are waits."""
     cursor = of(mb=1.0, elapsed=10.0, dop=4, cpu=15.0, executions=3)
     running = [of(cursor=cursor), of(cursor=None), of(cursor=cursor)]
     simulation = of(workload=of(running=running), scenario=of(capacity=of(storage=storage)))

@@ -1,4 +1,4 @@
-"""Two views never contradict each other, and values fit the meaning of Oracle's columns."""
+"""Views agree: none contradicts another, and values fit the meaning of Oracle's columns."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def seen(request: pytest.FixtureRequest) -> Iterator[Played]:
 
 
 def rows(played: Played, name: str, /, **kinds: type[Any]) -> list[Any]:
-    """Return a view's rows, of these columns."""
+    """Return a view's rows with these columns."""
     record = NamedTuple("record", list(kinds.items()))  # type: ignore[misc]
     return played.view(f"GV${name}", record)
 
 
 def of_instance(found: list[Any]) -> dict[int, dict[str, Any]]:
-    """Return of rows of an instance, a name and a value the values by name of each instance."""
+    """Return from rows of instance, name and value a dictionary of values by name for each instance."""
     told: dict[int, dict[str, Any]] = defaultdict(dict)
     for inst_id, name, value in found:
         told[inst_id][name.strip()] = value
@@ -54,7 +54,7 @@ def test_a_container_has_what_its_groups_have(seen: Played) -> None:
     assert bool(containers) == seen.source.simulation.plans.cdb
     for inst_id, con_id, *values in containers:
         for name, value, total in zip(GROUP, values, sums[inst_id, con_id], strict=True):
-            assert value == pytest.approx(total, abs=20), name  # each group's is rounded
+            assert value == pytest.approx(total, abs=20), name  # each group's value is rounded
 
 
 METRIC = {
@@ -125,7 +125,7 @@ def test_waits_are_as_many_in_all_views(seen: Played) -> None:
 
 
 def test_the_host_has_the_time_that_passed(seen: Played) -> None:
-    """Hundredths of a second: what was busy and what was idle are those of all CPUs since the start."""
+    """In hundredths of a second, busy and idle time add up to that of all CPUs since the start."""
     simulation = seen.source.simulation
     seconds = 130 + simulation.scenario.header.warmup
     groups = rows(seen, "RSRC_CONSUMER_GROUP", inst_id=int, consumed_cpu_time=int, cpu_wait_time=int)
@@ -139,7 +139,7 @@ def test_the_host_has_the_time_that_passed(seen: Played) -> None:
 
 
 def test_live_sessions_never_share_a_sid_and_rest_before_one_is_used_again() -> None:
-    """More sessions than fit one ring of numbers."""
+    """With more sessions than one ring of numbers has."""
     ids = SessionIds(Random(1), {21, 607})
     dealt = [ids.take() for _ in range(9_000)]
     sids = [sid for sid, _ in dealt]
@@ -163,7 +163,7 @@ NOW = {"wait_class": str, "state": str, "event": str}
 
 @pytest.mark.parametrize("scenario", ["storm", "mixed"])
 def test_sessions_wait_for_io_as_often_as_the_instance_counts(scenario: str) -> None:
-    """The list of waits said 2.7 sessions, by V$SYSTEM_EVENT, and that of the top statements 82, by V$SESSION."""
+    """The list of waits showed 2.7 sessions, from V$SYSTEM_EVENT, and the top statements 82, from V$SESSION."""
     played = Played(with_short_past(scenario))
 
     def waited() -> float:
@@ -181,7 +181,7 @@ def test_sessions_wait_for_io_as_often_as_the_instance_counts(scenario: str) -> 
     assert counted / 2 < sum(seen) / len(seen) < counted * 2
 
 
-def test_no_session_waits_for_a_plan_that_there_is_not() -> None:
+def test_without_a_plan_no_session_waits_for_one() -> None:
     played = Played(with_short_past("noplan"))
     events = {row.event for row in rows(played.to(100), "SESSION", **NOW)}
     played.source.close()
