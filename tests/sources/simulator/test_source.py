@@ -43,7 +43,7 @@ OF_CONTAINERS = [Release(12, 1), Release(18), SUPPORTED[-1]]
 """Releases with different queries for containers."""
 
 
-ORDINARY = {"mixed": OF_KINDS, "pdb": OF_CONTAINERS} | dict.fromkeys(("rac", "adb", "noplan"), [Release(19)])
+ORDINARY = {"mixed": OF_KINDS, "pdb": OF_CONTAINERS} | {name: [Release(19)] for name in ("rac", "adb", "noplan")}
 RELEASES = dict.fromkeys(scenarios(), SUPPORTED) if THOROUGH else ORDINARY
 
 
