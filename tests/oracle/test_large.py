@@ -108,7 +108,7 @@ def test_what_is_too_large_for_one_answer_comes_a_few_rows_at_a_time(bench: Benc
 
 @pytest.mark.parametrize("bench", some([Release(23)], [Release(19)]), ids=str, indirect=True)
 def test_a_row_that_is_too_large_by_itself_is_a_problem_of_its_query(bench: Bench) -> None:
-    huge(bench, rows=2, program=MOST, clob=1)
+    huge(bench, rows=1, program=MOST, clob=1)
     source = bench.opened(call_timeout=100)
     for _ in range(2):
         instance, sessions = bench.read(source, Instance, Session)

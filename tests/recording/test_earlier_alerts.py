@@ -13,8 +13,7 @@ from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.readings.reading import Reading
 from presman.polling.poll_events import Polled
 from presman.polling.poller import Poller
-from presman.recording.earlier_alerts import LOOKED_BACK
-from presman.recording.playback import Playback
+from presman.recording.playback import LOOKED_BACK, Playback
 from presman.recording.reader import Recording
 from presman.rows.snapshot import Snapshot
 from presman.services.live import ReadingCame, Readings
