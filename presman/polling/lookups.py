@@ -145,11 +145,8 @@ def statements_on_show(
     not known, by its coordinator, which shows its previous statement if it is idle. An unknown child number counts
     as 0.
     """
-    coordinators = {
-        (row.inst_id, row.sid): (row.qcinst_id or row.inst_id, row.qcsid)
-        for row in px_sessions
-        if row.qcsid and not servers.serves_gv_query(row.inst_id, row.sid, row.serial)
-    }
+    rows = (row for row in px_sessions if not servers.serves_gv_query(row.inst_id, row.sid, row.serial))
+    coordinators = {(row.inst_id, row.sid): (row.qcinst_id or row.inst_id, row.qcsid) for row in rows if row.qcsid}
     shown: dict[tuple[int, int], list[CursorKey]] = {session_key: [] for session_key in coordinators.values()}
     present: dict[tuple[int, int], CursorKey] = {}
     waiting: list[Session] = []
@@ -262,11 +259,8 @@ class Lookups:
                 "sql_id": statement.sql_id,
                 "child_number": statement.child_number,
             }
-            lookups = [
-                Lookup(record, statement, Request(queries[record], binds))
-                for record in self.RECORDS
-                if record in queries and self._is_due(record, statement, now)
-            ]
+            due = (each for each in self.RECORDS if each in queries and self._is_due(each, statement, now))
+            lookups = [Lookup(record, statement, Request(queries[record], binds)) for record in due]
             asked += bool(lookups)
             if self._per_poll is not None and asked > self._per_poll:
                 break
@@ -342,8 +336,7 @@ class Lookups:
         )
 
     def _is_due(self, record: type[Any], statement: CursorKey, now: datetime) -> bool:
-        failure = self._failed.get(record)
-        if failure and now - failure[0] < RETRY:
+        if (failure := self._failed.get(record)) and now - failure[0] < RETRY:
             return False
         answer = self._answers.get((record, statement))
         return answer is None or now - answer.at >= (STALE if answer.rows else RETRY)

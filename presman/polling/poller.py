@@ -132,8 +132,7 @@ class LastAnswers(dict[type[Any], LastAnswer]):
     def plans(self) -> tuple[Any, ...]:
         """Return the open plan windows and the active plans of every instance: a change means that a plan changed."""
         windows = [(row.inst_id, row.con_id, row.sequence) for row in self.rows(RsrcPlanHistory) if not row.end_time]
-        plans = [(row.inst_id, row.con_id, row.name) for row in self.rows(RsrcPlan)]
-        return (*sorted(windows), *sorted(plans))
+        return (*sorted(windows), *sorted([(row.inst_id, row.con_id, row.name) for row in self.rows(RsrcPlan)]))
 
     def targets(self) -> list[tuple[int, int, int]]:
         """Return PARALLEL_SERVERS_TARGET as V$RSRC_PLAN shows it, by instance and container."""
@@ -342,8 +341,7 @@ class Poller:
         for record, become in BECOME.items():
             pairs = zip(asked, answer.sections, strict=True)
             sections = [section for request, section in pairs if request.query.record is record]
-            failed = next((section for section in sections if section.problem), None)
-            if failed is not None:
+            if (failed := next((section for section in sections if section.problem), None)) is not None:
                 self._learn(self._queries[record], failed, answer.at)
                 continue
             self._asked.pop(record, None)

@@ -87,8 +87,7 @@ class CommandQueue:
         """Carry out the waiting commands. Called in the source's thread."""
         while self._waiting:
             command, confirmed = self._waiting.popleft()
-            waited = time.monotonic() - confirmed
-            if waited > STALE:
+            if (waited := time.monotonic() - confirmed) > STALE:
                 text = f"not sent: it waited {spelled(waited)}, and the database may have changed since"
                 self._post(ActionResult(command, False, text, tried=False))
             elif self.carry_out is not None and poller.release is not None:

@@ -38,8 +38,7 @@ class SeenBefore:
 
     def begin(self, at: datetime, of: tuple[object, ...]) -> None:
         """Begin the notes of a poll. `of` identifies the scope and database; if it changes, instances are forgotten."""
-        latest = max(filter(None, (self._at, self._planned_at)), default=at)
-        if self._of != of or at < latest:
+        if self._of != of or at < max(filter(None, (self._at, self._planned_at)), default=at):
             self._instances, self._planned = {}, {}
             self._at = self._planned_at = None
         self._of = of
@@ -53,10 +52,8 @@ class SeenBefore:
         """Note the rows of V$INSTANCE at an instant, and PARALLEL_SERVERS_TARGET by instance (`targets`)."""
         self._at = at
         there = [row for row in rows if not row.status or row.status.startswith("OPEN")] or rows
-        self._instances |= {
-            row.inst_id: GoneInstance(row.inst_id, row.instance_name, at, targets.get(row.inst_id) or None)
-            for row in there
-        }
+        seen = (GoneInstance(row.inst_id, row.instance_name, at, targets.get(row.inst_id) or None) for row in there)
+        self._instances |= {each.inst_id: each for each in seen}
 
     def note_sessions(
         self,
@@ -98,16 +95,11 @@ class SeenBefore:
         if self._at == at or self._planned_at != at:
             return ()
         names = {each.inst_id: each.instance_name for each in self._instances.values()}
-        return tuple(
-            each._replace(instance_name=names.get(each.inst_id, ""))
-            for each in self._planned.values()
-            if each.last_seen != at and at - each.last_seen < REMEMBERED and each.inst_id not in gone
-        )
+        missing = (each for each in self._planned.values() if each.last_seen != at and each.inst_id not in gone)
+        recent = (each for each in missing if at - each.last_seen < REMEMBERED)
+        return tuple(each._replace(instance_name=names.get(each.inst_id, "")) for each in recent)
 
 
 def _coordinators(rows: Iterable[PxSession]) -> set[StartedSession]:
-    return {
-        StartedSession(row.inst_id if row.qcinst_id is None else row.qcinst_id, row.qcsid, row.qcserial)
-        for row in rows
-        if row.qcsid and row.qcserial is not None
-    }
+    known = ((row.inst_id if row.qcinst_id is None else row.qcinst_id, row) for row in rows if row.qcsid)
+    return {StartedSession(at, row.qcsid, row.qcserial) for at, row in known if row.qcserial is not None}

@@ -58,15 +58,10 @@ class ChainIndex:
 
     def __init__(self, chains: Iterable[Chain]) -> None:
         self.chains = _in_order(chains)
-        self.went_back = [
-            (one, other)
-            for one, other in pairwise(self.chains)
-            if one.store is other.store and other.first_at < one.last_at
-        ]
+        neighbours = (pair for pair in pairwise(self.chains) if pair[0].store is pair[1].store)
+        self.went_back = [(one, other) for one, other in neighbours if other.first_at < one.last_at]
         self._begins = [each.first_at for each in self.chains]
-        self._starts = [0]
-        for each in self.chains:
-            self._starts.append(self._starts[-1] + each.polls)
+        self._starts = list(accumulate((each.polls for each in self.chains), initial=0))
 
     def __len__(self) -> int:
         return self._starts[-1]
@@ -404,8 +399,7 @@ def _texts_of(keys: Sequence[bytes], connection: Connection, chain: OldChain) ->
 def instant_of(chain: Chain, index: int) -> int:
     """Return the instant of a chain's poll in microseconds; that of its last poll if it cannot be read."""
     c = POLLS.c
-    statement = select(c.at).where(*_polls_of(chain)).order_by(c.poll).offset(index).limit(1)
-    found = _one(chain, statement)
+    found = _one(chain, select(c.at).where(*_polls_of(chain)).order_by(c.poll).offset(index).limit(1))
     return found if isinstance(found, int) and chain.first_at <= found <= chain.last_at else chain.last_at
 
 

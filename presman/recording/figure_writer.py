@@ -68,8 +68,7 @@ class CaseNumbers:
 
     def number(self, case: Hashable) -> tuple[int, bool]:
         """Return the number of a case, and whether it is new."""
-        known = self._known.get(case)
-        if known is not None:
+        if (known := self._known.get(case)) is not None:
             self._known.move_to_end(case)
             return known, False
         number = self._known[case] = self._next
@@ -162,11 +161,8 @@ class RowWriter:
             else:
                 now[number] = _Open(index, values)
                 rows.append((self._database_id, span, index, number, SPAN - 1, *values))
-        ended = [
-            (index - 1, self._database_id, span, known.first, number)
-            for number, known in before.items()
-            if now.get(number) is not known
-        ]
+        over = {number: known for number, known in before.items() if now.get(number) is not known}
+        ended = [(index - 1, self._database_id, span, known.first, number) for number, known in over.items()]
         self._words.write(connection)
         run(connection, self._new_case, cases)
         run(connection, self._end, ended)

@@ -102,11 +102,9 @@ class RowTable(Struct, frozen=True, dict=True):
     def figures(self) -> tuple[KeptFigure, ...]:
         """Every figure of the measures once, without the derived ones."""
         every = {figure.key: figure for name in self.measures for figure in MEASURES[name].figures}
-        kept_ones = [figure for figure in every.values() if figure.key not in self.derived]
-        return tuple(
-            KeptFigure(each, is_numbered=each.key in self.numbered, counts=each.key in self.counting)
-            for each in (*kept_ones, *self.hidden)
-        )
+        stored = (*(figure for figure in every.values() if figure.key not in self.derived), *self.hidden)
+        flags = ((each, each.key in self.numbered, each.key in self.counting) for each in stored)
+        return tuple(KeptFigure(each, is_numbered=numbered, counts=counts) for each, numbered, counts in flags)
 
     @cached_property
     def of_rows(self) -> tuple[KeptFigure, ...]:
@@ -281,10 +279,8 @@ def _latency(instant: Instant) -> str:
         _JOIN_POLLS.format(rows="w"),
         "JOIN databases d ON d.database_id = w.database_id",
     )
-    derived = [
-        f'{_ESTIMATOR} * "upper_us" * "waits_total" AS "estimated_us_total"',
-        f'{_ESTIMATOR} * "upper_us" * "waits" AS "estimated_us"',
-    ]
+    estimates = {"waits_total": "estimated_us_total", "waits": "estimated_us"}
+    derived = [f'{_ESTIMATOR} * "upper_us" * "{of}" AS "{name}"' for of, name in estimates.items()]
     return f"SELECT e.*, {', '.join(derived)} FROM ({inner}) e"
 
 

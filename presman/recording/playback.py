@@ -18,12 +18,12 @@ from presman.recording import chain_reader
 from presman.recording import playback_values as stored
 from presman.recording.chain_reader import Chain, ChainIndex, ChainReader, instant_of, polls_until
 from presman.recording.codec.shapes import DamagedError, instant, microseconds
-from presman.recording.earlier_alerts import LOOKED_BACK, remembered, silent, since_answered
 from presman.recording.measure_tables import STRIP
 from presman.recording.playback_values import THERE, PlaybackPart, Row, a_number, life_of, lives, whole
 from presman.recording.schema import EVENTS
 from presman.recording.store import Store
 from presman.recording.store_errors import DamagedStoreError, RecordingError
+from presman.rows.queries import RecordType
 from presman.rows.snapshot import Snapshot
 
 T = TypeVar("T")
@@ -106,8 +106,7 @@ class StoredRows:
         # Not as a stream: SQLAlchemy would buffer the first rows.
         with part.store.translating_errors(), part.store.engine.connect() as connection:
             # As the driver returns them: making a Row of each would take as long as reading it.
-            cursor = connection.execute(statement, part.binds).cursor
-            if cursor is not None:
+            if (cursor := connection.execute(statement, part.binds).cursor) is not None:
                 yield from part.store.all_of(cursor.fetchmany)
 
     def left_out(self, part: PlaybackPart, what: str, *, damaged: bool = True) -> None:
@@ -360,10 +359,8 @@ class Playback(StoredRows):
         for store, database_id in self._parts:
             binds = {"start": start, "width": width, "database_id": database_id}
             self._made(add, store, text(STRIP), binds)
-        return [
-            stored.Stretch(polls, queued, float(100 * waited / (waited + used)) if waited else 0.0)
-            for queued, waited, used, polls in sums
-        ]
+        throttled = (float(100 * waited / (waited + used)) if waited else 0.0 for _, waited, used, _ in sums)
+        return [stored.Stretch(each[3], each[0], percent) for each, percent in zip(sums, throttled, strict=True)]
 
     def damaged(self, start: datetime | None = None, end: datetime | None = None) -> list[stored.DamagedPolls]:
         """Return the unreadable polls between two instants, chain by chain: those from a wrong checksum on."""
@@ -420,3 +417,46 @@ def _indexes_of_chains(among: Iterable[tuple[Chain, range]], low: int, high: int
             first, last = _poll(chain, low, after=False), _poll(chain, high, after=True)
             ends += [indexes[each - chain.chain] for each in (first, last) if first <= last]
     return range(min(ends), max(ends) + 1) if ends else range(0)
+
+
+# ---- Alerts that a poll cannot check: found in polls before it, as a monitor that ran until then has them.
+
+
+LOOKED_BACK = 120
+"""The most polls before one that are looked at for the last in which the views that are silent answered."""
+
+_READ = 12
+"""The most of them that are analysed, evenly spaced: a silence may last long, and a report has many polls of it."""
+
+
+def silent(snapshot: Snapshot) -> set[RecordType]:
+    """Return the records whose views did not answer in time."""
+    return {record for record, problem in snapshot.problems().items() if problem.late}
+
+
+def since_answered(polls: Iterable[tuple[int, Snapshot]], views: set[RecordType]) -> list[int]:
+    """Return the indexes of successive polls from the last in which all these views answered; [] without one.
+
+    It has rates, if any such poll has: they answered in the poll before it, too. What is before a restart of the
+    recorder is not remembered.
+    """
+    found: list[int] = []
+    number, had_answered = 0, False
+    for index, snapshot in polls:
+        if snapshot.number <= number:
+            found, had_answered = [], False
+        number, has_answered = snapshot.number, not silent(snapshot) & views
+        if has_answered and (had_answered or not found):
+            found = [index]
+        elif found:
+            found.append(index)
+        had_answered = has_answered
+    return found
+
+
+def remembered(polls: Sequence[int], read: Callable[[int], Reading]) -> Reading | None:
+    """Return the reading of about the last of successive polls, with what the ones before it found; None of none."""
+    before: Reading | None = None
+    for index in polls[:: max(1, -(-len(polls) // _READ))]:
+        before = with_unchecked(before, read(index))
+    return before

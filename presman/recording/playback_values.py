@@ -139,10 +139,8 @@ def event_of(row: Row) -> DatabaseEvent:
 
 def life_of(row: Row) -> StatementLife:
     """Return a row of `statements` as a life."""
-    times = {
-        name: None if row[name] is None else instant(row[name])
-        for name in ("queued_at", "started_at", "idle_at", "ended_at", "held_from")
-    }
+    names = "queued_at", "started_at", "idle_at", "ended_at", "held_from"
+    times = {name: None if row[name] is None else instant(row[name]) for name in names}
     came, gone = instant(row["came"]), instant(row["gone"])
     group, user, sql_id = clean(row["consumer_group"]), clean(row["user"]), clean(row["sql_id"])
     return StatementLife(

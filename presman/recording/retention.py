@@ -224,8 +224,7 @@ def _remove_unused(connection: Connection, now: datetime, targets: Sequence[str]
 
     All databases share the texts. They are locked in the order in which recorders write them, to avoid deadlocks.
     """
-    oldest = connection.execute(select(func.min(schema.BLOCKS.c.first_at))).scalar()
-    if oldest is not None:
+    if (oldest := connection.execute(select(func.min(schema.BLOCKS.c.first_at))).scalar()) is not None:
         last = min(oldest, microseconds(now)) - _TEXTS_LAST // timedelta(microseconds=1)
         c = schema.TEXTS.c
         unused = select(c.hash).where(c.last_at < last).order_by(c.hash).with_for_update()

@@ -110,10 +110,8 @@ STATEMENTS = _table(
 
 ARRIVED = _table("arrived", "database_id INTEGER, statement INTEGER", "poll INTEGER NOT NULL", ARRIVALS)
 
-CASES = {
-    table.name: _table(f"{table.name}_cases", "database_id INTEGER, case_id INTEGER", figures=table.of_cases)
-    for table in ROW_TABLES
-}
+_CASE = "database_id INTEGER, case_id INTEGER"
+CASES = {table.name: _table(f"{table.name}_cases", _CASE, figures=table.of_cases) for table in ROW_TABLES}
 ROWS = {
     table.name: _table(
         f"{table.name}_rows",
@@ -169,8 +167,7 @@ def insert(table: sa.Table, conflict: str = "") -> RowCommand:
     """Return the INSERT of whole rows; `conflict` is the clause for a row that already exists."""
     names = tuple(table.c.keys())
     columns, values = ", ".join(map(_quoted, names)), ", ".join("?" * len(names))
-    text = f'INSERT INTO "{table.name}" ({columns}) VALUES ({values}) {conflict}'
-    return command(text)._replace(names=names)
+    return command(f'INSERT INTO "{table.name}" ({columns}) VALUES ({values}) {conflict}')._replace(names=names)
 
 
 def update(table: sa.Table, changed: Sequence[str], key: Sequence[str], clocks: Sequence[str] = ()) -> RowCommand:

@@ -154,10 +154,9 @@ def is_whole(connection: sqlite3.Connection) -> bool:
         found = definitions(connection)
         if foreign_definition(found):
             return not is_damaged(found)
-        return all(
-            [row[1] for row in connection.execute(f'PRAGMA table_info("{name}")')] == table.c.keys()
-            for name, table in METADATA.tables.items()
-        )
+        tables = METADATA.tables.items()
+        infos = ((each, connection.execute(f'PRAGMA table_info("{name}")')) for name, each in tables)
+        return all([row[1] for row in info] == each.c.keys() for each, info in infos)
     except sqlite3.OperationalError:  # not caused by the content of the file
         return True
     except (UnicodeDecodeError, sqlite3.DatabaseError):  # SQLite quotes the damaged bytes in its message
@@ -171,8 +170,7 @@ def rescued(path: Path, folder: Path, make: Callable[[Path], None]) -> Path:
     with closing(sqlite3.connect(fresh)) as connection:  # in a new file each table has a single page
         roots = {root for (root,) in connection.execute("SELECT rootpage FROM sqlite_master")}
     for suffix in ("", "-wal"):
-        source = path.with_name(path.name + suffix)
-        if source.exists():
+        if (source := path.with_name(path.name + suffix)).exists():
             shutil.copyfile(source, copy.with_name(copy.name + suffix))
     content = fresh.read_bytes()
     size = int.from_bytes(content[16:18], "big")
@@ -209,10 +207,8 @@ def prepare_tables(connection: Connection, name: str, limits: StatementLimits) -
     _create(connection)
     from presman import __version__
 
-    connection.execute(
-        META.insert(),
-        [{"name": "format", "value": str(FORMAT)}, {"name": "made_by", "value": f"presman {__version__}"}],
-    )
+    facts = {"format": str(FORMAT), "made_by": f"presman {__version__}"}
+    connection.execute(META.insert(), [{"name": name, "value": value} for name, value in facts.items()])
 
 
 def damage_of_tables(

@@ -61,8 +61,7 @@ def _stepped(socket: int, steps: Generator[Wait, Ready, T]) -> T:
         state = next(steps)
         while True:
             poll.register(socket, (select.POLLIN if state & Wait.R else 0) | (select.POLLOUT if state & Wait.W else 0))
-            found = dict(poll.poll(_TURN * 1000)).get(socket, 0)
-            if found:
+            if found := dict(poll.poll(_TURN * 1000)).get(socket, 0):
                 read, write = found & ~select.POLLOUT, found & select.POLLOUT
                 state = steps.send(Ready((Ready.R if read else 0) | (Ready.W if write else 0)))
             elif time.monotonic() > end:

@@ -114,8 +114,7 @@ class StatementLives:
 
     def close(self, connection: Connection) -> None:
         """Write that all present statements were seen at the last poll."""
-        last = self._last
-        if last is not None:
+        if (last := self._last) is not None:
             run_named(connection, _CHANGE, [self._row(each, last) for each in self._open.values() if each.seen < last])
 
     def _row(self, written: _Written, seen: datetime) -> dict[str, Any]:

@@ -305,10 +305,8 @@ class Store:
             ):
                 return statement_limits.bytes_in_use(connection, enough, targets)
         with self.translating_errors(), self.engine.connect() as connection:
-            pages, free, size = (
-                connection.exec_driver_sql(f"PRAGMA {name}").scalar_one()
-                for name in ("page_count", "freelist_count", "page_size")
-            )
+            names = "page_count", "freelist_count", "page_size"
+            pages, free, size = (connection.exec_driver_sql(f"PRAGMA {name}").scalar_one() for name in names)
         return int((pages - free) * size)
 
     def shrink(self) -> None:

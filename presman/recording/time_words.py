@@ -76,8 +76,7 @@ def _begin_meant(
     words = _LOST_SIGN.sub(r"\1+\2", words.strip())
     if words.lower() in ENDS:
         return first if words.lower() == "first" else last
-    ago = _AGO.fullmatch(words)
-    if ago and (words.startswith("-") or words.lower().endswith("ago")):
+    if (ago := _AGO.fullmatch(words)) and (words.startswith("-") or words.lower().endswith("ago")):
         return last - timedelta(seconds=min(_LONGEST, seconds_of(ago[1])))
     clock, low = _CLOCK.fullmatch(words), first if since is None else since
     try:

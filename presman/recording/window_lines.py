@@ -225,15 +225,6 @@ _KINDS = text(
 )
 
 
-def has_histograms(playback: Playback, part: PlaybackPart) -> bool:
-    """Whether the histograms of a part may be read. If there are more than any database has, report that instead."""
-    ((events, buckets),) = playback.rows(part, _KINDS) or [(0, 0)]
-    is_sane = bool(events <= _MOST_EVENTS and buckets <= _MOST_BUCKETS)
-    if not is_sane:
-        playback.left_out(part, f"its histograms have {buckets:,} buckets of {events:,} events, and are left out")
-    return is_sane
-
-
 class PollLines(NamedTuple):
     """The instants of polls in microseconds since 1970, and a line for each figure, NaN if unknown."""
 
@@ -367,10 +358,15 @@ class SpanWaits(NamedTuple):
 
 
 def span_waits(playback: Playback, part: PlaybackPart) -> Iterator[SpanWaits]:
-    """Yield the waits of a part by span and event, without rows that no recorder can have written."""
-    for span, event, upper, first, last, known, *waits in (
-        playback.streamed(part, _WAITS) if has_histograms(playback, part) else ()
-    ):
+    """Yield the waits of a part by span and event, without rows that no recorder can have written.
+
+    If there are more histograms than any database has, that is reported instead.
+    """
+    ((events, buckets),) = playback.rows(part, _KINDS) or [(0, 0)]
+    if events > _MOST_EVENTS or buckets > _MOST_BUCKETS:
+        playback.left_out(part, f"its histograms have {buckets:,} buckets of {events:,} events, and are left out")
+        return
+    for span, event, upper, first, last, known, *waits in playback.streamed(part, _WAITS):
         are_whole = _is_whole(span, upper, first, last, *(each for each in (known, *waits) if each is not None))
         if are_whole and 0 <= first <= last < SPAN:
             yield SpanWaits(span, clean(str(event)), upper, first, last, known, waits)

@@ -136,8 +136,7 @@ class RecordingWriter:
 
     def append(self, snapshot: Snapshot, reading: Reading) -> int:
         """Write a poll; return its number among the polls of this database in the store."""
-        found = self._watch.add(reading, snapshot) if self._last_at != snapshot.at else []
-        self._pending += found
+        self._pending += self._watch.add(reading, snapshot) if self._last_at != snapshot.at else []
         self._last_at = snapshot.at
         try:
             with self._store.transaction() as connection:
@@ -214,8 +213,7 @@ class RecordingWriter:
 
     def _write(self, snapshot: Snapshot, reading: Reading, connection: Connection) -> None:
         poll, at = self._poll, microseconds(snapshot.at)
-        name = reading.header.database
-        if name and name != self._name:
+        if (name := reading.header.database) and name != self._name:
             connection.execute(DATABASES.update().where(DATABASES.c.database_id == self._database_id).values(name=name))
             self._name = name
         row = _poll_row(snapshot, reading) | {"database_id": self._database_id, "poll": poll}

@@ -70,11 +70,8 @@ class ObservedPlan(Struct, frozen=True):
     @property
     def services(self) -> frozenset[Group]:
         """The services of an Autonomous Database that its customer may change; none elsewhere, or in another plan."""
-        return frozenset(
-            group
-            for group, row in self.directives.items()
-            if self.autonomous and row.plan in services.PLANS and group.name in services.SERVICES
-        )
+        found = (group for group, row in self.directives.items() if self.autonomous and row.plan in services.PLANS)
+        return frozenset(group for group in found if group.name in services.SERVICES)
 
 
 def observed_plan(previous: Snapshot | None, snapshot: Snapshot, reading: Reading) -> ObservedPlan:
@@ -109,10 +106,8 @@ def observed_arrivals(runs: StatementRuns, reading: Reading, plan: ObservedPlan)
     """
     since = max(reading.at - LONGEST, runs.whole_since or reading.at - LONGEST)
     timeouts = {group: (row.parallel_queue_timeout, row.pq_timeout_action) for group, row in plan.directives.items()}
-    found = (
-        arrival_of(run, reading, timeouts.get(Group(run.con_id, run.group), (None, "")), reading.at)
-        for run in runs.within(since, reading.at)
-    )
+    known = ((run, timeouts.get(Group(run.con_id, run.group), (None, ""))) for run in runs.within(since, reading.at))
+    found = (arrival_of(run, reading, timeout, reading.at) for run, timeout in known)
     return sorted((each._replace(first=max(each.first, since)) for each in found), key=lambda each: each.at)
 
 
@@ -215,8 +210,7 @@ class ObservedLoad(Struct, frozen=True):
 
     def percentage(self, group: Group) -> int:
         """Return the group's figure on its level: percent, or shares."""
-        row = self.plan.directives[group]
-        return max(row[4:12])
+        return max(self.plan.directives[group][4:12])
 
     def concurrency(self, group: Group) -> int | None:
         """Return the concurrency limit of MEDIUM on an Autonomous Database, None if it is unknown or another group's.

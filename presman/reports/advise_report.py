@@ -246,10 +246,8 @@ def _told(outcome: ReplayOutcome, asked: _Asked, error_now: float | None) -> boo
         wait = quantile(outcome.of(goal.group), goal.part)
         was, now = (inf if each is None else each for each in (found.observed, found.now))
         longer = 0.0 if now == was else now - was
-        if wait > goal.seconds:
-            can_tell = error_now <= goal.seconds or wait > goal.seconds + max(error_now, longer)
-        else:
-            can_tell = error_now <= goal.seconds and wait + max(0.0, -longer) <= goal.seconds
+        can_tell = error_now <= goal.seconds and (wait > goal.seconds or wait + max(0.0, -longer) <= goal.seconds)
+        can_tell |= wait > goal.seconds + max(error_now, longer)
         met.add(wait <= goal.seconds if can_tell else None)
     return False if False in met else None if None in met else True
 
@@ -285,7 +283,7 @@ def _replays(arrivals: Sequence[Arrival], usual: int, fewer: int) -> int:
 
 
 def least(part: float) -> int:
-    """Return how many statements of a group a percentile needs."""
+    """Return how many statements of a group a percentile needs: from 20 to 200, so that about two lie beyond it."""
     return max(20, min(200, ceil(2 / max(1e-9, 1 - part) - 1e-6)))
 
 
@@ -354,8 +352,7 @@ def _with_promise(
     def within(some: Sequence[float]) -> float:
         return sum(wait <= goal.seconds for wait in some) / len(some)
 
-    later = after.of(goal.group, range(len(load.early.arrivals), len(load.arrivals)))
-    if later:
+    if later := after.of(goal.group, range(len(load.early.arrivals), len(load.arrivals))):
         found = replace(found, held_back=len(later), within=within(later))
     waits = [of_goal for day in days if (of_goal := day.of(goal.group))]
     if not waits or len(waits) < len(days):
@@ -370,11 +367,8 @@ def _cpu(choice: Choice, demands: Sequence[CpuDemand]) -> tuple[CpuLack, ...]:
     """Return how levels and shares of a choice change CPU, for groups that wanted a second or more of it."""
     changes = changes_of_cpu(choice)
     found = replay_cpu(demands, changes) if changes else {}
-    return tuple(
-        CpuLack(*key, each.wanted, each.replayed, each.changed)
-        for key, each in sorted(found.items())
-        if each.wanted >= 1
-    )
+    wanting = ((key, each) for key, each in sorted(found.items()) if each.wanted >= 1)
+    return tuple(CpuLack(*key, each.wanted, each.replayed, each.changed) for key, each in wanting)
 
 
 def _finite(seconds: float) -> float | None:

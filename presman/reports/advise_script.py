@@ -185,10 +185,8 @@ def _service_scripts(load: ObservedLoad, choice: Choice) -> Scripts:
             reverted += _call(_REVERT, {"consumer_group": name, parameter: "TRUE"})
         else:
             old.setdefault(name, {})[parameter] = former
-    return Scripts(
-        _service_script("Makes the changes", _updates(new)),
-        _service_script("Undoes the changes", [*reverted, *_updates(old)]),
-    )
+    undo = _service_script("Undoes the changes", [*reverted, *_updates(old)])
+    return Scripts(_service_script("Makes the changes", _updates(new)), undo)
 
 
 def _updates(values: Mapping[str, Mapping[str, int]]) -> list[str]:

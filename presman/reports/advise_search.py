@@ -172,8 +172,7 @@ class ChoiceJudge(NamedTuple):
         """Return the score of a choice, given its replay."""
         waits = tuple(quantile(after.of(goal.group, self.indexes), goal.part) for goal in self.goals)
         missed = sum(_missed(goal, wait) for goal, wait in zip(self.goals, waits, strict=True))
-        groups = sorted({after.groups[n] for n in self.indexes})
-        lost = {group: self._lost(group, after) for group in groups}
+        lost = {group: self._lost(group, after) for group in sorted({after.groups[n] for n in self.indexes})}
         cost = 0.5 * sum(loss for loss, _ in lost.values()) + price(self.load, choice)
         keeps = not any(worse for group, (_, worse) in lost.items() if group.name in self.keep)
         return Scored(missed + cost, waits, cost, keeps)
@@ -403,12 +402,10 @@ class Search:
         found, least = ranked[:1], inf
         for each in sorted(ranked, key=lambda each: (self.scored[each].cost, self._rank(each))):
             pairs = zip(self.scored[each].waits, self.goals, strict=True)
-            ratio = max(wait / max(1.0, goal.seconds) for wait, goal in pairs)
-            if ratio < 0.95 * least:
+            if (ratio := max(wait / max(1.0, goal.seconds) for wait, goal in pairs)) < 0.95 * least:
                 least = ratio
                 found.append(each)
-        near = sorted(dict.fromkeys(found), key=self._rank)
-        return near[:most]
+        return sorted(dict.fromkeys(found), key=self._rank)[:most]
 
 
 def meets(outcome: ReplayOutcome, goals: Sequence[Goal]) -> bool:

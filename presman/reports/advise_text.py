@@ -74,8 +74,6 @@ def _level(curve: WaitCurve) -> str:
 
 
 def _choices(advice: Advice) -> Iterable[str]:
-    if not advice.choices:
-        return
     yield "choices, none better than another in every respect; waits of all statements in the replay, before -> after"
     yield f"{'':3} {'group':<24} {'statements':>10} {'median':>20} {'p95':>20} {'not started':>11}"
     for number, choice in enumerate(advice.choices, 1):
@@ -217,8 +215,7 @@ def as_page(advice: Advice, made: datetime) -> str:
             continue
         note = f"The mark is the goal, {duration(curve.seconds)}."
         parts.append(section(f"{curve.goal} against {curve.what}", element("figure", _picture(curve)), note=note))
-    for number, choice in enumerate(advice.choices, 1):
-        parts.append(_choice_section(number, choice))
+    parts += [_choice_section(number, choice) for number, choice in enumerate(advice.choices, 1)]
     if advice.scripts is not None:
         note = "presman never runs it."
         parts.append(section("The first choice as a script", element("pre", advice.scripts.change), note=note))

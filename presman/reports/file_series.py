@@ -296,10 +296,8 @@ def _panels(plan: ColumnPlan, found: dict[str, dict[str, dict[float, float]]]) -
     panels = []
     for name, rows in found.items():
         instances = {subject.rpartition("@")[2] for subject in rows} if plan.inst >= 0 else set()
-        series = {
-            clean(subject.rpartition("@")[0] if len(instances) == 1 else subject): sorted(points.items())
-            for subject, points in rows.items()
-        }
+        names = {subject: subject.rpartition("@")[0] if len(instances) == 1 else subject for subject in rows}
+        series = {clean(names[subject]): sorted(points.items()) for subject, points in rows.items()}
         title = f"{plan.measure}: {name}" + (f" ({joined})" if (joined := _SUMS.get(plan.measure)) else "")
         panels.append(SeriesPanel(title, series))
     return panels

@@ -227,18 +227,18 @@ def _hover(panel: SeriesPanel) -> list[Markup]:
         for at, value in panel.series[name]:
             values.setdefault(_stretch(at, scale, stretches), {}).setdefault(name, []).append(value)
     high = HEIGHT - TOP - BOTTOM
-    texts = {index: _hover_text(times[index], values[index]) for index in sorted(values)}
-    return [block(text, LEFT + index * width, TOP, width, high, class_="hover") for index, text in texts.items()]
+    blocks = []
+    for index in sorted(values):
+        own = times[index]
+        when = _clock(own[0]) + (f" to {_clock(own[-1])}, {count(len(own))} polls" if len(own) > 1 else "")
+        text = "\n".join([when, *(f"{name}: {_range(amounts)}" for name, amounts in values[index].items())])
+        blocks.append(block(text, LEFT + index * width, TOP, width, high, class_="hover"))
+    return blocks
 
 
 def _stretch(at: float, scale: ChartScale, stretches: int) -> int:
     share = (at - scale.start) / ((scale.end - scale.start) or 1)
     return min(stretches - 1, int(share * stretches))
-
-
-def _hover_text(times: Sequence[float], values: dict[str, list[float]]) -> str:
-    when = _clock(times[0]) + (f" to {_clock(times[-1])}, {count(len(times))} polls" if len(times) > 1 else "")
-    return "\n".join([when, *(f"{name}: {_range(amounts)}" for name, amounts in values.items())])
 
 
 def _range(values: Sequence[float]) -> str:

@@ -67,10 +67,9 @@ class CpuDemands:
             self.hidden = self.hidden or hidden
             if hidden or not rows or instance.num_cpus <= 0:
                 continue
-            loads = {
-                (row.con_id, row.name): Load(row.used or 0.0, row.waiting or 0.0, row.execution_waiters or 0)
-                for row in rows
-            }
+            loads = {}
+            for row in rows:
+                loads[row.con_id, row.name] = Load(row.used or 0.0, row.waiting or 0.0, row.execution_waiters or 0)
             inside = facts.plans.inside is not None
             self.found.append(CpuDemand(reading.interval, instance.num_cpus, loads, shares, inside))
 
@@ -118,10 +117,8 @@ def given(demand: CpuDemand, shares: PlanShares) -> dict[Key, float]:
 def _whole(demand: CpuDemand) -> float:
     """Return the part of the CPUs that can be divided, judged by the use under the plan of that time."""
     used = sum(load.used for load in demand.loads.values()) / demand.capacity
-    limited = any(
-        sum(demand.loads[key].used for key in cap.keys if key in demand.loads) >= FULL * cap.limit * demand.capacity
-        for cap in demand.shares.caps
-    )
+    caps = ((cap, (demand.loads[key].used for key in cap.keys if key in demand.loads)) for cap in demand.shares.caps)
+    limited = any(sum(of_cap) >= FULL * cap.limit * demand.capacity for cap, of_cap in caps)
     scarce = demand.inside or DIVIDED <= used <= 1.0
     return used if scarce and not limited else 1.0
 

@@ -153,11 +153,10 @@ class PresentLimits(Struct, frozen=True):
         if not demands:
             return f"What CPU groups would get is not known{self.demands.hidden and f': {self.demands.hidden}'}."
         seconds = demands[0].seconds
-        lacks = [
-            f"{name} {number(each.replayed / seconds)} -> {number(each.changed / seconds)}"
-            for (_, name), each in replay_cpu(demands, changes_of_cpu(choice)).items()
-            if max(each.replayed, each.changed) >= 0.05 * seconds
-        ]
+        lacks = []
+        for (_, name), each in replay_cpu(demands, changes_of_cpu(choice)).items():
+            if max(now := each.replayed / seconds, then := each.changed / seconds) >= 0.05:
+                lacks.append(f"{name} {number(now)} -> {number(then)}")
         return f"CPUs that groups lack at this poll, now -> what if: {', '.join(lacks) or 'none'}."
 
 

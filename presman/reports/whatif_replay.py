@@ -45,8 +45,7 @@ def read_arrivals(path: Path) -> list[Arrival]:
     try:
         with TextIOWrapper(open_plain(path), encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(short_lines(file))
-            missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
-            if missing:
+            if missing := [name for name in COLUMNS if name not in (reader.fieldnames or ())]:
                 raise InputError(f"{path}: no column {missing[0]!r}: is it from `presman export --measure arrivals`?")
             found = list(_arrivals(path, reader))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
@@ -308,11 +307,8 @@ def in_order(arrivals: Sequence[Arrival], begin: datetime) -> list[tuple[float, 
 def bypassing(arrivals: Sequence[Arrival]) -> frozenset[int]:
     """Return the numbers of statements that did not queue although there was no room, or already ran at the start."""
     begin = min(each.first for each in arrivals)
-    found = {
-        number
-        for number, each in enumerate(arrivals)
-        if each.outcome is not ArrivalOutcome.QUEUED and _starts(each) < begin.timestamp()
-    }
+    started = ((n, each) for n, each in enumerate(arrivals) if each.outcome is not ArrivalOutcome.QUEUED)
+    found = {number for number, each in started if _starts(each) < begin.timestamp()}
     ends: list[tuple[float, int]] = []
     known = (n for n, each in enumerate(arrivals) if each.ran is not None)
     by_start = sorted(known, key=lambda n: _starts(arrivals[n]))
@@ -329,15 +325,12 @@ def bypassing(arrivals: Sequence[Arrival]) -> frozenset[int]:
             over = arrivals[heappop(ends)[1]]
             in_use -= over.servers
             held[_group(over)] -= over.servers
-        if number not in found and each.waited <= _SETTLED and _exceeds_limit(each, in_use, held[_group(each)]):
+        # It does not fit next to the servers in use, or next to those that its group has.
+        pairs = (each.target, in_use), (each.limit, held[_group(each)])
+        is_past = any(most is not None and there + each.servers > most and there > 0 for most, there in pairs)
+        if number not in found and each.waited <= _SETTLED and is_past:
             found.add(number)
     return frozenset(found)
-
-
-def _exceeds_limit(each: Arrival, in_use: int, held: int) -> bool:
-    """Whether a statement does not fit next to the servers in use, of which its group has `held`."""
-    past_target = each.target is not None and in_use + each.servers > each.target and in_use > 0
-    return past_target or (each.limit is not None and held + each.servers > each.limit and held > 0)
 
 
 def _group(each: Arrival) -> Group:
@@ -359,11 +352,8 @@ def _mean_runs(arrivals: Sequence[Arrival]) -> dict[tuple[int, str], float]:
 
 def changed(rules: Rules, **changes: object) -> Rules:
     """Return other rules; mappings among the changes are merged into the existing ones."""
-    merged = {
-        name: {**getattr(rules, name), **value} if isinstance(value, Mapping) else value
-        for name, value in changes.items()
-        if value is not None
-    }
+    merged = {name: value for name, value in changes.items() if value is not None}
+    merged |= {name: {**getattr(rules, name), **value} for name, value in merged.items() if isinstance(value, Mapping)}
     return replace(rules, **merged)
 
 

@@ -148,8 +148,7 @@ def titled(group: Group, titles: Mapping[Group, str]) -> str:
 
 def _groups(statements: Sequence[ReplayedStatement], titles: Mapping[Group, str]) -> list[tuple[str, Group | None]]:
     groups = sorted({each.group for each in statements})
-    names = [titled(group, titles) for group in groups]
-    return [("all", None), *zip(names, groups, strict=True)]
+    return [("all", None), *zip([titled(group, titles) for group in groups], groups, strict=True)]
 
 
 def _of(statements: Sequence[ReplayedStatement], group: Group | None) -> list[ReplayedStatement]:

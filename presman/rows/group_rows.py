@@ -6,12 +6,8 @@ from typing import NamedTuple
 CPU_COLUMNS = ("consumed_cpu_time", "cpu_wait_time")
 """The CPU counters of V$RSRC_CONSUMER_GROUP, V$RSRC_PDB and V$RSRC_SESSION_INFO, in milliseconds."""
 
-IO_COLUMNS = tuple(
-    f"{size}_{kind}_{unit}"
-    for unit in ("megabytes", "requests")
-    for size in ("small", "large")
-    for kind in ("read", "write")
-)
+_SIZES = ("small_read", "small_write", "large_read", "large_write")
+IO_COLUMNS = tuple(f"{size}_{unit}" for unit in ("megabytes", "requests") for size in _SIZES)
 """The I/O counters of the same three views: megabytes, then requests."""
 
 

@@ -183,12 +183,8 @@ def by_query() -> Mapping[str, RecordType]:
     A file whose record nobody wrote has a generated one.
     """
     names = sorted(module.name for module in iter_modules(rows.__path__) if module.name.endswith("_rows"))
-    found = [
-        member
-        for name in names
-        for member in getmembers(import_module(f"{rows.__name__}.{name}"), isclass)
-        if hasattr(member[1], "_fields")
-    ]
+    members = (each for name in names for each in getmembers(import_module(f"{rows.__name__}.{name}"), isclass))
+    found = [member for member in members if hasattr(member[1], "_fields")]
     written = {query_files.snake(name): cast(RecordType, record) for name, record in sorted(found)}
     others = sorted({path.stem for path in query_files.queries_folder().glob("*.sql")} - written.keys())
     return MappingProxyType({**written, **{stem: query_files.record_of(stem) for stem in others}})
@@ -342,8 +338,7 @@ def load(release: Release, folder: Path | None = None) -> Mapping[RecordType, Qu
         path = next((each for each in files if each.is_file()), None)
         if path is None:
             raise query_files.QueryError(f"query file missing: {folder / name}.sql")
-        query = read(path, record)
-        if query.since <= release:
+        if (query := read(path, record)).since <= release:
             chosen[record] = replace(query, cluster_sql=text_for(query, release))
     return MappingProxyType(chosen)
 

@@ -106,13 +106,11 @@ def parts(path: Path, sql: str) -> Selection:
     found = _BODY.fullmatch(sql.strip())
     if found is None:
         raise QueryError(f"{path}: not one SELECT on one view")
-    items = [_ALIAS.fullmatch(item) or item for item in _split(found["list"])]
-    fields = {
-        (item if isinstance(item, str) else item["field"]).strip('"').lower(): _words(
-            item if isinstance(item, str) else item["expression"]
-        )
-        for item in items
-    }
+    fields = {}
+    for item in _split(found["list"]):
+        alias = _ALIAS.fullmatch(item)
+        expression, field = (alias["expression"], alias["field"]) if alias else (item, item)
+        fields[field.strip('"').lower()] = _words(expression)
     return Selection(found["view"].upper(), fields, found["where"] or "")
 
 
@@ -217,5 +215,4 @@ def catalog() -> Mapping[str, Mapping[str, SqlColumn]]:
 @cache
 def since_of(view: str) -> Release:
     """Return the first release with `view` (V$, GV$ or DBA_ name); OLDEST if the catalog lacks the view."""
-    columns = catalog().get(view.removeprefix("G"), {})
-    return min((column.since for column in columns.values()), default=OLDEST)
+    return min((column.since for column in catalog().get(view.removeprefix("G"), {}).values()), default=OLDEST)

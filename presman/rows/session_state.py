@@ -247,8 +247,7 @@ class ServerProcesses(Struct, frozen=True):
             return ALL_STATEMENTS
         found: dict[tuple[int, int], dict[int, bool]] = {}
         for session in sessions:
-            named = _SERVER.search(session.program)
-            if named:
+            if named := _SERVER.search(session.program):
                 found.setdefault((session.inst_id, session.sid), {})[session.serial] = is_gv_name(named[1])
         for process in processes:
             found.setdefault((process.inst_id, process.sid), {})[process.serial] = serves_gv(process)

@@ -62,8 +62,7 @@ class PreviewedSource:
         if self._release is None:
             return None
         begun = time.monotonic()
-        value = make(_Noting(self._source, self._release, self._noted))
-        return PreviewAnswer(value, time.monotonic() - begun)
+        return PreviewAnswer(make(_Noting(self._source, self._release, self._noted)), time.monotonic() - begun)
 
     def read(self, scope: Scope, requests: tuple[Request, ...], within: float | None = None) -> Answer:
         """Read in `scope`, or return what the preview has just read."""

@@ -68,8 +68,7 @@ def is_pattern(name: str) -> bool:
 def _matches(event: str, name: str) -> bool:
     if not is_pattern(name):
         return event.casefold() == name.casefold()
-    pattern = _masked(name.casefold()).replace("[", "[[]")
-    return fnmatch.fnmatchcase(_masked(event.casefold()), pattern)
+    return fnmatch.fnmatchcase(_masked(event.casefold()), _masked(name.casefold()).replace("[", "[[]"))
 
 
 def _masked(name: str) -> str:

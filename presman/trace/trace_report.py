@@ -73,10 +73,8 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Return the lines of a table, the first column left-aligned, all others right-aligned."""
     cells = [headings, *rows]
     widths = [max(len(row[index]) for row in cells) for index in range(len(headings))]
-    return [
-        "  ".join(cell.rjust(width) if index else cell.ljust(width) for index, (cell, width) in enumerate(columns))
-        for columns in ([*zip(row, widths, strict=True)] for row in cells)
-    ]
+    aligned = ([first.ljust(widths[0]), *map(str.rjust, rest, widths[1:])] for first, *rest in cells)
+    return ["  ".join(row) for row in aligned]
 
 
 def _legend(totals: Sequence[Summary]) -> list[str]:
@@ -116,11 +114,9 @@ def _absent(survey: Survey, selection: EventSelection) -> list[str]:
     if not survey.files:
         return []
     found = survey.total.tallies
-    return [
-        f"no waits of {name!r} found: --list shows the events of a trace; waits are traced at level 8 or 12"
-        for name in selection.names
-        if not any(EventSelection((name,)).names_event(event) for event in found)
-    ]
+    names = (name for name in selection.names if not any(map(EventSelection((name,)).names_event, found)))
+    hint = "--list shows the events of a trace; waits are traced at level 8 or 12"
+    return [f"no waits of {name!r} found: {hint}" for name in names]
 
 
 def _seconds(microseconds: int) -> str:
@@ -249,10 +245,8 @@ class SvgChart(NamedTuple):
 
 def svg(panels: Sequence[SvgChart]) -> str:
     """Return the panels one above the other as an SVG document."""
-    drawn = [
-        _scatter(panel.event, panel.data) if isinstance(panel.data, Scatter) else _bars(panel.event, panel.data)
-        for panel in panels
-    ]
+    data = ((each.event, each.data) for each in panels)
+    drawn = [_scatter(name, each) if isinstance(each, Scatter) else _bars(name, each) for name, each in data]
     return picture(drawn, PANEL)
 
 

@@ -647,7 +647,7 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
     both = storm(running(526, **IDLE))  # keeps the 32 that each of the two heads is short of
     etl = replace(both.heads[1], wants=Servers(48, 48), shortages=(Shortage(48, everybody=True),))
     larger = replace(both, heads=(both.heads[0], etl))
-    whoever = "ending it starts at least one of the heads, and the plan decides which"
+    whoever = "ending it starts at least one of their heads, and the plan decides which"
     unknown = "what ending it would do is not known"
     some = "ending it is enough for BATCH, but ETL is short by 48; the plan decides which is first"
     for reading, effect in ((both, whoever), (larger, some), (one_of_them_may_want_more(both), unknown)):

@@ -34,7 +34,7 @@ def test_it_is_one_select_of_columns_that_the_release_has(each: Assumption) -> N
         for scope in Scope:
             section = database.run(each.query(), scope, {"inst_id": 1})
             assert section.problem is None
-            assert section.rows == (), "an empty view says nothing"
+            assert section.rows == (), "an empty view proves nothing"
         database.close()
 
 
@@ -61,7 +61,7 @@ def test_a_second_family_of_gv_servers_is_found() -> None:
     assert unmarked == "holds: PZ99 1 (1), PPA7 0 (0)"
 
 
-def test_what_the_queue_counts_stands_beside_what_works() -> None:
+def test_counted_servers_are_shown_beside_working_ones() -> None:
     """Two instances count 48 and 16, so 64. 80 servers work, so 16 are not counted. A coordinator is no server."""
     plan = (
         "INST_ID NAME IS_TOP_PLAN PARALLEL_SERVERS_ACTIVE PARALLEL_SERVERS_TOTAL",
@@ -97,21 +97,21 @@ def test_a_database_is_asked_all_of_them() -> None:
     assert found["cpu-exhausted-percent"].startswith("holds: ")
 
 
-def test_what_a_document_says_stands_with_it() -> None:
+def test_documents_are_quoted_with_their_assumption() -> None:
     lines = list(check(parse_target("demo:rac?release=26ai&speed=10")))
     told = {line.removeprefix("  document: ") for line in lines if line.startswith("  document: ")}
     assert told == {each.document for each in ASSUMPTIONS if each.document}
     assert any("two disagree" in document for document in told)
     in_full = {"metric-milliseconds", "critical-words"}
-    assert not in_full & {each.key for each in ASSUMPTIONS}, "what a manual says in full is no assumption"
+    assert not in_full & {each.key for each in ASSUMPTIONS}, "facts that a manual states in full are no assumptions"
 
 
-def test_an_old_release_is_not_asked_what_it_has_not() -> None:
+def test_old_releases_are_not_asked_about_newer_columns() -> None:
     found = answers(list(check(parse_target("demo:queueing?release=11.2"))))
     assert found["gv-server-names"] == "not asked: 12.1 or later has it"
 
 
-def test_what_is_not_there_confirms_nothing() -> None:
+def test_missing_rows_confirm_nothing() -> None:
     found = answers(list(check(parse_target(QUEUEING))))
     assert found["session-states"] == "not known: the view, or a column of it, is not there"
     assert not [answer for answer in found.values() if answer.startswith("holds")]

@@ -25,7 +25,6 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     [
         ((), 15),
         (("--minutes", "1"), 13),  # those of 0, 5, ... 60 seconds before the last
-        (("--minutes", "0.01"), 1),
         (("--from", "first", "--minutes", "1"), 15),
         (("--from=-20s",), 5),
     ],
@@ -41,7 +40,7 @@ def test_the_last_minutes_are_copied_or_what_is_asked_for(
     assert path.exists()
 
 
-def test_a_file_that_is_there_is_not_written_over(recording: Path, tmp_path: Path, inside: Run) -> None:
+def test_an_existing_file_is_not_overwritten(recording: Path, tmp_path: Path, inside: Run) -> None:
     path = tmp_path / "b.presman"
     path.write_text("mine")
     done = inside("bundle", str(recording), "-o", str(path))

@@ -43,7 +43,7 @@ def test_it_is_as_severe_as_the_worst_alert_of_once(scenario: str) -> None:
     assert all(DATUM.fullmatch(each) for each in re.findall(r"(?:'[^']*'|[^ '])+", data[3:]))
     worst = max([{"bad": 2, "warn": 1}.get(each["severity"], 0) for each in document(reading)["alerts"]], default=0)
     assert found.state == worst
-    assert worst or "by GV$SESSION" in found.line, "an OK names what it rests on"
+    assert worst or "by GV$SESSION" in found.line, "an OK names its views"
 
 
 def test_as_a_process_of_its_own(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_what_goes_wrong_is_unknown_in_one_line(inside: Run, arguments: list[str
     assert "a/b" not in done.stdout
 
 
-def test_a_time_limit_too_short_for_two_polls_is_told_without_blaming_an_option_not_given(inside: Run) -> None:
+def test_a_time_limit_too_short_for_two_polls_is_reported(inside: Run) -> None:
     assert "--timeout 0.01 leaves 0.006 s for two polls" in inside("check", "demo", "--timeout", "0.01").stdout
 
 
@@ -130,7 +130,7 @@ def test_thresholds_durations_and_the_command(inside: Run, tmp_path: Path) -> No
     assert "1 idle holder keeps" in relaxed.stdout
 
 
-def test_what_the_command_could_not_tell_the_next_check_tells(inside: Run, tmp_path: Path) -> None:
+def test_events_that_were_not_sent_are_sent_by_the_next_check(inside: Run, tmp_path: Path) -> None:
     hook = tmp_path / "hook"
     hook.write_text(f"#!/bin/sh\n[ -e {tmp_path}/told ] && exit 1\ncat >> {tmp_path}/told\n")
     hook.chmod(0o700)
@@ -164,7 +164,7 @@ def test_rules_without_a_target(inside: Run) -> None:
     )
 
 
-def test_thresholds_of_a_group_that_is_not_there_are_told(inside: Run, tmp_path: Path) -> None:
+def test_thresholds_of_an_unknown_group_are_reported(inside: Run, tmp_path: Path) -> None:
     (tmp_path / "config.ini").write_text(f"""
 [presman]
 connection_string = {target("quiet")}

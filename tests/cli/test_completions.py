@@ -237,7 +237,7 @@ def test_the_manual_page_is_what_man_reads(shells: Path) -> None:
         ("man", "man presman finds it where ~/.local/bin is in PATH; else: man -l /a/b"),
     ],
 )
-def test_what_is_left_to_do_is_told(shell: str, told: str) -> None:
+def test_remaining_steps_are_printed(shell: str, told: str) -> None:
     assert completions_command._advice(shell, Path("/a/b")) == f"{told}\n"
 
 

@@ -199,7 +199,7 @@ def test_a_login_that_hangs_says_what_may_hold_it(
         (Answers("NO_ALIAS", "a", Secret("b")), "not in tnsnames.ora"),
     ],
 )
-def test_what_the_way_there_says_is_explained(answers: Answers, words: str) -> None:
+def test_network_errors_are_explained(answers: Answers, words: str) -> None:
     with pytest.raises(SourceError) as caught:
         answers.target(Config()).make_source().open()
     found = explained(caught.value.code, str(caught.value))

@@ -48,7 +48,7 @@ def typed(monkeypatch: pytest.MonkeyPatch) -> Typed:
     return type_in
 
 
-def test_nothing_typed_is_what_is_usual(typed: Typed) -> None:
+def test_an_empty_line_means_the_default(typed: Typed) -> None:
     shown = typed("", " a b ", "")
     assert [ask_line("Port", "1521"), ask_line("Port", "1521"), ask_line("Port")] == ["1521", "a b", ""]
     assert shown == ["Port [1521]: ", "Port [1521]: ", "Port: "]
@@ -115,7 +115,7 @@ def test_an_alias_is_typed_by_its_number_and_its_folder_is_kept(tmp_path: Path, 
         assert ask_address(Answers("", config_dir=str(names)), Config()).dsn == f"{number}:1522/x"
     typed("a05")
     config = Config(sections={"presman": Settings(config_dir=str(names))})
-    assert ask_address(Answers(""), config) == Answers("A05"), "that of config.ini is found anyway"
+    assert ask_address(Answers(""), config) == Answers("A05"), "the alias of config.ini is found anyway"
     few = folder(tmp_path, "few", 20)
     shown = typed()
     _offer(str(few), {f"A{n}": "" for n in range(20)})
@@ -144,7 +144,7 @@ def test_a_wallet_is_a_folder_that_the_driver_can_read(
     assert f"[{tmp_path}]" in shown[0]
 
 
-def test_a_user_or_nobody_logs_in(typed: Typed) -> None:
+def test_the_user_may_be_empty(typed: Typed) -> None:
     typed("anna", "-", "")
     assert ask_user(Answers("d")).user == "anna"
     assert ask_user(Answers("d", "anna", Secret("x"))) == Answers("d")
@@ -158,13 +158,13 @@ def test_where_the_password_is_kept(typed: Typed, monkeypatch: pytest.MonkeyPatc
     shown = typed("f", "", "k", "n", "c", "echo other", "c", "echo pw")
     assert ask_keeping(answers) == Keeping(in_file="pw")
     assert shown[0].startswith("There is no keyring here")
-    assert ask_keeping(answers) == Keeping(), "nowhere is usual"
+    assert ask_keeping(answers) == Keeping(), "nowhere is the default"
     assert ask_keeping(answers) == Keeping(), "there is none"
     assert ask_keeping(answers) == Keeping(command="echo pw")
     assert "Its first line is not the password that was typed.\n\n" in shown
     shown = typed("f", "n")
     assert ask_keeping(Answers("d", "anna", Secret("pw "))) == Keeping()
-    assert "Type one of: c, n\n" in shown, "config.ini cannot say that one"
+    assert "Type one of: c, n\n" in shown, "config.ini cannot express this password"
     monkeypatch.setattr(connect_command, "has_keyring", lambda: True)
     typed("")
     assert ask_keeping(answers) == Keeping(in_keyring=True)
@@ -173,7 +173,7 @@ def test_where_the_password_is_kept(typed: Typed, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("code", "usual"), [("ORA-01017", "p"), ("ORA-28000", "t"), ("ORA-12541", "a"), ("ORA-99999", "t")]
 )
-def test_what_is_to_be_changed_is_usual_after_a_failure(code: str, usual: str, typed: Typed) -> None:
+def test_after_a_failure_the_default_is_what_must_change(code: str, usual: str, typed: Typed) -> None:
     shown = typed("")
     found = _ask_what_next(SourceError(f"{code}: no", code=code))
     assert f"Which [{found}]: " in shown
@@ -182,7 +182,7 @@ def test_what_is_to_be_changed_is_usual_after_a_failure(code: str, usual: str, t
     assert ("presman has no advice on this error.\n" in shown) == (code == "ORA-99999")
 
 
-def test_a_section_that_is_there_is_replaced_only_if_that_is_said(typed: Typed) -> None:
+def test_an_existing_section_is_replaced_only_on_request(typed: Typed) -> None:
     config = Config(sections={"prod": Settings(connection=Secret("d")), "old": Settings()})
     shown = typed("a b", "", "prod", "", "prod", "y", "doctor", "new")
     assert _section(Answers("db/sales"), config, None) == "sales"

@@ -53,5 +53,5 @@ def test_a_screen_takes_input_and_output_that_are_terminals(
     assert (console.is_terminal(), console.why_no_screen()) == (can, why)
 
 
-def test_who_may_act_has_the_way_to_actions() -> None:
+def test_acting_gives_a_gateway() -> None:
     assert isinstance(acting(), Gateway)

@@ -58,7 +58,7 @@ def test_the_limit_of_a_container_is_not_called_the_group_s(inside: Run) -> None
 
 
 @pytest.mark.usefixtures("containers")
-def test_where_the_limits_of_group_and_container_bind_each_has_its_account(inside: Run) -> None:
+def test_limits_of_group_and_container_are_both_explained(inside: Run) -> None:
     said = inside("why", "demo:pdbs.toml", "203").stdout
     assert "its group's limit leaves too few servers (group_limit)" in said
     assert "REP holds 8 of 16 allowed (50 % of 32); A holds 24 of 32 allowed" in said

@@ -61,7 +61,7 @@ def test_text_has_time_and_level_in_a_file_and_is_as_ever_without(
     assert capsys.readouterr().err == "presman: prod: lost: ORA-12541 ␛[2J\n"
 
 
-def test_a_file_that_was_moved_away_is_begun_anew(log: Callable[..., EventLog], tmp_path: Path) -> None:
+def test_a_moved_file_is_created_again(log: Callable[..., EventLog], tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     made = log("text", "info", str(path))
     made.write(LOST)
@@ -70,7 +70,7 @@ def test_a_file_that_was_moved_away_is_begun_anew(log: Callable[..., EventLog], 
     assert len(path.read_text().splitlines()) == len((tmp_path / "a.log.1").read_text().splitlines()) == 1
 
 
-def test_a_log_that_cannot_be_written_is_told_once(
+def test_an_unwritable_log_is_reported_once(
     log: Callable[..., EventLog], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "logs"
@@ -99,7 +99,7 @@ def test_the_errors_of_a_command_are_in_its_log(tmp_path: Path, capsys: pytest.C
     )
 
 
-def test_an_export_tells_each_poll_where_that_is_wanted(
+def test_an_export_logs_each_poll_on_request(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
@@ -112,7 +112,7 @@ def test_an_export_tells_each_poll_where_that_is_wanted(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-def test_a_log_on_a_full_disk_is_told_once_and_ends_no_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_log_on_a_full_disk_is_reported_once_and_ends_no_command(capsys: pytest.CaptureFixture[str]) -> None:
     log = EventLog("text", "info", "/dev/full")
     for _ in range(3):
         log.write(LOST)

@@ -31,7 +31,7 @@ def test_a_pattern_is_no_target(word: str, pattern: bool) -> None:
     assert is_pattern(word) is pattern
 
 
-def test_a_fleet_is_called_after_where_its_databases_come_from() -> None:
+def test_the_name_of_a_fleet_is_the_origin_of_its_databases() -> None:
     config = Config(Path("c.ini"), {"a": Settings(connection=Secret("demo")), "b": Settings()})
     assert described(["a", "b"], [], config) == "c.ini"
     assert described(["a", "demo"], ["a", "demo"], config) == "c.ini a demo"
@@ -39,7 +39,7 @@ def test_a_fleet_is_called_after_where_its_databases_come_from() -> None:
     assert described(["demo"], ["demo"], config) == "1 target"
 
 
-def test_one_wrong_name_is_told_and_that_the_others_were_not_asked(inside: Run) -> None:
+def test_one_wrong_name_is_reported_and_no_database_is_read(inside: Run) -> None:
     done = inside("fleet", "demo:lost", "demo:storm", "nosuch")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert done.stderr.startswith("presman: no target 'nosuch': ")
@@ -47,11 +47,11 @@ def test_one_wrong_name_is_told_and_that_the_others_were_not_asked(inside: Run) 
     assert "asked" not in inside("fleet", "nosuch").stderr
 
 
-def test_the_code_tells_whether_all_were_seen() -> None:
+def test_the_code_shows_whether_all_databases_answered() -> None:
     assert [_code(members) for members in ([LIVE, LIVE], [LIVE, LOST], [LIVE, BLIND], [BLIND], [LOST])] == [
         exit_codes.OK, exit_codes.PARTIAL, exit_codes.PARTIAL, exit_codes.PARTIAL, exit_codes.SOURCE,
     ]  # fmt: skip
-    assert _code([LIVE, HALF_BLIND]) == exit_codes.PARTIAL, "an alert of what is seen does not tell the rest"
+    assert _code([LIVE, HALF_BLIND]) == exit_codes.PARTIAL, "alerts of seen views say nothing about the others"
 
 
 def test_a_database_of_which_no_view_answers_is_no_live_one(inside: Run, tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_database_of_which_no_view_answers_is_no_live_one(inside: Run, tmp_pat
     assert (done.returncode, done.stdout.replace("\n  ", " ").count("(GV$SESSION: no answer in time)")) == (7, 1)
 
 
-def test_what_was_looked_at_once_is_not_tried_again_by_itself() -> None:
+def test_a_printed_fleet_does_not_retry() -> None:
     found = _without_retry(Member("a", ConnectionState.REFUSED, retry_in=9.0, outlook="not tried again"))
     assert (found.retry_in, found.outlook) == (None, "tried again by the next presman fleet")
     assert _without_retry(LOST).outlook == ""

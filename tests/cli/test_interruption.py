@@ -59,12 +59,12 @@ def test_whatever_the_read_ends_in() -> None:
         raise ValueError("cancelled")
 
 
-def test_nothing_comes_of_nothing() -> None:
+def test_without_a_signal_nothing_happens() -> None:
     with ending_reads(Reading()):  # type: ignore[arg-type]
         pass
 
 
-def test_what_is_python_alone_is_hit_at_once() -> None:
+def test_pure_python_is_interrupted_at_once() -> None:
     source: Any = Reading("simulator")
     with pytest.raises(Hit), ending_reads(source):  # noqa: PT012
         signal.raise_signal(signal.SIGTERM)
@@ -94,7 +94,7 @@ def test_other_threads_have_no_signals() -> None:
 
 
 @pytest.mark.parametrize("number", ENDING)
-def test_who_rests_hears_a_signal_that_interrupts_another_thread(
+def test_a_rest_notices_a_signal_that_interrupts_another_thread(
     monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
     monkeypatch.setattr(interruption, "TURN", 0.01)

@@ -102,7 +102,7 @@ def test_two_hundred_databases_have_room(allowed: Limits) -> None:
     assert allowed[resource.RLIMIT_NOFILE] == (912, 4096)
     assert allowed[resource.RLIMIT_DATA][0] == MEMORY + 199 * EACH
     assert threading.stack_size() == STACK == 1 << 20
-    assert 200 * STACK < MEMORY < 200 * (8 << 20) * 2, "what went wrong: two usual stacks for each are more than all"
+    assert 200 * STACK < MEMORY < 200 * (8 << 20) * 2, "two usual stacks for each are more than the limit"
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_two_hundred_databases_have_room(allowed: Limits) -> None:
         ),
     ],
 )
-def test_a_limit_that_is_too_low_is_told_before_it_is_reached(
+def test_a_limit_that_is_too_low_is_reported_before_it_is_reached(
     allowed: Limits, which: str, pair: tuple[int, int], line: str
 ) -> None:
     """(256 - 112) / 4 = 36; (100 - 16) / 2 = 42."""
@@ -144,7 +144,7 @@ def test_a_limit_that_is_too_low_is_told_before_it_is_reached(
         ),
     ],
 )
-def test_so_is_one_that_is_too_low_for_a_single_database(
+def test_a_limit_too_low_for_one_database_is_reported(
     allowed: Limits, which: str, pair: tuple[int, int], databases: int, line: str
 ) -> None:
     """Otherwise it would begin, and report again and again what runs out."""

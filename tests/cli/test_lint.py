@@ -22,7 +22,7 @@ ZERO = "demo:throttled?seed=1"
         ([ZERO, "--fail-on", "eror"], exit_codes.USAGE),
     ],
 )
-def test_the_code_tells_whether_something_as_severe_was_found(arguments: list[str], code: int, inside: Run) -> None:
+def test_the_code_shows_whether_a_finding_is_severe_enough(arguments: list[str], code: int, inside: Run) -> None:
     assert inside("lint", *arguments).returncode == code
 
 
@@ -42,7 +42,7 @@ def test_json_names_every_part_of_a_finding(inside: Run) -> None:
     assert found["findings"][0]["severity"] == "error"
 
 
-def test_a_spool_that_tells_no_plan_is_no_all_clear(inside: Run) -> None:
+def test_a_spool_without_a_plan_is_no_all_clear(inside: Run) -> None:
     done = inside("lint", QUEUEING)
     assert done.returncode == exit_codes.NOT_JUDGED
     assert "Cannot judge the plans: GV$RSRC_PLAN, DBA_RSRC_PLAN_DIRECTIVES" in done.stdout

@@ -56,7 +56,7 @@ def test_wrong_use_is_a_line(inside: Run, words: tuple[str, ...], line: str) -> 
     assert done.stdout == ""
 
 
-def test_what_ends_is_refused(inside: Run) -> None:
+def test_targets_that_end_are_refused(inside: Run) -> None:
     Path("spool").mkdir()
     done = inside("metrics", "spool:spool")
     assert (done.returncode, done.stderr) == (2, "presman: spool:spool is not a live database: metrics need one\n")
@@ -110,13 +110,13 @@ def test_strangers_are_refused_beyond_this_machine() -> None:
         ("prod", "prod"),
     ],
 )
-def test_a_label_says_where_and_not_who(tmp_path: Path, text: str, label: str) -> None:
+def test_a_label_has_the_address_and_no_user(tmp_path: Path, text: str, label: str) -> None:
     file = tmp_path / "config.ini"
     file.write_text("[prod]\nconnection_string = me/geheim@dbhost/x\n")
     assert label_of(parse_target(text, read_config(file))) == label
 
 
-def test_who_may_scrape_is_said_by_the_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_configuration_says_who_may_scrape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "config.ini"
 
     def found(text: str) -> object:
@@ -156,7 +156,7 @@ def _polls(path: Path) -> list[dict[str, Any]]:
     return [each for each in _events(path) if each["event"] == "polled"]
 
 
-def test_scraped_until_it_is_told_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_scraped_until_a_signal_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = (
         "metrics", f"demo:{with_short_past('quiet')}", "--listen", "127.0.0.1:0", "--interval", "0.5",
         "--log-file", "log", "--log-format", "json", "--log-level", "debug",

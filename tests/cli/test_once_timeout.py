@@ -90,7 +90,7 @@ def test_no_view_at_all_answers(inside: Run, server: OracleServer) -> None:
     assert seconds < 30
 
 
-def test_for_a_view_that_did_not_answer_when_it_was_recorded_nobody_waited(inside: Run, tmp_path: Path) -> None:
+def test_a_view_that_did_not_answer_in_a_recording_is_not_called_late(inside: Run, tmp_path: Path) -> None:
     path = tmp_path / "a.presman"
     moments = list(polled("quiet", 3))
     last, reading = moments[-1]

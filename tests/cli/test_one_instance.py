@@ -58,12 +58,12 @@ def test_a_queue_on_another_instance_is_not_called_empty(inside: Run) -> None:
     once = inside("once", *asked).stdout
     assert "No starved group, no downgrade in 1 s on instance 1 (by" in once
     assert "Nothing is wrong" not in once + inside("fleet", *asked).stdout
-    assert "16/50 %" in once, "of how many servers that is, is known only of all instances"
+    assert "16/50 %" in once, "the number of servers is known only for all instances"
 
 
 @pytest.mark.usefixtures("cluster")
 @pytest.mark.parametrize(("session", "code"), [("2:203", 3), ("203", 3), ("2:201", 3), ("1:777", 5), ("1:202", 0)])
-def test_of_a_session_that_is_not_in_view_nobody_can_tell(inside: Run, session: str, code: int) -> None:
+def test_the_state_of_a_session_on_another_instance_is_not_known(inside: Run, session: str, code: int) -> None:
     done = inside("why", "demo:elsewhere.toml", session, "--scope", "instance")
     assert done.returncode == code
     assert ("cannot tell" in done.stdout) is (code == 3)
@@ -88,7 +88,7 @@ def test_no_end_is_proven_for_a_head_whose_queue_is_seen_in_part(inside: Run) ->
 
 
 @pytest.mark.usefixtures("cluster")
-def test_an_idle_holder_is_not_said_to_be_wanted_by_nobody(inside: Run, tmp_path: Path) -> None:
+def test_the_servers_of_an_idle_holder_are_not_called_unwanted(inside: Run, tmp_path: Path) -> None:
     path = tmp_path / "elsewhere.toml"
     path.write_text(path.read_text(encoding="utf-8").replace("instance = 2", "instance = 1", 1), encoding="utf-8")
     done = inside("check", "demo:elsewhere.toml", "-v", "--scope", "instance")

@@ -133,7 +133,7 @@ def test_a_time_zone_of_days_is_refused(zone: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", some(["trace {trace}"], ["trace --csv - {trace}", "chart {wide}"]))
-def test_a_closed_standard_output_is_told(arguments: str, tmp_path: Path) -> None:
+def test_a_closed_standard_output_is_reported(arguments: str, tmp_path: Path) -> None:
     done = without(">&-", arguments, tmp_path)
     assert done.returncode == exit_codes.OUTPUT
     assert one_line(done.stderr) == "presman: cannot write standard output: it is closed"

@@ -132,7 +132,7 @@ def test_a_reason_that_is_a_sentence_is_followed_by_when_it_is_tried_again(
 
 
 @pytest.mark.parametrize("polls", [[SourceError("no listener")], [None, SourceError("locked", retry=False)]])
-def test_what_cannot_be_cured_ends_it(polls: list[Exception | None]) -> None:
+def test_permanent_errors_end_it(polls: list[Exception | None]) -> None:
     clock = Clock()
     source = Scripted(clock, polls)
     with pytest.raises(SourceError):

@@ -246,7 +246,7 @@ def test_a_signal_ends_it_cleanly_and_keeps_what_was_gathered(number: int, code:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-def test_a_full_disk_is_told_with_its_code(inside: Run, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_with_its_code(inside: Run, tmp_path: Path) -> None:
     to_file = inside("export", QUEUEING, "-o", "/dev/full")
     assert (to_file.returncode, to_file.stderr) == (
         exit_codes.OUTPUT,

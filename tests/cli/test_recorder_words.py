@@ -57,7 +57,7 @@ def test_what_is_said_at_first_waits_until_something_is_written_or_tried_again(
     assert said == ["started", "one", "two"]
 
 
-def test_without_a_first_line_what_was_held_back_is_all(now: list[float]) -> None:
+def test_without_a_first_line_only_held_messages_are_printed(now: list[float]) -> None:
     said: list[str] = []
     beginning = Beginning(lambda each: said.append(each.message))
     beginning.report(event("one"))
@@ -91,7 +91,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, *databases: Any, wide: int | None = N
     return screen.text
 
 
-def test_one_line_tells_of_all_databases(monkeypatch: pytest.MonkeyPatch, now: list[float]) -> None:
+def test_one_line_covers_all_databases(monkeypatch: pytest.MonkeyPatch, now: list[float]) -> None:
     several = database(1, waiting=1), database(1200, waiting=2, trouble="x", name="b")
     assert shown(monkeypatch, *several) == "2 min   prod: 1 poll   b: 1,200 polls, 2 waiting, lost"
     never = database(0, trouble="x")
@@ -102,7 +102,7 @@ def test_one_line_tells_of_all_databases(monkeypatch: pytest.MonkeyPatch, now: l
     assert shown(monkeypatch, *several, there=False) == ""
 
 
-def test_the_line_is_taken_away_before_anything_else_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_line_is_removed_before_other_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     screen, said = Terminal(), list[str]()
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setattr(record_command.console, "report", lambda each: said.append(f"{screen.text}|{each.message}"))

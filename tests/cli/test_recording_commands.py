@@ -56,7 +56,7 @@ def recorded_file(whole: Path, tmp_path: Path) -> Path:
         (("replay", "c.db"), 2, "no such file or folder: c.db"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_done_is_told_in_one_line(
+def test_unusable_arguments_are_reported_in_one_line(
     arguments: tuple[str, ...], code: int, words: str, recorded_file: Path, inside: Run
 ) -> None:
     before = recorded_file.read_bytes()
@@ -92,7 +92,7 @@ def test_a_recording_may_have_any_name_and_a_section_may_lead_to_it(recorded_fil
         ("days/", (), (), ""),
     ],
 )
-def test_names_and_what_is_without_them_are_not_in_one_file(
+def test_redacted_and_plain_polls_are_not_mixed_in_one_file(
     first: tuple[str, ...], then: tuple[str, ...], why: str, place: str, inside: Run
 ) -> None:
     words = ("record", f"demo:{with_short_past('quiet')}", "-o", place, "--polls", "1")
@@ -111,7 +111,7 @@ def queue_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_goals_of_config_ini_are_judged_over_a_recording(queue_file: Path, inside: Run) -> None:
     shutil.copy(queue_file, "q.presman")
     goals = "goal = 95 % of BATCH start within 1 min\n    NOBODY p50 <= 5 min"
-    Path("config.ini").write_text(f"[presman]\n{goals}\n[live]\nconnection_string = demo:storm\n")
+    Path("config.ini").write_text(f"[presman]\n{goals}\n[live]\nconnection_string = demo:{with_short_past('quiet')}\n")
     once = inside("--config", "config.ini", "once", "q.presman", "--format", "json").stdout
     late, none = json.loads(once)["goals"]
     good, bad = late["good"], late["bad"]
@@ -134,14 +134,14 @@ def test_goals_of_config_ini_are_judged_over_a_recording(queue_file: Path, insid
     assert re.search(r"^unknown +goal_missed", listed, re.MULTILINE)
 
 
-def test_a_goal_that_is_none_is_told_with_its_line(inside: Run) -> None:
+def test_an_invalid_goal_is_reported_with_its_line(inside: Run) -> None:
     Path("config.ini").write_text("[a]\nconnection_string = demo:storm\ngoal = soon\n")
     done = inside("--config", "config.ini", "once", "a")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "config.ini, line 3: [a] goal: 'soon' is not a goal such as" in done.stderr
 
 
-def test_what_is_damaged_is_told_once_though_a_queue_has_the_recording_read_twice(
+def test_damage_is_reported_once_even_if_the_recording_is_read_twice(
     queue_file: Path, tmp_path: Path, inside: Run
 ) -> None:
     path = Path(shutil.copy(queue_file, tmp_path / "damaged.presman"))
@@ -151,9 +151,7 @@ def test_what_is_damaged_is_told_once_though_a_queue_has_the_recording_read_twic
         assert done.stderr.count("50 polls in 50 blocks") == done.stderr.count("\n") == 1, done.stderr
 
 
-def test_why_there_is_nothing_to_bundle_is_told_in_the_same_line(
-    recorded_file: Path, tmp_path: Path, inside: Run
-) -> None:
+def test_the_reason_for_an_empty_bundle_is_in_the_same_line(recorded_file: Path, tmp_path: Path, inside: Run) -> None:
     with_blocks(recorded_file, 50, b"")
     done = inside("bundle", recorded_file.name, "--minutes", "0.0000001", "-o", "c.presman")
     assert (done.returncode, done.stderr.count("\n"), (tmp_path / "c.presman").exists()) == (3, 1, False), done.stderr

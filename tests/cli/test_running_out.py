@@ -81,7 +81,7 @@ def test_what_has_run_out_is_named(limited: dict[int, int], error: Exception, sa
     assert ran_out(error) == said
 
 
-def test_what_was_dealt_with_is_no_cause(limited: dict[int, int]) -> None:
+def test_a_handled_error_is_no_cause(limited: dict[int, int]) -> None:
     error = chained(MemoryError())
     error.__cause__ = None
     error.__suppress_context__ = True  # as `raise ... from None` sets it
@@ -93,7 +93,7 @@ def test_a_thread_takes_memory_too(limited: dict[int, int]) -> None:
     assert ran_out(RuntimeError("can't start new thread")) == "memory has run out: the limit is 1 MB (ulimit -v)"
 
 
-def test_memory_is_full_where_no_more_stack_of_a_thread_goes_in(limited: dict[int, int]) -> None:
+def test_memory_is_full_if_no_thread_stack_fits(limited: dict[int, int]) -> None:
     with open("/proc/self/statm", "rb") as file:  # noqa: PTH123
         taken = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     limited[resource.RLIMIT_AS] = taken + running_out.STACK // 2
@@ -109,13 +109,13 @@ def test_a_library_that_was_refused_memory_and_does_not_say_so(limited: dict[int
     assert ran_out(error) == "memory has run out: the limit is 40 MB (ulimit -v)"
 
 
-def test_what_nobody_foresaw_in_a_full_memory_means_that(limited: dict[int, int]) -> None:
+def test_unexpected_errors_with_full_memory_mean_that_memory_ran_out(limited: dict[int, int]) -> None:
     limited[resource.RLIMIT_AS] = 1 << 20  # less than this process has
     assert ran_out(KeyError(), expected=False) == "memory has run out: the limit is 1 MB (ulimit -v)"
     assert ran_out(KeyError()) == ""
 
 
-def test_a_check_that_cannot_import_what_tells_errors_is_unknown(
+def test_a_check_that_cannot_import_its_error_handling_is_unknown(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("presman.cli._check", mock.Mock(side_effect=MemoryError))
@@ -124,12 +124,12 @@ def test_a_check_that_cannot_import_what_tells_errors_is_unknown(
     assert (out.startswith("PRESMAN UNKNOWN - memory has run out"), err) == (True, "")
 
 
-def test_where_nothing_is_set_it_is_the_machine(limited: dict[int, int]) -> None:
+def test_without_limits_the_machine_is_named(limited: dict[int, int]) -> None:
     limited |= dict.fromkeys(limited, resource.RLIM_INFINITY)
     assert ran_out(MemoryError()) == "memory has run out"
 
 
-def test_without_a_descriptor_left_sqlite_and_what_nobody_foresaw_mean_that(
+def test_unexpected_errors_without_descriptors_mean_that_files_ran_out(
     limited: dict[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sqlite = OSError("unable to open database file")
@@ -140,7 +140,7 @@ def test_without_a_descriptor_left_sqlite_and_what_nobody_foresaw_mean_that(
     assert ran_out(KeyError()) == ""
 
 
-def test_less_memory_than_any_command_needs_is_told_at_once(inside: Run, limited: dict[int, int]) -> None:
+def test_too_little_memory_for_any_command_is_reported_at_once(inside: Run, limited: dict[int, int]) -> None:
     limited[resource.RLIMIT_AS] = running_out.LEAST - 1
     done = inside("once", "demo:quiet")
     line = "there is too little memory: the limit is 63 MB (ulimit -v), and presman needs 64 MB"
@@ -311,10 +311,10 @@ REFUSED = "processes and threads have run out: the limit is {} (ulimit -u)"
     ("arguments", "allowed", "said"),
     some(
         [
-            (["check", "demo:quiet"], 3, REFUSED), (["record", "demo:quiet", "-o", "x.presman"], 3, FEW_THREADS),
-            (["demo", "quiet", "--no-tour"], 1, REFUSED),
+            (["check", "demo:quiet"], 3, REFUSED), (["demo", "quiet", "--no-tour"], 1, REFUSED),
         ],
         [
+            (["record", "demo:quiet", "-o", "x.presman"], 3, FEW_THREADS),
             (["once", "demo:quiet"], 1, REFUSED), (["alerts", "demo:quiet"], 1, REFUSED),
             (["fleet", "demo:quiet", "demo:mixed"], 3, MANY),
             (["metrics", "demo:quiet", "--listen", "127.0.0.1:0"], 3, FEW_THREADS),
@@ -389,7 +389,7 @@ def test_metrics_of_nothing_that_can_be_polled_end(
     assert done.stderr.count(PROCESSES) == 1
 
 
-def test_metrics_of_some_that_cannot_be_polled_go_on_and_tell_it_once(
+def test_metrics_go_on_without_unpollable_databases_and_report_it_once(
     limited: dict[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refusing_threads(monkeypatch, 1)

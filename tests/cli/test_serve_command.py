@@ -54,7 +54,7 @@ def test_wrong_use_is_one_line(arguments: list[str], said: str, inside: Run, tmp
     assert said in complaint(inside("serve", QUIET, *arguments), exit_codes.USAGE)
 
 
-def test_a_port_that_is_taken_is_told(inside: Run) -> None:
+def test_a_port_in_use_is_reported(inside: Run) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         place = f"127.0.0.1:{taken.getsockname()[1]}"
         assert f"cannot listen at {place}: Address already" in complaint(
@@ -117,7 +117,7 @@ def test_for_others_there_is_a_token_and_a_warning(serves: Serves, tmp_path: Pat
     assert "warning: the line is not encrypted" in said[2]
     assert said[3].startswith(f"presman: open http://{socket.gethostname()}:")
     again, _ = serves(QUIET, "--listen", "0.0.0.0:0")
-    assert again[3].rpartition("=")[2] != said[3].rpartition("=")[2], "another one each time"
+    assert again[3].rpartition("=")[2] != said[3].rpartition("=")[2], "a different token each time"
     Authority("an authority").issue(tmp_path / "both.pem", "localhost")
     said, serving = serves(QUIET, "--listen", "0.0.0.0:0", "--certificate", "both.pem")
     assert [line for line in said if "not encrypted" in line] == []
@@ -125,7 +125,7 @@ def test_for_others_there_is_a_token_and_a_warning(serves: Serves, tmp_path: Pat
     assert said[-1].startswith("presman: open https://")
 
 
-def test_a_token_of_a_file_is_not_said(serves: Serves, tmp_path: Path) -> None:
+def test_a_token_from_a_file_is_not_printed(serves: Serves, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("correct horse battery\nanything\n")
     file.chmod(0o604)
@@ -152,9 +152,7 @@ def told_by(serving: Serving) -> dict[str, Any]:
     return told
 
 
-def test_monitors_are_told_what_to_watch_where_no_list_of_processes_shows_it(
-    serves: Serves, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_monitors_get_their_target_outside_of_the_command_line(serves: Serves, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serve_command, "terminal_prompt", lambda: lambda _prompt: "t1ger-secret")
     said, serving = serves("scott@dbhost/prod", "--refresh", "5", "--scope", "instance", "--packs", "tuning")
     told = told_by(serving)
@@ -177,7 +175,7 @@ def test_a_password_that_is_not_asked_for_stays_where_it_is(serves: Serves, tmp_
     assert not any("t1ger" in line for line in said)
 
 
-def test_a_password_of_the_environment_is_told_and_not_inherited(
+def test_a_password_of_the_environment_is_passed_on_but_not_inherited(
     serves: Serves, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(PASSWORD, "t1ger-secret")
@@ -222,7 +220,7 @@ def line_for(**options: Any) -> bytes:
     return json.dumps(told).encode() + b"\n"
 
 
-def test_a_monitor_shows_what_it_was_told(monitored: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+def test_a_monitor_shows_its_target(monitored: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
     (tmp_path / "config.ini").write_text(
         "[prod]\nconnection_string = scott@dbhost/prod\nalerts =\n    queue_waits warning=5m\non_alert = /bin/false\n"
     )
@@ -248,4 +246,4 @@ def test_a_monitor_that_cannot_begin_says_why_in_a_line(
     assert monitored(line_for(target="nowhere"))["code"] == exit_codes.USAGE
     (line,) = capsys.readouterr().err.splitlines()
     assert "`presman connect nowhere` adds a section" in line
-    assert monitored(b"") == {"code": 0, "left": b""}, "who started it has gone"
+    assert monitored(b"") == {"code": 0, "left": b""}, "its parent has ended"

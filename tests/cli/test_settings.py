@@ -77,7 +77,7 @@ def test_the_section_holds_and_options_come_before_it() -> None:
     assert resolve("a", config(a=own), options()).live().interval == 7.0
 
 
-def test_a_password_is_asked_for_where_none_is_known_and_somebody_may_be_asked() -> None:
+def test_presman_asks_for_an_unknown_password_at_a_terminal() -> None:
     def ask(prompt: str) -> str:
         return "tiger"
 
@@ -120,7 +120,7 @@ def test_another_password_is_looked_for_where_config_ini_gave_it(
         assert (found is not None) == (renews and path is not None)
 
 
-def test_where_each_setting_comes_from_is_told() -> None:
+def test_the_origin_of_each_setting_is_shown() -> None:
     known = config(
         presman=Settings(theme="nord", poll_timeout=2.5),
         a=Settings(
@@ -146,7 +146,7 @@ def test_where_each_setting_comes_from_is_told() -> None:
     assert _shown(()) == "0 settings (presman alerts shows them)"
 
 
-def test_nobody_is_asked_where_nobody_sits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_terminal_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     class Stream:
         def __init__(self, there: bool) -> None:
             self.there = there

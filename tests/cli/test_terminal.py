@@ -61,7 +61,7 @@ def test_keys_being_stopped_and_quitting(screen: Screen) -> None:
     screen.wait_for_end(30)
     assert screen.status == 0
     left, shown = screen.last.rfind(b"\x1b[?1049l"), screen.last.rfind(b"\x1b[?25h")
-    assert 0 < left < shown, "back from the other screen, and the cursor is on show"
+    assert 0 < left < shown, "back from the other screen, with a visible cursor"
 
 
 def test_keys_between_the_fleet_and_a_database_are_not_written_into_what_is_painted() -> None:
@@ -130,7 +130,7 @@ def test_ctrl_z_goes_to_the_shell_and_fg_comes_back(through: str) -> None:
 
 
 @pytest.mark.parametrize("ignored", ["", "trap '' HUP; "], ids=["SIGHUP", "nohup"])
-def test_where_the_terminal_is_taken_away_it_ends_without_a_word(tmp_path: Path, ignored: str) -> None:
+def test_without_its_terminal_it_ends_silently(tmp_path: Path, ignored: str) -> None:
     """Textual writes screens to standard error, so `2>file` would send them to the file."""
     errors = tmp_path / "err"
     script = f"{ignored}{shlex.join(command('demo:quiet'))} 2>{errors}; echo $? >{tmp_path / 'code'}"
@@ -143,7 +143,7 @@ def test_where_the_terminal_is_taken_away_it_ends_without_a_word(tmp_path: Path,
     assert not psutil.wait_procs(family, PATIENCE)[1]
 
 
-def test_where_the_screen_would_go_elsewhere_that_is_said() -> None:
+def test_a_redirected_screen_is_refused() -> None:
     reading, writing = os.openpty()
     given: dict[str, Any] = {"stdin": writing, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command("demo:quiet", "--polls", "1"), env=environment(), text=True, **given) as process:

@@ -130,9 +130,9 @@ def deaf(watched: Callable[..., Watched], spin: str) -> Watched:
     """A monitor that has painted its first frame and started its guard, and then never releases Python's lock."""
     monitor = watched(sys.executable, "-c", DEAF.replace("SPIN", SPINS[spin]))
     monitor.begin(b"Overview")
-    until(lambda: monitor.guard.cmdline()[:1] not in ([], ["sh"]), "the guard is begun")
+    until(lambda: monitor.guard.cmdline()[:1] not in ([], ["sh"]), "the guard has started")
     (monitor.folder / "begun").touch()
-    until((monitor.folder / "deaf").exists, "it hears nothing", lambda: monitor.screen._read(0.01))
+    until((monitor.folder / "deaf").exists, "it ignores the signal", lambda: monitor.screen._read(0.01))
     return monitor
 
 
@@ -146,7 +146,7 @@ def dies(monitor: Watched, name: str) -> None:
     os.kill(monitor.screen.pid, number)
     told = monitor.ends()
     assert monitor.is_put_back()
-    assert monitor.screen._process.signalstatus == number, "it is presman's own end that its parent sees"
+    assert monitor.screen._process.signalstatus == number, "the parent sees presman's own exit status"
     if name in FAULTS:
         assert told == f"presman: ended by a fault in compiled code ({FAULTS[name]}); where: {monitor.log}"
         assert f"Fatal Python error: {FAULTS[name]}" in monitor.log.read_text()
@@ -177,14 +177,14 @@ sys.exit(main())
 def test_after_a_death_before_the_first_frame(watched: Callable[..., Watched]) -> None:
     monitor = watched(sys.executable, "-c", EARLY)
     monitor.begin()
-    assert Path(monitor.guard.exe()).name != Path(sys.executable).resolve().name, "it is no interpreter yet"
+    assert Path(monitor.guard.exe()).name != Path(sys.executable).resolve().name, "still the shell, not the interpreter"
     os.kill(monitor.screen.pid, signal.SIGKILL)
     assert monitor.ends() in {"presman: killed by SIGKILL", "presman: killed"}
     assert monitor.is_put_back()
 
 
 @pytest.mark.parametrize(("how", "code"), some([(signal.SIGTERM, 143)], [(b"q", 0), (signal.SIGHUP, 129)]))
-def test_nothing_is_said_of_an_end_in_good_order(watched: Callable[..., Watched], how: Any, code: int) -> None:
+def test_a_normal_end_has_no_message(watched: Callable[..., Watched], how: Any, code: int) -> None:
     monitor = watched()
     monitor.begin()
     if isinstance(how, bytes):
@@ -270,7 +270,7 @@ def test_a_driver_that_spins_is_given_up(watched: Callable[..., Watched], spin: 
     assert " in spin" in monitor.log.read_text(), "the log says where it hung"
 
 
-def test_keys_that_nobody_reads_are_no_wish_to_quit(watched: Callable[..., Watched]) -> None:
+def test_unread_keys_do_not_mean_quit(watched: Callable[..., Watched]) -> None:
     monitor = deaf(watched, "in a system call")
     monitor.screen.press(b"sq")
     end = time.monotonic() + PATIENCE + 3 * watching.POLL_INTERVAL
@@ -353,7 +353,7 @@ def test_there_is_none_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> No
     ],
     ids=["it has told why itself", "a fault after that", "it said nothing"],
 )
-def test_a_screen_that_could_not_go_on_is_put_away_without_a_word_that_it_was_killed(
+def test_a_screen_that_ends_with_an_error_is_restored_without_a_message_of_a_kill(
     monkeypatch: pytest.MonkeyPatch, heard: tuple[int, ...], number: int, told: str
 ) -> None:
     """This happens without threads: presman says so in its line while the screen is still on."""

@@ -24,9 +24,7 @@ def test_a_reason_that_is_not_known_is_no_answer(inside: Run, tmp_path: Path) ->
     assert (done.returncode, json.loads(done.stdout)["statement"]["reason"]) == (3, "unknown")
 
 
-def test_who_waited_for_longer_than_a_forecast_looks_back(
-    inside: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wait_longer_than_forecasts_look_back(inside: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its reasons begin at the poll at which it was first seen, or at the next poll that is read."""
     moments = list(polled("holders", 56))
     record(tmp_path / "a.presman", moments)

@@ -69,7 +69,7 @@ def done_well(done: subprocess.CompletedProcess[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("words", QUIET)
-def test_without_a_home_what_needs_none_works(homeless: Run, words: str) -> None:
+def test_without_a_home_other_commands_work(homeless: Run, words: str) -> None:
     assert done_well(homeless(*words.split())) == []
 
 
@@ -79,7 +79,7 @@ def test_without_a_home_a_database_is_read(homeless: Run, name: str) -> None:
     assert done_well(homeless(name, f"demo:{with_short_past('quiet')}", *more)) == []
 
 
-def test_without_a_home_it_is_recorded_and_told_what_is_not_kept(homeless: Run) -> None:
+def test_without_a_home_recording_works_and_says_what_is_not_saved(homeless: Run) -> None:
     words = (f"demo:{with_short_past('quiet')}", "-o", "x.presman", "--polls", "1", "--redact")
     said = done_well(homeless("record", *words))
     assert "no key can be kept: the home folder is not known" in said[0]
@@ -96,14 +96,14 @@ def test_without_a_home_it_is_recorded_and_told_what_is_not_kept(homeless: Run) 
         ["fleet", "recording:~/x"],
     ],
 )  # fmt: skip
-def test_a_home_that_nobody_knows_is_named(homeless: Run, arguments: list[str], tmp_path: Path) -> None:
+def test_an_unknown_home_is_reported(homeless: Run, arguments: list[str], tmp_path: Path) -> None:
     done = homeless(*arguments)
     assert done.returncode == exit_codes.USAGE
     (line,) = done.stderr.splitlines()
     assert line.endswith(HOMELESS), line
 
 
-def test_where_no_home_is_known_nothing_runs_that_is_known_of(homeless: Run) -> None:
+def test_without_a_home_status_is_refused(homeless: Run) -> None:
     done = homeless("status")
     assert (done.returncode, done.stderr) == (2, "presman: the state folder: the home folder is not known\n")
 
@@ -113,7 +113,7 @@ def test_an_empty_home_is_none(homeless: Run, monkeypatch: pytest.MonkeyPatch) -
     assert homeless("once", "~/x.presman").stderr.strip().endswith(HOMELESS)
 
 
-def test_what_only_looks_for_a_home_goes_on_without(homeless: Run) -> None:
+def test_commands_that_only_look_for_a_home_go_on_without(homeless: Run) -> None:
     assert terminal_guard.open_log() == -1
     assert subprocess_source._size_of_log() == 0
     assert entries("~/admin") == {}
@@ -123,9 +123,7 @@ def test_what_only_looks_for_a_home_goes_on_without(homeless: Run) -> None:
 
 
 @pytest.mark.parametrize("words", [*QUIET[1:3], f"once {QUEUEING}", f"lint {QUEUEING}"])
-def test_a_home_that_may_not_be_looked_into_is_told_and_the_defaults_hold(
-    locked_out: Run, tmp_path: Path, words: str
-) -> None:
+def test_an_unreadable_home_is_reported_and_the_defaults_apply(locked_out: Run, tmp_path: Path, words: str) -> None:
     done = locked_out(*words.split())
     place = tmp_path / "home" / "presman" / "config.ini"
     told = f"presman: warning: {place} was not read: Permission denied"

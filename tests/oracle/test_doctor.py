@@ -59,7 +59,7 @@ def test_all_is_well(serve: Callable[..., OracleServer], release: Release) -> No
     assert "presman/presman" not in text
 
 
-def test_containers_are_told_with_what_each_instance_has_them_open_as() -> None:
+def test_containers_are_listed_with_their_open_mode_per_instance() -> None:
     modes = {(1, "P1"): "READ WRITE", (2, "P1"): "READ WRITE", (1, "P2"): "MOUNTED", (2, "P2"): "READ ONLY"}
     rows = [Pdb(inst_id, 3, name, mode) for (inst_id, name), mode in modes.items()]
     assert list(open_modes(rows)) == ["P1 READ WRITE", "P2 MOUNTED on 1 and READ ONLY on 2"]
@@ -114,7 +114,7 @@ def test_assumptions_are_asked_with_selects_alone(serve: Callable[..., OracleSer
     assert not [line for line in lines if line.startswith(("  → not known", "  → does NOT"))]
 
 
-def test_packs_are_told_and_change_no_query_yet(serve: Callable[..., OracleServer]) -> None:
+def test_packs_are_shown_and_change_no_query_yet(serve: Callable[..., OracleServer]) -> None:
     server = serve("quiet", Release(19))
     assert "packs       none allowed: no view of a pack is read" in examined(server)
     asked = set(server.counters.statements())

@@ -57,5 +57,5 @@ def test_one_that_does_not_end_is_left() -> None:
     assert not given_up(thin_connection.ROUNDS)[0]
 
 
-def test_what_it_failed_with_is_not_complained_of() -> None:
+def test_errors_of_abandoned_calls_are_ignored() -> None:
     assert given_up(0, fails=True) == (True, [])

@@ -49,7 +49,7 @@ for _ in range(int(sys.argv[3])):
 """
 
 
-def test_a_loop_that_could_not_be_made_is_told_and_leaves_nothing(
+def test_an_event_loop_that_cannot_be_made_is_reported_and_leaves_nothing(
     bench19: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When Python discards an incomplete loop, it complains about each missing part, which fails this test."""
@@ -65,7 +65,9 @@ def test_a_loop_that_could_not_be_made_is_told_and_leaves_nothing(
             with pytest.raises(SourceError, match="open files have run out"):
                 source.open()
         gc.collect()
-        assert len(list(Path("/dev/fd").iterdir())) <= before, "fewer where other tests' files were collected meanwhile"
+        assert len(list(Path("/dev/fd").iterdir())) <= before, (
+            "fewer if files of other tests were collected in the meantime"
+        )
     assert source.open().major == 19
     source.close()
 
@@ -221,14 +223,14 @@ def guarded(loop: Sockets, **given: Any) -> tuple[Guard, Driver, Transport]:
     return guard, driver, transport
 
 
-def test_while_it_logs_in_the_driver_is_told_of_a_loss(loop: Sockets) -> None:
+def test_during_the_login_the_driver_learns_of_a_loss(loop: Sockets) -> None:
     guard, driver, _ = guarded(loop)
     guard.connection_lost(None)
     assert driver.told == ["lost"]
     assert not loop.lost.is_set()
 
 
-def test_what_it_sends_after_that_is_answered_with_the_loss(loop: Sockets) -> None:
+def test_data_sent_after_a_loss_is_answered_with_the_loss(loop: Sockets) -> None:
     """It did not notice the loss before, because it was not waiting."""
     guard, driver, transport = guarded(loop)
     guard.connection_lost(None)
@@ -237,7 +239,7 @@ def test_what_it_sends_after_that_is_answered_with_the_loss(loop: Sockets) -> No
     assert (driver.told, transport.done) == (["lost", "lost"], [])
 
 
-def test_a_listener_that_answers_in_part_is_told_with_what_it_said(loop: Sockets) -> None:
+def test_a_partial_answer_of_a_listener_is_reported(loop: Sockets) -> None:
     assert loop.incomplete_answer() is None, "there is no connection"
     guard, _, _ = guarded(loop)
     assert loop.incomplete_answer() is None, "nothing came"
@@ -245,7 +247,7 @@ def test_a_listener_that_answers_in_part_is_told_with_what_it_said(loop: Sockets
     assert "that is not an Oracle listener (it answered" in str(loop.incomplete_answer())
 
 
-def test_later_only_the_line_is_told(loop: Sockets) -> None:
+def test_after_the_login_only_the_line_learns_of_a_loss(loop: Sockets) -> None:
     guard, driver, transport = guarded(loop)
     loop.settle()
     guard.connection_lost(None)
@@ -255,7 +257,7 @@ def test_later_only_the_line_is_told(loop: Sockets) -> None:
     assert (driver.told, transport.done) == ([], [])
 
 
-def test_what_was_lost_before_the_login_was_over_is_lost(loop: Sockets) -> None:
+def test_a_loss_before_the_end_of_the_login_is_a_loss(loop: Sockets) -> None:
     guard, _, _ = guarded(loop)
     guard.connection_lost(None)
     loop.settle()
@@ -304,7 +306,7 @@ def test_a_proxys_answer_is_passed_on_as_a_whole(loop: Sockets) -> None:
 
 
 @pytest.mark.parametrize("answer", [b"SSH-2.0-x\r\n", b"H\0"])
-def test_what_is_no_proxy_is_the_drivers_to_refuse(loop: Sockets, answer: bytes) -> None:
+def test_the_driver_refuses_what_is_no_proxy(loop: Sockets, answer: bytes) -> None:
     guard, driver, _ = guarded(loop)
     guard.wire.write(b"CONNECT db:1521 HTTP/1.0\r\n\r\n")
     guard.data_received(answer)

@@ -214,7 +214,7 @@ class Encrypted:
         self._do(self._tls.write, data)
 
 
-def test_encrypted_anew_after_the_listener_has_handed_over(tmp_path: Path, ours: Authority) -> None:
+def test_a_second_handshake_after_the_listeners_resend(tmp_path: Path, ours: Authority) -> None:
     """As on real TLS ports: the listener requests CONNECT again, after a second handshake."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(ours.issue(tmp_path / "server.pem", "127.0.0.1"))
@@ -339,7 +339,7 @@ def test_jdbc_with_a_certificate(
 
 @pytest.mark.parametrize("release", USUAL, ids=str)
 @pytest.mark.parametrize("certificates", [{}, {"somebody": "WATCHER"}], ids=["none", "another"])
-def test_a_certificate_that_stands_for_nobody(
+def test_a_certificate_without_a_user(
     secured: Callable[..., Bench], tmp_path: Path, ours: Authority, release: Release, certificates: dict[str, str]
 ) -> None:
     bench = secured(release, mutual=True, accounts={}, certificates=certificates)
@@ -352,7 +352,7 @@ def test_a_certificate_that_stands_for_nobody(
     assert (bench.server.counters.logins, bench.server.counters.sessions) == (0, 0)
 
 
-def test_nobody_named_and_nothing_that_says_who(bench19: Bench) -> None:
+def test_a_login_without_a_user_and_without_a_certificate(bench19: Bench) -> None:
     with pytest.raises(SourceError, match="no user was named: that needs a wallet") as caught:
         bench19.opened(user=None, password=None)
     assert not caught.value.retry

@@ -43,7 +43,7 @@ def jdbc() -> list[str] | None:
 
 
 @pytest.mark.parametrize("client", [node, go, jdbc])
-def test_clients_that_nobody_here_wrote(bench: Bench, client: Callable[[], list[str] | None]) -> None:
+def test_clients_of_other_authors(bench: Bench, client: Callable[[], list[str] | None]) -> None:
     command = client()
     if command is None:
         pytest.skip(f"no {client.__name__} client: CONTRIBUTING.md says how to get one")

@@ -63,7 +63,7 @@ def quit_once(bench: Bench, rng: random.Random) -> str:
     stopped = sampler.stop(patience=60)
     posted = len(events)
     bench.server.faults.clear()
-    assert stopped, "the thread ended because it was told to"
+    assert stopped, "the thread ended because it was cancelled"
     until(lambda: not bench.server.counters.connections, "no connection is left")
     assert bench.server.counters.sessions == 0
     assert len(events) == posted, "nothing is posted after the end"
@@ -110,7 +110,7 @@ class Deaf(OracleSource):
             super().cancel()
 
 
-def test_whoever_does_not_listen_is_told_again(bench19: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_source_that_ignores_the_end_is_asked_again(bench19: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("presman.polling.sampler.CANCEL_INTERVAL", 0.005)
     bench19.server.faults.add(Stage.STATEMENT, Mute(), "gv$session")
     source = Deaf(bench19.settings(call_timeout=60))

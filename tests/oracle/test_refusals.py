@@ -124,7 +124,7 @@ def test_after_a_wrong_password_another_one_is_waited_for(
     door, looks = Door(server, password="another"), looks_for_another(monkeypatch)
 
     def change() -> None:
-        until(lambda: len(looks) > 3, "a few looks for another one, none of which is a login")
+        until(lambda: len(looks) > 3, "a few searches for another password, without a login")
         if by_command:
             kept.write_text("another\n")
         else:
@@ -157,7 +157,9 @@ def test_another_password_that_is_there_already_is_tried_at_once(
     assert door.knocks == 3, "right, refused, right again"
 
 
-def test_a_password_that_was_never_right_is_not_waited_for(inside: Run, server: OracleServer, tmp_path: Path) -> None:
+def test_presman_does_not_wait_if_the_password_was_never_right(
+    inside: Run, server: OracleServer, tmp_path: Path
+) -> None:
     config(tmp_path, server, "password = wrong")
     door = Door(server)
     done = record(inside, "prod", "--config", str(tmp_path / "config.ini"))

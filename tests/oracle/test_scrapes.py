@@ -40,7 +40,7 @@ def test_scrapes_leave_no_trace(bench19: Bench, watched: ObservedDatabase) -> No
     assert bench19.server.counters.bytes_in == 0
 
 
-def test_hostile_names_are_told_in_one_line(watched: ObservedDatabase) -> None:
+def test_hostile_names_are_reported_in_one_line(watched: ObservedDatabase) -> None:
     page, _ = Exposition([watched]).write(OPENMETRICS)
     groups = {
         sample.labels["consumer_group"]: sample.value

@@ -84,7 +84,7 @@ ANOTHER = (
 
 @pytest.mark.parametrize("speaks_first", [True, False])
 @pytest.mark.parametrize("name", GREETINGS)
-def test_who_it_is_is_told(name: str, speaks_first: bool) -> None:
+def test_the_other_protocol_is_named(name: str, speaks_first: bool) -> None:
     with port(lambda client: client.sendall(GREETINGS[name]), speaks_first=speaks_first) as number:
         assert refused(f"127.0.0.1:{number}/x") == f"that is not an Oracle listener (it answered {name}){ANOTHER}"
 
@@ -105,7 +105,7 @@ def test_silence_ends_with_the_connect_timeout() -> None:
         assert told.startswith(f"127.0.0.1:{number}: no answer within 0.2 s - a firewall drops the packets")
 
 
-def test_half_an_answer_is_told_when_the_time_is_up() -> None:
+def test_half_an_answer_is_reported_at_the_timeout() -> None:
     with port(lambda client: client.sendall(b"N"), speaks_first=False) as number:
         assert refused(f"127.0.0.1:{number}/x", 2.0) == f'that is not an Oracle listener (it answered "N"){ANOTHER}'
 
@@ -300,7 +300,7 @@ def test_an_empty_description_that_would_crash_the_driver() -> None:
 
 
 @pytest.mark.parametrize("start", [b"\1", b"\x22"])
-def test_a_server_is_stopped_before_it_says_them(start: bytes) -> None:
+def test_a_bad_description_is_stopped_before_the_driver_gets_it(start: bytes) -> None:
     """The 51 bytes come in two packets: the second, which completes them, is not passed on."""
     packets = accepted()
     packets.asked(data(11, start))
@@ -326,7 +326,7 @@ def test_a_server_is_stopped_before_it_says_them(start: bytes) -> None:
         (b"E\0\0\0\x50SNOTICE", ""),
     ],
 )
-def test_protocols_are_told_by_the_bytes_they_begin_with(data: bytes, name: str) -> None:
+def test_protocols_are_recognised_by_their_first_bytes(data: bytes, name: str) -> None:
     assert looks_like(data) == name
 
 

@@ -60,7 +60,7 @@ def test_where_nobodys_end_is_proven_it_does_not_read_as_what_to_do() -> None:
     row = told().heads[1].statement
     assert [line for line in answer(str(row.sid)) if "MARTIN 1:526" in line][:1] == [
         "  no end is sure to start it: MARTIN 1:526 (idle 22:10) keeps 32 servers that BATCH and ETL want: ending it "
-        "starts at least one of the heads, and the plan decides which"
+        "starts at least one of their heads, and the plan decides which"
     ]
 
 

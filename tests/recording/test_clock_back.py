@@ -57,7 +57,7 @@ def test_its_figures_can_be_read_and_nothing_is_damaged(tmp_path: Path) -> None:
         assert recording.damage_of(playback) == []
 
 
-def test_who_opens_it_is_told_that_the_clock_went_back(tmp_path: Path) -> None:
+def test_opening_it_reports_that_the_clock_went_back(tmp_path: Path) -> None:
     source = RecordingSource(recorded(tmp_path), name="a")
     source.open()
     (note,) = source.notes

@@ -101,7 +101,7 @@ def readable(path: Path) -> tuple[int, list[str]]:
     return found, told
 
 
-def test_changed_bytes_are_told_and_the_rest_is_read(whole: Path, tmp_path: Path) -> None:
+def test_changed_bytes_are_reported_and_the_rest_is_read(whole: Path, tmp_path: Path) -> None:
     found = [readable(path) for path in damaged_copies(whole.read_bytes(), range(FLIPS), 3, tmp_path)]
     assert all(told for polls, told in found if polls < POLLS)
     assert {polls for polls, _ in found} >= {8, 12}, "a part was lost, or nothing"
@@ -199,7 +199,7 @@ def test_of_a_block_that_is_cut_the_whole_polls_are_read(tmp_path: Path) -> None
         gone = [chain._replace(chain=100 * each, first_at=chain.last_at + each) for each in (1, 2, 3)]
         playback._index = ChainIndex([chain, *gone])
         backwards = playback.readable(range(4 * 12)[::-1])
-        assert next(backwards) == found[2] - 1, "before three that are gone is the one in which the file ends"
+        assert next(backwards) == found[2] - 1, "the chain in which the file ends comes before three lost ones"
     changed = bytearray(content)  # if nothing is missing, no checksum covers the part before the damage
     changed[content.index(b"\x28\xb5\x2f\xfd") + 200] ^= 1
     path.write_bytes(changed)
@@ -278,15 +278,13 @@ def test_where_the_newest_polls_are_damaged_the_last_that_can_be_read_is_the_new
     assert note in checked.stdout
     assert note in inside("replay", str(path), "--at", "last").stdout
     why = inside("why", str(path), "1", "--at", "last")
-    assert (why.returncode, note in why.stderr) == (3, True), "of that instant it cannot tell"
+    assert (why.returncode, note in why.stderr) == (3, True), "the state at that instant is not known"
     assert inside("why", str(path), "1", "--at", ends[0]).returncode == 5
     assert inside("check", str(path), "--at", ends[0]).returncode == 0
-    assert "4 polls" in inside("watch", str(path), "--polls", "1").stderr, "told before the first line"
+    assert "4 polls" in inside("watch", str(path), "--polls", "1").stderr, "reported before the first line"
 
 
-def test_watch_tells_damage_where_it_comes_upon_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inside: Run
-) -> None:
+def test_watch_reports_damage_at_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inside: Run) -> None:
     monkeypatch.setattr("presman.recording.writer.CHAIN", 4)
     path = tmp_path / "a.presman"
     said: list[Any] = []
@@ -385,7 +383,7 @@ def test_values_that_take_too_much_memory_are_refused_and_equal_ones_kept_once(
 
 
 @pytest.mark.parametrize("words", [[4, FIELDS], [4, -1], [4, 4], [4], [], list(range(FIELDS))])
-def test_fields_that_stand_elsewhere_than_it_says_are_refused(words: list[int]) -> None:
+def test_misplaced_fields_are_refused(words: list[int]) -> None:
     """The texts and instants of a session are stored together."""
     moments = list(polled("queueing", 1))
     honest = poll_codec._words_and_others(Session)
@@ -399,7 +397,7 @@ def test_fields_that_stand_elsewhere_than_it_says_are_refused(words: list[int]) 
         PollDecoder().decode(encode(content))
 
 
-def test_what_unfolds_to_more_than_a_recorder_writes_is_refused_before_it_does(tmp_path: Path) -> None:
+def test_oversized_polls_are_refused_before_they_are_decompressed(tmp_path: Path) -> None:
     """Ten thousand polls of 32 MB each, one of 64 MB, hundreds of millions of rows: one line, little memory."""
     code = (
         "import sys, zstandard\n"
@@ -610,7 +608,7 @@ def test_polls_that_a_damaged_index_brings_are_not_among_those_asked_for(
     assert {len(line) for line in lines.values.values()} == {POLLS}
 
 
-def test_what_damage_leaves_of_groups_and_statements_can_be_drawn(tmp_path: Path) -> None:
+def test_a_report_can_be_made_of_damaged_groups_and_statements(tmp_path: Path) -> None:
     """Groups without rows, and a statement that begins after it was seen."""
     path = tmp_path / "a.presman"
     moments = list(polled("mixed", 6))
@@ -699,7 +697,7 @@ def test_a_file_that_was_cut_has_whole_pages_with_its_new_schema(whole: Path, tm
     assert copy.stat().st_size == pages * size
 
 
-def test_a_format_that_cannot_be_read_is_told_with_the_name_once(whole: Path, tmp_path: Path) -> None:
+def test_an_unreadable_format_is_reported_with_the_name_once(whole: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.presman"
     path.write_bytes(whole.read_bytes())
     with closing(sqlite3.connect(path)) as connection, connection:

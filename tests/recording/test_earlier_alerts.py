@@ -13,8 +13,7 @@ from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.readings.reading import Reading
 from presman.polling.poll_events import Polled
 from presman.polling.poller import Poller
-from presman.recording.earlier_alerts import LOOKED_BACK
-from presman.recording.playback import Playback
+from presman.recording.playback import LOOKED_BACK, Playback
 from presman.recording.reader import Recording
 from presman.rows.snapshot import Snapshot
 from presman.services.live import ReadingCame, Readings
@@ -60,9 +59,7 @@ def playback(file: Path) -> Any:
     recording.close()
 
 
-def test_it_has_what_a_live_monitor_said_whichever_poll_is_asked_for(
-    live: list[tuple[Snapshot, Reading]], playback: Playback
-) -> None:
+def test_each_poll_has_the_alerts_of_a_live_monitor(live: list[tuple[Snapshot, Reading]], playback: Playback) -> None:
     """`once --at`, a jump in a replay, and samples of a report judged each poll alone, so the alert was missing."""
     kept = [index for index, (_, reading) in enumerate(live) if reading.unchecked]
     assert len(kept) > 12
@@ -72,7 +69,7 @@ def test_it_has_what_a_live_monitor_said_whichever_poll_is_asked_for(
             assert told(playback.reading(index)) == told(live[index][1]), index
 
 
-def test_what_is_before_a_restart_is_not_remembered(
+def test_alerts_before_a_restart_are_forgotten(
     live: list[tuple[Snapshot, Reading]], playback: Playback, tmp_path: Path
 ) -> None:
     from msgspec.structs import replace
@@ -99,7 +96,7 @@ def test_few_polls_are_read_for_it(playback: Playback, monkeypatch: pytest.Monke
     assert LOOKED_BACK > POLLS
 
 
-def test_once_at_says_it(live: list[tuple[Snapshot, Reading]], file: Path, inside: Run) -> None:
+def test_once_at_shows_earlier_alerts(live: list[tuple[Snapshot, Reading]], file: Path, inside: Run) -> None:
     snapshot, reading = live[15]
     found = json.loads(inside("once", str(file), "--at", snapshot.at.isoformat(), "--format", "json").stdout)
     assert [each["alert"]["text"] for each in found["unchecked"]] == [each.alert.text for each in reading.unchecked]

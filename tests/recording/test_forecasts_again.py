@@ -13,7 +13,7 @@ from presman.reports.report.incident import gather
 from tests.recording.recorded import polled, record
 
 
-def test_a_poll_of_a_recording_has_forecasts_and_else_what_it_had(tmp_path: Path) -> None:
+def test_a_poll_of_a_recording_gets_forecasts_and_is_otherwise_unchanged(tmp_path: Path) -> None:
     moments = list(polled("mixed", 30))
     record(tmp_path / "a.presman", moments)
     with Recording(str(tmp_path / "a.presman")) as recording:
@@ -31,7 +31,7 @@ def test_a_poll_of_a_recording_has_forecasts_and_else_what_it_had(tmp_path: Path
 
 
 @pytest.mark.parametrize("missed", [range(0), range(20, 32)], ids=["an instance goes", "and a minute is not seen"])
-def test_a_replay_has_seen_as_many_end_as_who_watched(missed: range, tmp_path: Path) -> None:
+def test_a_replay_knows_as_many_ends_as_a_live_monitor(missed: range, tmp_path: Path) -> None:
     moments = [each for number, each in enumerate(polled("lost", 40)) if number not in missed]
     history, watched = StatementHistory(), []
     for _, reading in moments:
@@ -39,7 +39,7 @@ def test_a_replay_has_seen_as_many_end_as_who_watched(missed: range, tmp_path: P
         watched.append(history.ended)
     record(tmp_path / "a.presman", moments)
     with Recording(str(tmp_path / "a.presman")) as recording:
-        for each in range(2, len(moments), 9):
+        for each in range(2, len(moments), 12):
             found = with_forecasts(recording.playback(), each)
             assert found is not None
             assert found.forecast is not None

@@ -94,7 +94,7 @@ def _append(writer: RecordingWriter, moments: list[tuple[Snapshot, Reading]]) ->
         writer.append(snapshot, reading)
 
 
-def test_a_file_that_somebody_keeps_locked_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_locked_file_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("presman.recording.sqlite_files.BUSY_SECONDS", 0.0)
     path = tmp_path / "a.presman"
     (first, reading), *_ = polled("quiet", 1)
@@ -108,18 +108,18 @@ def test_a_file_that_somebody_keeps_locked_is_told(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_may_not_be_written_is_told(tmp_path: Path) -> None:
+def test_a_read_only_folder_is_reported(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(RecordingError, match="Permission denied"):
         Store(str(tmp_path / "a.presman"), writing=True)
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="no such folder"):
         Store(str(tmp_path / "none" / "a.presman"), writing=True)
 
 
-def test_two_recorders_of_one_database_are_told(tmp_path: Path) -> None:
+def test_two_recorders_of_one_database_are_reported(tmp_path: Path) -> None:
     place = str(tmp_path / "a.presman")
     moments = list(polled("quiet", 3))
     writers = [RecordingWriter(Store(place, writing=True), "demo:x", "simulator") for _ in range(2)]
@@ -138,7 +138,7 @@ def test_the_password_of_a_url_is_not_shown() -> None:
     assert "anna" in str(caught.value)
 
 
-def test_what_is_too_old_or_too_much_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_polls_beyond_the_limits_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("presman.recording.writer.CHAIN", 8)
     place = str(tmp_path / "a.presman")
     moments = list(polled("quiet", 40))
@@ -241,7 +241,7 @@ def test_a_folder_has_a_file_for_each_day(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", some([signal.SIGTERM], [signal.SIGINT]))
-def test_a_recorder_that_is_told_to_end_closes_its_recording(tmp_path: Path, number: int) -> None:
+def test_a_recorder_that_gets_a_signal_closes_its_recording(tmp_path: Path, number: int) -> None:
     path = tmp_path / "a.presman"
     words = command("record", "demo:quiet", "-o", str(path), "--interval", "0.5", "--log-level", "debug")
     with subprocess.Popen(words, env=environment(), stderr=subprocess.PIPE, text=True) as process:
@@ -255,7 +255,7 @@ def test_a_recorder_that_is_told_to_end_closes_its_recording(tmp_path: Path, num
     assert not list(tmp_path.glob("*-wal")), "all of it is in the one file"
 
 
-def test_a_file_that_is_removed_is_begun_anew_and_told(tmp_path: Path) -> None:
+def test_a_removed_file_is_created_again_and_reported(tmp_path: Path) -> None:
     location = RecordingLocation(str(tmp_path / "a.presman"))
     at = datetime(2026, 3, 14, tzinfo=UTC)
     first = location.store(at)

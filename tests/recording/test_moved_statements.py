@@ -73,7 +73,7 @@ def test_the_group_in_which_it_came_judges_it_at_each_poll_as_the_monitor_did(
     assert sum(judged[0]) == 1
 
 
-def test_what_an_instant_knew_is_not_what_came_later(tmp_path: Path) -> None:
+def test_a_goal_at_an_instant_ignores_later_polls(tmp_path: Path) -> None:
     moments = course(QUEUED, QUEUED, MOVED, MOVED, STARTED, STARTED)
     record(tmp_path / "a.presman", moments)
     with Recording(str(tmp_path / "a.presman")) as recording:
@@ -84,6 +84,6 @@ def test_what_an_instant_knew_is_not_what_came_later(tmp_path: Path) -> None:
             groups.append((life.group, life.came_to))
     assert groups == [("REPORTS", "REPORTS")] * 2 + [("OTHER_GROUPS", "REPORTS")] * 4
     assert life.queued_at is not None
-    assert moments[0][1].at - life.queued_at == timedelta(seconds=20), "its wait is that since it came"
+    assert moments[0][1].at - life.queued_at == timedelta(seconds=20), "its wait counts from its arrival"
     assert life.held_from is not None
     assert moments[4][1].at - life.held_from == timedelta(seconds=3)

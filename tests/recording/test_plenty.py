@@ -38,7 +38,7 @@ def run(path: Path, statement: str) -> None:
         file.execute(statement)
 
 
-def test_who_goes_through_a_recording_unpacks_each_poll_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stepping_through_a_recording_unpacks_each_poll_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It was unpacked four times: for a check, as the current poll, as the previous poll, and for its events."""
     unpacked: list[int] = []
     decoded = PollDecoder.decode
@@ -181,7 +181,7 @@ def test_of_more_events_than_a_report_has_places_for_the_first_are_read(
         assert own.damage == [f"{path}: no more than 20 marks of events, the first, are read"]
 
 
-def test_of_a_window_without_end_of_changes_of_the_plan_a_hundred_are_told(path: Path) -> None:
+def test_a_hundred_plan_changes_of_an_endless_window_are_listed(path: Path) -> None:
     """A million events took 300 MB; events of other kinds are not read."""
     for kind, first, many in ((PLAN_CHANGED, 9_000, 120), (LOST, 10_000, 30), (QUEUE_BEGAN, 20_000, 300)):
         events = alike(path, "events", event=f"{first} + i", kind=f"'{kind}'", text="'Plan ' || i",

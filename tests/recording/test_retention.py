@@ -79,7 +79,7 @@ def test_a_day_that_goes_is_closed_first_and_the_others_are_not(tmp_path: Path) 
     location.close()
 
 
-def test_a_day_that_cannot_be_removed_is_told(tmp_path: Path) -> None:
+def test_a_day_that_cannot_be_removed_is_reported(tmp_path: Path) -> None:
     location = days(tmp_path)
     (tmp_path / "presman-2026-03-01.presman").mkdir()
     with pytest.raises(RecordingError, match=r"^.+: \w+"):
@@ -87,7 +87,7 @@ def test_a_day_that_cannot_be_removed_is_told(tmp_path: Path) -> None:
     assert len(location.days()) == 5
 
 
-def test_what_goes_with_a_chain_is_what_was_until_its_end_and_no_more(tmp_path: Path) -> None:
+def test_removing_a_chain_removes_everything_up_to_its_end(tmp_path: Path) -> None:
     """Events at the instant of its last poll are removed, those a microsecond later stay."""
     place = tmp_path / "a.presman"
     with pytest.MonkeyPatch.context() as patched:

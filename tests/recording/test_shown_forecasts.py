@@ -76,7 +76,7 @@ def test_what_was_shown_is_shown_again_by_once_replay_and_report(tmp_path: Path,
         jumped = Forecaster().read(playback.reading(POLLS - 1), *playback.pair(POLLS - 1), None)
     assert found is not None
     assert figures(found) == figures(jumped) == figures(last)
-    assert figures(last)[-1], "somebody waits"
+    assert figures(last)[-1], "a statement waits"
     assert "again" not in forecast_record(found)
     told = json.loads(inside("once", str(place), "--format", "json").stdout)
     assert told["forecast"]["record"]["judged"] == last.forecast.record.judged
@@ -100,10 +100,10 @@ def test_once_compares_the_queue_with_the_minute_and_the_hour_before_as_whoever_
 
     told = compared(inside("once", str(place)).stdout)
     assert told == compared(full(reading, None, (before, last), watch))
-    assert told != compared(full(reading, None, (before, last))), "a single poll knows no minute before it"
+    assert told != compared(full(reading, None, (before, last))), "a single poll has no earlier minute"
 
 
-def test_what_do_said_live_is_what_every_reader_says(tmp_path: Path, inside: Run) -> None:
+def test_every_reader_shows_the_live_do(tmp_path: Path, inside: Run) -> None:
     """The effect of an end was proven live, was not proven, or is not known: each poll has one answer."""
     live = [(with_shown(snapshot, seen), seen) for snapshot, seen in map(with_effect, range(3))]
     place = tmp_path / "x.presman"
@@ -120,7 +120,7 @@ def test_what_do_said_live_is_what_every_reader_says(tmp_path: Path, inside: Run
     assert incident.moment is not None
     assert incident.moment.to_do == said[0]
     watched = inside("watch", str(place)).stdout
-    assert watched.count("  do: ") == 2, "of what is waited for other words are no news"
+    assert watched.count("  do: ") == 2, "a change of words about a wait is no news"
     for step in filter(None, said[:2]):
         assert f"  do: {step.text}\n" in watched
     for (snapshot, _), step in zip(live, said, strict=True):
@@ -147,7 +147,7 @@ def test_what_polls_before_have_shown_is_kept_while_nobody_forecasts() -> None:
     assert again == seen
 
 
-def test_a_recording_without_them_works_them_out_again_and_says_so(tmp_path: Path) -> None:
+def test_missing_forecasts_are_calculated_again_and_a_note_says_so(tmp_path: Path) -> None:
     place = tmp_path / "old.presman"
     record(place, list(polled("mixed", POLLS)))
     with Recording(str(place)) as recording:
@@ -198,7 +198,7 @@ def test_the_recording_that_the_monitor_writes_has_what_its_screen_shows(tmp_pat
     assert {row.starts for row in found.queue} == set(starts.values())
 
 
-def test_a_recorder_writes_what_it_foresees_and_a_poll_that_comes_again_counts_once(tmp_path: Path) -> None:
+def test_a_recorder_writes_forecasts_and_a_repeated_poll_counts_once(tmp_path: Path) -> None:
     place = tmp_path / "r.presman"
     recorder = DatabaseRecorder(LiveTarget("demo:x", SimulatorSource), RecordingLocation(str(place)), [].append)
     expected, previous, shown = Forecaster(), None, None

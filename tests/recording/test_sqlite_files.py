@@ -85,7 +85,7 @@ def test_a_table_that_is_in_the_log_alone_is_seen(tmp_path: Path) -> None:
         assert path.exists()
 
 
-def test_what_stands_beside_a_file_goes_with_it(tmp_path: Path) -> None:
+def test_the_files_beside_a_recording_are_removed_with_it(tmp_path: Path) -> None:
     for end in ("", "-wal", "-shm", "-mine"):
         (tmp_path / f"a{end}").touch()
     remove_recording(tmp_path / "a")
@@ -126,7 +126,7 @@ def test_how_much_of_a_file_is_missing(content: bytes, said: str, tmp_path: Path
 def test_a_file_that_somebody_writes_to_is_not_the_same(tmp_path: Path) -> None:
     path = made(tmp_path / "a", TABLE)
     with closing(sqlite3.connect(path, factory=ReadConnection)) as connection:
-        assert _is_still_the_same(path, connection), "it was not still"
+        assert _is_still_the_same(path, connection), "it was changing"
         connection.still = _state(path)
         assert _is_still_the_same(path, connection)
         log_of(path).touch()
@@ -135,7 +135,7 @@ def test_a_file_that_somebody_writes_to_is_not_the_same(tmp_path: Path) -> None:
         os.utime(path, ns=(1, 1))
         assert not _is_still_the_same(path, connection)
         path.unlink()
-        assert _is_still_the_same(path, connection), "one that is gone is read as it was"
+        assert _is_still_the_same(path, connection), "a removed file is read as it was"
     with pytest.raises(sqlite3.OperationalError, match="unable to open: No such file"):
         _state(path)
 
@@ -159,7 +159,7 @@ def test_an_empty_log_that_nobody_uses_is_removed(tmp_path: Path) -> None:
     assert path.exists()
 
 
-def test_a_file_that_is_not_there_takes_nothing_and_one_with_a_hole_what_is_written(tmp_path: Path) -> None:
+def test_size_of_a_missing_and_of_a_sparse_file(tmp_path: Path) -> None:
     path = tmp_path / "a.presman"
     assert bytes_on_disk(path) == 0
     with path.open("wb") as file:

@@ -51,7 +51,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @pytest.mark.parametrize("name", some([each for each in REFUSED if each not in _VIEWS], _VIEWS))
-def test_what_no_recorder_made_is_refused_in_a_line(name: str, whole: bytes, tmp_path: Path, inside: Run) -> None:
+def test_malicious_files_are_refused_in_a_line(name: str, whole: bytes, tmp_path: Path, inside: Run) -> None:
     path = tmp_path / "a.presman"
     path.write_bytes(whole)
     REFUSED[name](path)
@@ -70,7 +70,7 @@ def test_what_no_recorder_made_is_refused_in_a_line(name: str, whole: bytes, tmp
 
 
 @pytest.mark.parametrize("name", some([each for each in BOUNDED if each not in _ALIKE], _ALIKE))
-def test_what_unfolds_without_end_ends_by_itself(name: str, whole: bytes, tmp_path: Path, inside: Run) -> None:
+def test_endless_files_are_read_within_limits(name: str, whole: bytes, tmp_path: Path, inside: Run) -> None:
     path = tmp_path / "a.presman"
     path.write_bytes(whole)
     BOUNDED[name](path)
@@ -129,7 +129,7 @@ sys.exit(f"{most_memory() - before} MB")
 """
 
 
-def test_a_row_larger_than_any_recorded_one_is_told_and_never_in_memory(whole: bytes, tmp_path: Path) -> None:
+def test_an_oversized_row_is_reported_and_never_loaded(whole: bytes, tmp_path: Path) -> None:
     """In processes of their own, because a limit of SQLite's memory applies to the whole process."""
     path = tmp_path / "a.presman"
     path.write_bytes(whole)
@@ -229,7 +229,7 @@ def test_a_recording_without_polls_is_refused_in_one_line(
     assert done.stderr.count("\n") == 1
 
 
-def test_of_a_file_that_changes_all_the_time_it_is_told(
+def test_a_file_that_keeps_changing_is_reported(
     whole: bytes, tmp_path: Path, inside: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "a.presman"
@@ -258,7 +258,7 @@ def _large(section: Section) -> Section:
     return replace(section, rows=tuple(rows))
 
 
-def test_of_numbers_that_no_recording_keeps_it_is_told_where_they_are(tmp_path: Path, inside: Run) -> None:
+def test_numbers_out_of_range_are_reported_with_their_place(tmp_path: Path, inside: Run) -> None:
     """A bundle blamed the file that it was to write, with the exit code of a full disk."""
     moments = list(polled("queueing", 2))
     snapshot = moments[1][0]
@@ -303,7 +303,7 @@ def test_a_signal_ends_what_reads_such_a_file(
     assert "Traceback" not in said
 
 
-def test_who_leaves_a_replay_of_such_a_file_does_not_wait_for_it(
+def test_quitting_a_replay_of_such_a_file_does_not_wait(
     whole: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("presman.tui.player._PATIENCE", PATIENCE)  # reading on would take hours
@@ -320,7 +320,7 @@ def test_who_leaves_a_replay_of_such_a_file_does_not_wait_for_it(
     assert posted == []
 
 
-def test_what_is_defined_besides_is_named_in_a_line() -> None:
+def test_additional_definitions_are_named_in_a_line() -> None:
     own = list(_definitions().values())
     assert foreign_definition(own) == ""
     assert foreign_definition([*own, Definition("table", "x" * 99, "x", "CREATE TABLE x (y)")]) == f"table {'x' * 73}…"

@@ -26,7 +26,7 @@ def test_a_time_that_is_shown_and_written_back_is_that_of_its_poll() -> None:
             assert span_of(words, words, first, last, UTC)[1] == found
     assert instant_of("21:23:14", first, last, UTC) < FIRST
     assert instant_of("21:23:15.2", first, last, UTC) < first
-    assert instant_of("21:29:46", first, last, UTC) == last, "there is nothing after it, and nobody says so"
+    assert instant_of("21:29:46", first, last, UTC) == last, "nothing follows it, which is no error"
     for words in ("2s ago", "-2s"):
         assert instant_of(words, first, last, UTC) == last - timedelta(seconds=2)
 
@@ -62,7 +62,7 @@ def test_from_when_to_when(start: str, end: str, begins: str | None, ends: str |
 @pytest.mark.parametrize(
     ("start", "end"), [("21:26", "21:24"), ("23:00", "22:00"), ("22:00", "21:25"), ("last", "first")]
 )
-def test_what_ends_before_it_begins_is_told_with_what_there_is(start: str, end: str) -> None:
+def test_a_window_that_ends_before_it_begins_is_reported_with_the_recorded_times(start: str, end: str) -> None:
     with pytest.raises(TimeError, match="ends before it begins; the recording is from 2026-11-22"):
         span_of(start, end, FIRST, LAST, UTC)
 
@@ -94,7 +94,7 @@ def ends(hours: tuple[str, str]) -> tuple[datetime, datetime]:
         ("01:30-05:00", NEW_YORK, "06:30", None),
     ],
 )
-def test_of_an_hour_that_comes_twice_it_is_told_which_is_taken(
+def test_the_chosen_one_of_two_equal_hours_is_reported(
     words: str, zone: ZoneInfo, found: str, taken: str | None
 ) -> None:
     told: list[str] = []
@@ -127,7 +127,7 @@ def test_a_window_ends_after_it_begins_where_an_hour_comes_twice() -> None:
 
 
 @pytest.mark.parametrize("zone", [BERLIN, NEW_YORK], ids=str)
-def test_an_hour_that_there_is_not_is_told(zone: ZoneInfo) -> None:
+def test_an_hour_that_does_not_exist_is_reported(zone: ZoneInfo) -> None:
     first, last = ends(FORWARD[zone])
     for words in ("02:30", f"{first:%Y-%m-%d} 02:30"):
         with pytest.raises(TimeError, match=f"there is no 02:30 on {first:%Y-%m-%d}: clocks go forward then"):
@@ -143,7 +143,7 @@ def test_a_span_is_told_by_the_ends_it_has() -> None:
     assert spelled_span(None, None) == ""
 
 
-def test_what_of_a_window_was_not_recorded_is_told(tmp_path: Path) -> None:
+def test_unrecorded_parts_of_a_window_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.presman"
     record(path, list(polled("quiet", 4)))
 

@@ -33,7 +33,7 @@ def test_what_sqlite_says(said: str, writing: bool, kind: type[Exception], told:
     assert text.startswith(told)
 
 
-def test_another_database_and_another_schema_are_told_as_they_are() -> None:
+def test_another_database_and_another_schema_are_named() -> None:
     assert trouble(ValueError("no such table"), kind="postgresql") == (RecordingError, "a.presman: no such table")
     assert trouble(ValueError("it is gone"), kind="postgresql", is_lost=True) == (
         StoreLostError,

@@ -64,7 +64,7 @@ def test_what_was_read_waits_for_a_listener() -> None:
     assert ended == [True]
 
 
-def test_it_ends_though_nobody_ever_listened() -> None:
+def test_it_ends_without_a_listener() -> None:
     ended: list[bool] = []
     start, source = begun(lambda: ended.append(True))
     until(lambda: source._database is not None, "an open source")
@@ -118,7 +118,7 @@ def test_each_poll_has_its_rates_from_the_one_before_until_that_is_forgotten(pol
     assert notifier.heard == [("read", 1), ("read", 2), ("read", 3)]
 
 
-def test_a_preview_counts_as_no_poll_and_a_loss_is_passed_on_and_told(polls: list[Snapshot]) -> None:
+def test_a_preview_is_no_poll_and_a_loss_is_passed_on_and_reported(polls: list[Snapshot]) -> None:
     notifier = AlertNotifier()
     readings = Readings(notifier)
     preview = readings.of(PreviewCame(polls[0], time.monotonic() - polls[0].seconds))
@@ -172,7 +172,7 @@ def test_a_sampler_reads_what_is_wanted_and_what_alerts_need() -> None:
     assert sampler_of(target._replace(notifier=None), lambda _: None)._detail_level == DetailLevel.WHOLE
 
 
-def test_where_no_thread_can_be_had_the_source_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_thread_the_source_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     def start(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
@@ -185,7 +185,7 @@ def test_where_no_thread_can_be_had_the_source_is_lost(monkeypatch: pytest.Monke
     assert lost.retry_in is None
 
 
-def test_each_cause_of_a_loss_is_told_once_and_the_return_after_it() -> None:
+def test_each_cause_of_a_loss_is_reported_once_and_then_the_return() -> None:
     told: list[LogEvent] = []
     connection = Reachability("prod", told.append)
     connection.answer()
@@ -206,7 +206,7 @@ def test_each_cause_of_a_loss_is_told_once_and_the_return_after_it() -> None:
     ]
 
 
-def test_forecasts_are_made_while_somebody_wants_them() -> None:
+def test_forecasts_are_made_while_they_are_wanted() -> None:
     now = [0.0]
     poller = Poller(SimulatorSource(with_short_past("storm"), clock=lambda: now[0]))
     poller.open()

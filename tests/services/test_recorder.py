@@ -51,7 +51,7 @@ def test_of_too_many_polls_that_wait_the_oldest_are_given_up(tmp_path: Path) -> 
     assert one._waiting[0][0] is SNAPSHOT, "the first is gone"
 
 
-def test_a_loss_is_waited_for_unless_it_is_somebodys_to_mend(tmp_path: Path) -> None:
+def test_the_recorder_waits_after_a_loss_unless_a_person_must_act(tmp_path: Path) -> None:
     cases: list[tuple[list[Polled | SourceLost], bool, str, str]] = [
         ([lost()], False, "", "ORA-12541 no listener"),
         ([lost(retry_in=None)], True, "ORA-12541 no listener", "ORA-12541 no listener"),
@@ -86,7 +86,7 @@ def test_a_loss_is_noted_once_until_a_poll_comes(tmp_path: Path) -> None:
     assert messages(told) == [f"not connected: {trouble}", "connected again", f"lost: {trouble}"]
 
 
-def test_what_comes_next_is_a_poll_else_why_there_is_none_else_the_end(tmp_path: Path) -> None:
+def test_the_next_item_is_a_poll_or_a_reason_or_the_end(tmp_path: Path) -> None:
     one, _ = made(tmp_path)
     one._post(Polled(SNAPSHOT))
     one._post(lost(retry_in=None))
@@ -113,7 +113,7 @@ def refusing(one: DatabaseRecorder, errors: list[RecordingError | None], waits: 
         one._write_all()
 
 
-def test_a_store_that_is_lost_is_tried_again_ever_more_rarely_and_told_once(tmp_path: Path) -> None:
+def test_a_lost_store_is_retried_less_and_less_often_and_reported_once(tmp_path: Path) -> None:
     one, told = made(tmp_path)
     one._post(Polled(SNAPSHOT))
     one._post(Polled(SNAPSHOT))
@@ -150,7 +150,7 @@ def test_so_many_polls_and_no_more_are_written(tmp_path: Path) -> None:
     assert one.waiting == 0, "none is taken any more"
 
 
-def test_a_fault_ends_one_database_and_is_told(tmp_path: Path) -> None:
+def test_a_fault_ends_one_database_and_is_reported(tmp_path: Path) -> None:
     one, told = made(tmp_path)
     one._post(Polled(SNAPSHOT))
     with mock.patch.object(one, "_write", side_effect=KeyError("x")):
@@ -160,7 +160,7 @@ def test_a_fault_ends_one_database_and_is_told(tmp_path: Path) -> None:
     assert messages(told) == ["cannot be written: internal error: KeyError: 'x'"]
 
 
-def test_where_no_thread_can_be_had_it_is_over(tmp_path: Path) -> None:
+def test_without_a_thread_the_recorder_ends(tmp_path: Path) -> None:
     one, told = made(tmp_path)
     with mock.patch.object(recording, "start", side_effect=RuntimeError("can't start new thread")):
         one.start()

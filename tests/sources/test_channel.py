@@ -74,7 +74,7 @@ def test_an_end_in_the_middle_of_a_value_is_the_end(ends: Ends) -> None:
         here.send(2)
 
 
-def test_only_who_is_entrusted_gets_secrets(ends: Ends) -> None:
+def test_secrets_are_sent_only_on_request(ends: Ends) -> None:
     here, there = ends
     here.send_with_secrets(Secret("tiger"))
     assert there.receive().reveal() == "tiger"

@@ -53,7 +53,7 @@ def test_what_is_no_number(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["1E+126", "-1e308", "1e400", "9" * 127])
-def test_what_no_number_of_oracle_reaches(text: str) -> None:
+def test_numbers_beyond_oracles_range(text: str) -> None:
     assert number("9.99E+125", ".", True) == 9.99e125
     with pytest.raises(ValueError, match="is larger than any number of Oracle's"):
         number(text, None, True)
@@ -72,7 +72,7 @@ def test_what_no_number_of_oracle_reaches(text: str) -> None:
         (["0,123"], ","),
     ],
 )
-def test_the_decimal_mark_is_told_by_what_proves_it(texts: list[str], mark: str | None) -> None:
+def test_the_decimal_mark_is_recognised_by_proof(texts: list[str], mark: str | None) -> None:
     assert decimal_mark(texts) == mark
 
 

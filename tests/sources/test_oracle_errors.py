@@ -61,7 +61,7 @@ def test_the_code_is_the_one_that_says_most(text: str, code: str) -> None:
         (TimeoutError(), "TimeoutError"),
     ],
 )
-def test_the_text_is_without_what_helps_nobody(error: Exception, text: str) -> None:
+def test_the_text_has_no_useless_parts(error: Exception, text: str) -> None:
     assert text_of(error) == text
 
 

@@ -82,7 +82,7 @@ def test_files_have_no_process(text: str, tmp_path: Path) -> None:
     assert parse_target(text.format(tmp_path)).in_subprocess() is None
 
 
-def test_where_no_process_can_be_had_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_process_a_process_source_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> int:
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
@@ -144,7 +144,7 @@ def test_a_driver_that_dies_takes_a_connection_and_no_more(made: Make, tmp_path:
     assert source.open().major == 19
 
 
-def test_of_an_action_nobody_answered_nobody_knows_the_outcome(made: Make) -> None:
+def test_the_result_of_an_unanswered_action_is_not_known(made: Make) -> None:
     source = made()
     source.open()
     with pytest.raises(OutcomeUnknown, match="exit code 3"):
@@ -191,7 +191,7 @@ def test_a_driver_that_spins_is_ended_alone(
     assert "odd_sources.py" in (tmp_path / "presman" / "faults.log").read_text(), "where it hung"
 
 
-def test_the_end_waits_for_nobody(made: Make, tmp_path: Path) -> None:
+def test_the_end_does_not_wait(made: Make, tmp_path: Path) -> None:
     reading = tmp_path / "reading"
     source = made("spin", reading=str(reading))
     source.open()
@@ -215,7 +215,7 @@ def test_the_end_waits_for_nobody(made: Make, tmp_path: Path) -> None:
     assert len(errors) == 1
 
 
-def test_it_ends_with_who_started_it(made: Make) -> None:
+def test_it_ends_with_its_parent(made: Make) -> None:
     source = made("wait")
     source.open()
     process = process_of(source)
@@ -285,7 +285,7 @@ def test_a_look_that_came_to_nothing_is_left_to_the_first_poll(made: Make, manne
         assert source.container() == 4
 
 
-def test_a_process_that_died_before_the_look_is_told_by_opening_it(made: Make) -> None:
+def test_a_process_that_died_before_the_look_is_reported_at_opening(made: Make) -> None:
     source = made()
     source.begin(odd_sources.reads_of)
     process_of(source).kill()
@@ -311,7 +311,7 @@ def test_what_a_look_has_read_is_not_read_again(scenario: str) -> None:
         poller.open()
         previewed: list[Snapshot] = []
         poller.poll(previewed.append)
-        assert previewed[0].round_trips == 1, "the answer that was given to the look"
+        assert previewed[0].round_trips == 1, "the answer of the look"
         assert previewed[0].at == seen.at
         assert poller.poll().round_trips > 2
     finally:
@@ -329,7 +329,7 @@ def test_what_a_look_has_read_long_ago_is_read_again(monkeypatch: pytest.MonkeyP
         now[0] += seconds
         assert source.read(Scope.CLUSTER, (), 0.5).round_trips == reads, "the first one again; the third is new"
     source.preview(odd_sources.reads_of)
-    assert source.read(Scope.INSTANCE, (), 0.5).notes[0] == "INSTANCE", "another question"
+    assert source.read(Scope.INSTANCE, (), 0.5).notes[0] == "INSTANCE", "another query"
     assert source.scope is Scope.INSTANCE
 
 
@@ -338,10 +338,10 @@ def test_each_read_of_a_look_is_answered_once() -> None:
     source.open()
     source.preview(lambda opened: [opened.read((), 0.5) for _ in range(2)])
     found = [source.read(Scope.CLUSTER, (), 0.5).round_trips for _ in range(3)]
-    assert found == [1, 2, 3], "the two that were read for it, in their order, and then a new one"
+    assert found == [1, 2, 3], "the two prepared reads in order, then a new one"
 
 
-def test_why_a_look_lost_the_source_is_what_the_first_poll_says(made: Make) -> None:
+def test_the_first_poll_reports_why_a_look_lost_the_source(made: Make) -> None:
     """The source itself would only say that it is not connected."""
     source = made("lose")
     source.begin(odd_sources.reads_of)
@@ -353,7 +353,7 @@ def test_why_a_look_lost_the_source_is_what_the_first_poll_says(made: Make) -> N
     assert source.read((), 0.5).round_trips == 2, "once"
 
 
-def test_what_a_look_has_read_costs_what_it_took_and_not_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cost_of_a_look_is_its_own_time_without_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each read takes a quarter of a second; painting the screen between look and poll takes 0.4 seconds."""
     now, reads = [100.0], [0]
 

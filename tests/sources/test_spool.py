@@ -394,7 +394,7 @@ def test_numbers_with_commas_all_over_the_folder(tmp_path: Path) -> None:
     assert (metric.running_sessions_limit, metric.cpu_consumed_time) == (0.25, 1234567)
 
 
-def test_a_comma_that_may_be_either_divides_groups_of_what_is_whole(tmp_path: Path) -> None:
+def test_an_ambiguous_comma_separates_thousands_of_whole_numbers(tmp_path: Path) -> None:
     found = only(
         tmp_path,
         {
@@ -423,12 +423,12 @@ ORA-00942: table or view does not exist
 """
 
 
-def test_an_error_that_was_spooled_is_the_sections_problem(tmp_path: Path) -> None:
+def test_a_spooled_error_is_the_problem_of_its_section(tmp_path: Path) -> None:
     found = snapshots(folder(tmp_path, {"v$session.csv": ERRORS, "v$osstat.csv": "VALUE\n1\n"}))[0]
     problem = found.problems()[Session]
     assert (problem.code, problem.text, problem.view) == ("ORA-00942", "table or view does not exist", "V$SESSION")
     assert set(found.problems()) == {Session, SessionCount}
-    assert [trouble.query for trouble in analyse(None, found).troubles] == ["session"], "told once"
+    assert [trouble.query for trouble in analyse(None, found).troubles] == ["session"], "reported once"
 
 
 def test_an_error_between_rows_leaves_the_rows(tmp_path: Path) -> None:
@@ -515,7 +515,7 @@ def test_files_of_more_lines_together_than_memory_holds_are_refused(
         SpoolSource(tmp_path).open()
 
 
-def test_names_of_files_steer_no_terminal_and_few_are_told(tmp_path: Path) -> None:
+def test_file_names_are_cleaned_and_only_a_few_are_listed(tmp_path: Path) -> None:
     (tmp_path / "v$session.csv").write_text("sid\n1\n")
     (tmp_path / "a\x1b]0;x\x07.csv").write_text("")
     for number in range(30):

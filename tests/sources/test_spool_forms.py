@@ -163,7 +163,7 @@ def notes(place: Path, encoding: str = "") -> tuple[str, ...]:
     return source.notes
 
 
-def test_the_encoding_that_was_assumed_is_said(tmp_path: Path) -> None:
+def test_an_assumed_encoding_is_noted(tmp_path: Path) -> None:
     korean = "SID,USERNAME\n1,홍길동\n".encode("euc-kr")
     place = folder(tmp_path, {"v$session.csv": korean})
     (note,) = notes(place)
@@ -179,13 +179,13 @@ def test_the_encoding_that_was_assumed_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-8"])
-def test_unicode_without_a_mark_is_told_by_its_bytes(tmp_path: Path, encoding: str) -> None:
+def test_unicode_without_a_mark_is_recognised_by_its_bytes(tmp_path: Path, encoding: str) -> None:
     place = folder(tmp_path, {"v$session.csv": "SID,USERNAME\n1,JÜRGEN\n".encode(encoding)})
     assert snapshots(place)[0].rows(Session)[0].username == "JÜRGEN"
     assert notes(place) == ()
 
 
-def test_counters_that_were_rounded_are_told(tmp_path: Path) -> None:
+def test_rounded_counters_are_reported(tmp_path: Path) -> None:
     """SET NUMWIDTH 10, the default: 12345678901 becomes 1.2346E+10, and the change between two polls is lost."""
     text = "NAME,CONSUMED_CPU_TIME,CPU_WAIT_TIME\nBATCH,1.2346E+10,7\n"
     assert notes(folder(tmp_path, {"v$rsrc_consumer_group.csv": text})) == (

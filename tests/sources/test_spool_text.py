@@ -23,7 +23,7 @@ def test_zeros_here_and_there_are_none(data: bytes) -> None:
     assert _marked(data) == ""
 
 
-def test_a_mark_tells_the_order_of_the_bytes() -> None:
+def test_a_mark_shows_the_byte_order() -> None:
     for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
         assert _marked(mark + TEXT.encode(encoding)) == "utf-16"
         assert decoded(mark + TEXT.encode(encoding)).text == TEXT

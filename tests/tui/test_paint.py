@@ -25,6 +25,7 @@ from presman.figures.drawing.columns import cells_needed, fit_columns, wrapped_r
 from presman.figures.figure import COUNT, TEXT, Bar, Figure
 from presman.tui import textual_internals
 from presman.tui.frame_app import AHEAD
+from presman.tui.textual_internals import PatientScreen
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.heatmap import HeatMap
 from presman.tui.widgets.line_api import LineApiWidget, LineView, PlainBackground
@@ -56,6 +57,7 @@ async def test_the_same_again_paints_nothing(monkeypatch: pytest.MonkeyPatch) ->
             again = replace(busy(number), number=number + 1, at=busy(number).at + timedelta(milliseconds=400))
             with monkeypatch.context() as patched:
                 patched.setattr(Widget, "refresh", refresh)
+                patched.setattr(PatientScreen, "repaint", Mock(return_value=False))  # nothing goes past `refresh`
                 acting.clock.now += 1
                 await acting.show(again)
                 acting.app._tick()
@@ -102,6 +104,7 @@ async def test_one_changed_value_paints_a_few_cells(monkeypatch: pytest.MonkeyPa
         rows = sessions(40)
         with monkeypatch.context() as patched:
             patched.setattr(Widget, "refresh", refresh)
+            patched.setattr(PatientScreen, "repaint", Mock(return_value=False))
             await acting.show(replace(busy(2), sessions=(*rows[:3], rows[3]._replace(io_mb=13.0), *rows[4:])))
         assert 0 < sum(cells) < 20
 
@@ -460,3 +463,25 @@ async def test_one_finding_more_moves_nothing_below() -> None:
             places.append(acting.app.query_one("#overview-chart").region)
     assert places[0] == places[1]
     assert places[2].y == places[0].y + 1
+
+
+@acted
+async def test_lines_that_changed_are_painted_without_messages_between_widgets(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with stage(busy(), size=(200, 50), painted=True) as acting:
+        refreshed: list[tuple[Region, ...]] = []
+        frames: list[set[Region]] = []
+        refresh, paint = Widget.refresh, Screen._compositor_refresh
+
+        def noted(self: Widget, *regions: Region, **how: Any) -> Any:
+            refreshed.append(regions)
+            return refresh(self, *regions, **how)
+
+        def painted(screen: Screen[None]) -> None:
+            frames.append({*screen._compositor._dirty_regions})
+            paint(screen)
+
+        monkeypatch.setattr(Widget, "refresh", noted)
+        monkeypatch.setattr(Screen, "_compositor_refresh", painted)
+        await acting.show(replace(busy(2), groups=()))
+        assert any(frames)
+        assert not any(refreshed)

@@ -18,13 +18,15 @@ def not_enough_now(who: str = "it") -> str:
 
 
 class EndingWords(NamedTuple):
-    """What the end of an idle holder is known to do, "" if it is not known; `brief` says less, "" for the same.
+    """What the end of an idle holder is known to do, "" if it is not known.
 
-    With `is_too_little` that is nothing: it frees too little for each head.
+    `brief` says less, and `beside` is for where the queues are not named; they are "" if they say the same.
+    With `is_too_little` the end starts no head: it frees too little for each.
     """
 
     full: str
     brief: str = ""
+    beside: str = ""
     is_too_little: bool = False
 
 
@@ -138,8 +140,8 @@ def _starts_some(each: RunningStatement, names: Sequence[str], reading: Reading,
     if enough == [group_title(head) for head in heads]:
         if not certain:
             return EndingWords("ending it is enough for one of them")
-        one = "ending it starts at least one"
-        return EndingWords(f"{one} of the heads, and the plan decides which", f"{one} head")
+        one, which = "ending it starts at least one", "and the plan decides which"
+        return EndingWords(f"{one} of their heads, {which}", f"{one} head", f"{one} of the heads, {which}")
     if not enough or len(enough) + len(lacking) < len(heads):
         return EndingWords("")
     some = f"ending it is enough for {listed(enough)}, but {listed(lacking)}"

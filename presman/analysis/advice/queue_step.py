@@ -120,7 +120,7 @@ def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) ->
             text = f"{kept.words}: {told.full}; wait, or decide whether to end it"
             between = (
                 text,
-                *(f"{lead}{others}; {more}" for more in (told.full, told.brief or told.full)),
+                *(f"{lead}{others}; {more}" for more in (told.beside or told.full, told.brief or told.full)),
                 *(_alone(each) if told.is_too_little else ()),
             )
             text = f"{text}{lasting_cure(reading)}"

@@ -130,7 +130,8 @@ def _packed_section(record: RecordType, section: Section, *, words_by_row: bool)
     try:
         content = _encode(columns)
     except OverflowError:
-        content, is_wide = _encode([[_as_text(value) for value in column] for column in columns]), True
+        wide = [[str(v) if type(v) is int and v.bit_length() > 63 else v for v in own] for own in columns]
+        content, is_wide = _encode(wide), True
     absent, rounded = sorted(section.absent), sorted(section.rounded)
     head = (shapes.shape_text(record), len(section.rows), words, Raw(content), is_wide)
     return _encode(_PackedSection(*head, section.problem, absent, rounded))
@@ -142,10 +143,6 @@ def _words_and_others(record: RecordType) -> tuple[list[int], list[int]]:
     kinds = [kind for kind, _ in field_types(record).values()]
     words = [index for index, kind in enumerate(kinds) if kind in {str, datetime}]
     return (words, [index for index in range(len(kinds)) if index not in words]) if len(words) > 1 else ([], [])
-
-
-def _as_text(value: Any) -> Any:
-    return str(value) if type(value) is int and value.bit_length() > 63 else value
 
 
 class PollDecoder:

@@ -192,5 +192,4 @@ def shape_of(text: str) -> Shape:
 def _field(name: str, kind: type[Any], optional: bool) -> Field:
     # A datetime may be missing even if the annotation does not say so: no other value means that.
     value: Any = Annotated[datetime, Meta(tz=True)] | None if kind is datetime else kind | None if optional else kind
-    longest = min(LONG_TEXTS.get(name, 0), LONGEST_DOCUMENT)
-    return Field(kind, value, longest)
+    return Field(kind, value, min(LONG_TEXTS.get(name, 0), LONGEST_DOCUMENT))

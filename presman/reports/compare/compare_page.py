@@ -33,8 +33,7 @@ def latency_chart(found: ComparedHistogram) -> Markup:
     for index, upper in enumerate(uppers):
         left = _LEFT + index * step
         for window, (name, waits) in enumerate((("A", found.first), ("B", found.second))):
-            share = 100 * waits.get(upper, 0) / (sum(waits.values()) or 1)
-            if share:
+            if share := 100 * waits.get(upper, 0) / (sum(waits.values()) or 1):
                 title = f"{name}: {counted(waits[upper], 'wait')} below {microseconds(upper)} ({share:.4g} %)"
                 x, y = left + step * (0.1 + 0.4 * window), min(_y(share), _LEAST_TOP)
                 parts.append(block(title, x, y, step * 0.38, _BOTTOM - y, fill=HUES[STYLE_OF[window]].page))
@@ -98,10 +97,8 @@ def _latency(found: ComparedWindows) -> Markup:
     styles = zip(STYLE_OF, "AB", strict=True)
     marks = [element("span", element("b", "■", class_=style), f" {name}") for style, name in styles]
     legend = element("span", *marks, class_="legend")
-    charts = [
-        element("figure", element("figcaption", element("strong", each.event), legend), latency_chart(each))
-        for each in found.histograms
-    ]
+    captions = ((each, element("strong", each.event)) for each in found.histograms)
+    charts = [element("figure", element("figcaption", name, legend), latency_chart(each)) for each, name in captions]
     note = "Percent of the waits in each bucket, on a logarithmic scale: the events with the most wait time."
     return section("How long waits took", *charts, note=note)
 

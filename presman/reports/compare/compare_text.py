@@ -7,7 +7,7 @@ from textwrap import wrap
 from presman.base.formats import ABSENT, compact, count, counted, number, spelled
 from presman.figures.drawing.lines import fit
 from presman.recording.time_words import spelled_instant
-from presman.reports.compare.comparison import ComparedWindow, ComparedWindows, Line, PlanDifference
+from presman.reports.compare.comparison import ComparedWindow, ComparedWindows, Line
 from presman.reports.compare.noise import Judgement
 from presman.reports.compare.window_figures import NOT_KNOWN
 
@@ -120,12 +120,11 @@ def _window(name: str, window: ComparedWindow, cells: int) -> list[str]:
 def _plan(found: ComparedWindows, subject: int) -> list[str]:
     if not found.plan:
         return ["", no_plan_differs(found)]
-    return ["", _head("plan at the end", subject, judged=False), *(_plan_row(each, subject) for each in found.plan)]
-
-
-def _plan_row(each: PlanDifference, subject: int) -> str:
-    values = " ".join(fit(said(value), _SETTING, "right") for value in (each.first, each.second))
-    return f"{fit(each.subject or 'database', subject)} {fit(each.figure, _COLUMN)} {values}"
+    lines = ["", _head("plan at the end", subject, judged=False)]
+    for each in found.plan:
+        values = " ".join(fit(said(value), _SETTING, "right") for value in (each.first, each.second))
+        lines.append(f"{fit(each.subject or 'database', subject)} {fit(each.figure, _COLUMN)} {values}")
+    return lines
 
 
 def _head(section: str, subject: int, *, judged: bool = True) -> str:

@@ -2,6 +2,7 @@
 
 from array import array
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime, timedelta
@@ -101,11 +102,9 @@ def lines(first: WindowFigures, second: WindowFigures) -> tuple[Line, ...]:
     """Return the figures of two windows side by side, by section, with the figures of a group together."""
     keys = list(dict.fromkeys([*first.series, *second.series]))
     shown = _busiest(first, second)
-    found = [
-        _line(key, list(first.series.get(key, ())), list(second.series.get(key, ())))
-        for key in keys
-        if (key.section != figures.STATEMENTS or key.subject in shown) and key.figure != figures.MEAN_WAIT
-    ]
+    keys = [key for key in keys if key.section != figures.STATEMENTS or key.subject in shown]
+    keys = [key for key in keys if key.figure != figures.MEAN_WAIT]
+    found = [_line(key, list(first.series.get(key, ())), list(second.series.get(key, ()))) for key in keys]
     found += _latency(first, second)
     found += _queue_waits(first.queued, second.queued)
     ranks = {figures.ALL: -2} | {sql_id: index for index, sql_id in enumerate(shown)}
@@ -211,10 +210,8 @@ def _latency(first: WindowFigures, second: WindowFigures) -> Iterator[Line]:
         one, other = (list(each.histograms.get(event, ())) for each in (first, second))
         mean_key = FigureKey(figures.LATENCY, event, figures.MEAN_WAIT)
         shares = [[_share(each, _MILLISECOND, above=False) for each in polls] for polls in (one, other)]
-        means = {
-            mean_key: (list(first.series.get(mean_key, ())), list(second.series.get(mean_key, ()))),
-            FigureKey(figures.LATENCY, event, "% within 1 ms"): (shares[0], shares[1]),
-        }
+        means = {mean_key: (list(first.series.get(mean_key, ())), list(second.series.get(mean_key, ())))}
+        means[FigureKey(figures.LATENCY, event, "% within 1 ms")] = shares[0], shares[1]
         yield from _of_same_waits(means, [_rank_of(event, percent, one, other) for percent in PERCENTILES])
 
 
@@ -247,10 +244,9 @@ def _share(buckets: Mapping[int, int], limit: int, *, above: bool) -> Value:
 
 def total(polls: Sequence[Mapping[int, int]]) -> dict[int, int]:
     """Return the sum of several histograms."""
-    found: dict[int, int] = {}
+    found = Counter[int]()
     for buckets in polls:
-        for bound, waits in buckets.items():
-            found[bound] = found.get(bound, 0) + waits
+        found.update(buckets)
     return found
 
 
@@ -441,14 +437,12 @@ def _still_queued(queued: Sequence[float]) -> list[str]:
 def _notes(one: ComparedWindow, other: ComparedWindow, differences: Sequence[Judgement]) -> list[str]:
     notes = []
     same = (one.recording, one.database) == (other.recording, other.database)
-    if same and one.first <= other.last and other.first <= one.last:
-        both = min(one.last, other.last) - max(one.first, other.first)
-        if both > timedelta(0):
-            notes.append(f"the windows overlap by {spelled(both.total_seconds())}, so that part is the same in both")
+    both = min(one.last, other.last) - max(one.first, other.first)
+    if same and both > timedelta(0):
+        notes.append(f"the windows overlap by {spelled(both.total_seconds())}, so that part is the same in both")
     if one.database != other.database:
         notes.append(f"two databases: {one.database} and {other.database}")
-    judged = sum(each in {Judgement.MORE, Judgement.NOISE} for each in differences)
-    if judged:
+    if judged := sum(each in {Judgement.MORE, Judgement.NOISE} for each in differences):
         by_chance = f"chance alone would mark about {judged * noise.FALSE_ALARMS:.1f} as more than noise"
         notes.append(f"of {counted(judged, 'difference')} judged, {by_chance}")
     return notes

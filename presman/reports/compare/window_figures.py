@@ -139,12 +139,9 @@ def add_groups(found: BinnedSeries, lines: GroupLines, begin: int = 0, *, once: 
     """
     for group, instances in _by_group(lines).items():
         for (section, figure), quotients in _OF_GROUP.items():
-            own = (
-                (begin + index, over, under)
-                for index, over, under in quotients(instances, lines)
-                if begin + index >= once
-            )
-            found.add(FigureKey(section, group, figure), own)
+            own = ((begin + index, over, under) for index, over, under in quotients(instances, lines))
+            new = (each for each in own if each[0] >= once)
+            found.add(FigureKey(section, group, figure), new)
 
 
 def _by_group(lines: GroupLines) -> dict[str, list[Lines]]:
@@ -276,8 +273,7 @@ def window_figures(
     latency = window_lines.latency_bins(playback, start, end, of_groups.width, step)
     series = found.series() | of_groups.series() | _latency(latency)
     times = LazySequence(lambda place: instant(polls.times[place]), len(polls.times))
-    held = servers_held(playback.statements(start, end, sql_ids), times, found.width)
-    for sql_id, of in held.items():
+    for sql_id, of in servers_held(playback.statements(start, end, sql_ids), times, found.width).items():
         counts = (min(found.width, len(times) - index * found.width) for index in range(len(of)))
         series[FigureKey(STATEMENTS, sql_id, "servers held")] = list(map(Value, of, counts))
     histograms = {event: LazySequence(partial(_waits_of, bins), len(bins)) for event, bins in latency.items()}

@@ -1,5 +1,6 @@
 """Incident: the contents of a stretch of a recording: combined figures, events, statements, and some complete polls."""
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
@@ -130,8 +131,7 @@ def _samples(playback: Playback, indexes: range, at: datetime | None) -> tuple[S
     if at is not None:
         wanted[min(max(playback.index(at), indexes[0]), indexes[-1])] = "asked for"
     for column, why in (("queued", "the longest queue"), ("waited_cpus", "most CPU waited for")):
-        found = time_bins.worst(playback, start, end, column)
-        if found is not None:
+        if (found := time_bins.worst(playback, start, end, column)) is not None:
             wanted.setdefault(playback.index(found), why)
     step = max(1.0, (len(indexes) - 1) / SAMPLES)
     for number in range(SAMPLES + 1):
@@ -175,10 +175,8 @@ def _heat(
     width = time_bins.width_of(polls, max(1, min(_HEAT_BINS, int(polls * usual / _HEAT_SECONDS))))
     columns = time_bins.time_bins(playback, start, end, width)
     waits = time_bins.bucket_bins(playback, start, end, width)
-    took = {
-        event: sum(upper * many for buckets in bins.values() for upper, many in buckets.items())
-        for event, bins in waits.items()
-    }
+    totals = {event: sum(bins.values(), Counter()) for event, bins in waits.items()}
+    took = {event: sum(upper * many for upper, many in total.items()) for event, total in totals.items()}
     worst = sorted(took, key=lambda event: (-took[event], event))[:_HEAT_EVENTS]
     spans = edges(columns, usual)
     heat = (tuple(HeatColumn(*spans[each.key], waits[event][each.key]) for each in columns) for event in worst)

@@ -36,11 +36,8 @@ def heat_map(event: str, columns: Sequence[HeatColumn], axis: TimeAxis) -> Marku
     uppers = sorted({upper for each in columns for upper in each.waits}, reverse=True)
     most = max((waits for each in columns for waits in each.waits.values()), default=1)
     bottom = _HEAT_TOP + _HEAT_LINE * len(uppers)
-    parts = [
-        svg.label(LEFT - 6, _HEAT_TOP + _HEAT_LINE * index + 10, f"< {microseconds(upper)}", "end")
-        for index, upper in enumerate(uppers)
-    ]
-    indexes = {upper: index for index, upper in enumerate(uppers)}
+    tops = {upper: _HEAT_TOP + _HEAT_LINE * index for index, upper in enumerate(uppers)}
+    parts = [svg.label(LEFT - 6, y + 10, f"< {microseconds(upper)}", "end") for upper, y in tops.items()]
     for column in columns:
         left, right = axis.x(column.start), axis.x(column.end)
         total = sum(column.waits.values())
@@ -49,8 +46,8 @@ def heat_map(event: str, columns: Sequence[HeatColumn], axis: TimeAxis) -> Marku
                 f"{between(column.start, column.end)}\n{count(waits)} of {count(total)} waits took less than"
                 f" {microseconds(upper)}, and no less than the bucket below"
             )
-            y, width = _HEAT_TOP + _HEAT_LINE * indexes[upper], max(1.0, right - left)
-            parts.append(svg.block(text, left, y, width, _HEAT_LINE, fill=shade(waits, most)))
+            width = max(1.0, right - left)
+            parts.append(svg.block(text, left, tops[upper], width, _HEAT_LINE, fill=shade(waits, most)))
     return svg.drawing(bottom + 24, f"Latency of {event} over time", [below(axis, _HEAT_TOP, bottom), *parts])
 
 
@@ -111,8 +108,7 @@ def life_chart(lives: Sequence[StatementLife], axis: TimeAxis, colours: GroupCol
     rows = sorted(lives, key=lambda each: (each.came, each.gone))
     bottom = _LIFE_TOP + _LIFE_LINE * len(rows)
     parts = [_life(each, index, axis, _style(each, colours)) for index, each in enumerate(rows)]
-    ticks = below(axis, _LIFE_TOP, bottom)
-    return svg.drawing(bottom + 24, "Parallel statements over time", [ticks, *parts])
+    return svg.drawing(bottom + 24, "Parallel statements over time", [below(axis, _LIFE_TOP, bottom), *parts])
 
 
 def _style(life: StatementLife, colours: GroupColours) -> str:
@@ -197,10 +193,8 @@ def area_chart(chart: AreaChart, axis: TimeAxis) -> Markup:
         known = any(sum_of_known(each.values) is not None for each in chart.columns)
         nothing = "none." if known else "not known in this period."
         return svg.element("p", svg.element("strong", f"{chart.title}:"), f" {nothing}", class_="none")
-    legend = [
-        svg.element("span", svg.element("b", "■", class_=chart.styles[index]), f" {name}")
-        for index, name in enumerate(chart.layers)
-    ]
+    layers = zip(chart.styles, chart.layers, strict=True)
+    legend = [svg.element("span", svg.element("b", "■", class_=style), f" {name}") for style, name in layers]
     if chart.line_name:
         legend.append(svg.element("span", svg.element("b", "─", class_="line"), f" {chart.line_name}"))
     caption = svg.element(
@@ -221,8 +215,7 @@ def _y(value: float, scale: float) -> float:
 
 
 def _levels(ticks: Sequence[float], unit: str) -> Markup:
-    texts = [*map(tick_label, ticks[:-1]), f"{tick_label(ticks[-1])} {unit}"]
-    labels = zip(ticks, texts, strict=True)
+    labels = zip(ticks, [*map(tick_label, ticks[:-1]), f"{tick_label(ticks[-1])} {unit}"], strict=True)
     return svg.joined(svg.level(_y(at, ticks[-1]), text, LEFT, svg.WIDTH - RIGHT) for at, text in labels)
 
 
@@ -313,7 +306,14 @@ def below(axis: TimeAxis, top: float, bottom: float) -> Markup:
     for at in axis.ticks():
         parts.append(svg.element("path", d=f"M{axis.x(at):.1f} {top:.1f}V{bottom + 4:.1f}", stroke=svg.RULE))
         parts.append(svg.label(axis.x(at), bottom + 17, axis.label(at)))
-    return svg.joined([*parts, *(_gap(axis, each, top, bottom) for each in side_by_side(axis))])
+    for gaps in side_by_side(axis):
+        start, end = gaps[0].start, gaps[-1].end
+        left, right = axis.x(start), axis.x(end)
+        lost = spelled(sum((each.end - each.start).total_seconds() for each in gaps))
+        often = f"{counted(len(gaps), 'gap')}, in all {lost}" if len(gaps) > 1 else lost
+        text = f"no poll from {spelled_instant(start)} to {spelled_instant(end)} ({often})"
+        parts.append(svg.block(text, left, top, max(1.0, right - left), bottom - top, fill=svg.BLANK, class_="gap"))
+    return svg.joined(parts)
 
 
 def side_by_side(axis: TimeAxis) -> list[list[PollGap]]:
@@ -325,15 +325,6 @@ def side_by_side(axis: TimeAxis) -> list[list[PollGap]]:
         else:
             found.append([gap])
     return found
-
-
-def _gap(axis: TimeAxis, gaps: list[PollGap], top: float, bottom: float) -> Markup:
-    start, end = gaps[0].start, gaps[-1].end
-    left, right = axis.x(start), axis.x(end)
-    lost = spelled(sum((each.end - each.start).total_seconds() for each in gaps))
-    often = f"{counted(len(gaps), 'gap')}, in all {lost}" if len(gaps) > 1 else lost
-    text = f"no poll from {spelled_instant(start)} to {spelled_instant(end)} ({often})"
-    return svg.block(text, left, top, max(1.0, right - left), bottom - top, fill=svg.BLANK, class_="gap")
 
 
 def between(start: datetime, end: datetime) -> str:

@@ -80,11 +80,9 @@ _MOST_PLANS = 6
 def _plans(incident: Incident) -> str:
     """Return the plans in their order, by the polls read again and the changes recorded between them."""
     known = [(each.at, _in_force(plan_name(each.reading))) for each in incident.samples]
-    known += [
-        (each.at, _in_force(happened.plan_after(each)))
-        for each in incident.events
-        if each.kind == PLAN_CHANGED and incident.start < each.at <= incident.end
-    ]
+    changes = (each for each in incident.events if each.kind == PLAN_CHANGED)
+    within = (each for each in changes if incident.start < each.at <= incident.end)
+    known += [(each.at, _in_force(happened.plan_after(each))) for each in within]
     plans = [plan for plan, _ in groupby(plan for _, plan in sorted(known))]
     if len(plans) <= _MOST_PLANS:
         return ", then ".join(plans)
@@ -137,11 +135,12 @@ def _queue(incident: Incident) -> list[str]:
         among = f" (in {count(busy)} of {counted(incident.polls, 'poll')} a statement waited)"
         found.append(f"Up to {counted(queued, 'parallel statement')} waited in the queue{when}{among}.")
     else:
-        found.append(
-            none_seen(incident, "No parallel statement was seen waiting in the queue")
-            + _queued_unseen(incident)
-            + _queue_unknown(incident)
-        )
+        unseen, bases = incident.queued_unseen, (each for sample in incident.samples for each in sample.reading.basis)
+        found.append(none_seen(incident, "No parallel statement was seen waiting in the queue"))
+        if unseen:  # in the gaps
+            found.append(f"In that time {counted(unseen, 'statement')} queued (by V$RSRC_CONSUMER_GROUP).")
+        if lacking := sorted({each.lacking for each in bases if each.what == "queue" and each.lacking}):
+            found.append(f"Whether one did is not known: {'; '.join(lacking)}.")
     if servers is not None:
         found.append(f"Up to {_were(servers, 'parallel server')} in use; {_target(incident)}.")
     if incident.sums:
@@ -156,12 +155,6 @@ def _queue(incident: Incident) -> list[str]:
 
 def _were(many: int, noun: str) -> str:
     return f"{counted(many, noun)} {'was' if many == 1 else 'were'}"
-
-
-def _queue_unknown(incident: Incident) -> str:
-    lacking = sorted({basis.lacking for sample in incident.samples for basis in sample.reading.basis
-                      if basis.what == "queue" and basis.lacking})  # fmt: skip
-    return f" Whether one did is not known: {'; '.join(lacking)}." if lacking else ""
 
 
 def _cpu(incident: Incident) -> list[str]:
@@ -231,12 +224,6 @@ def none_seen(incident: Incident, what: str) -> str:
 def _but_gaps(incident: Incident) -> str:
     long = spelled(sum(each.seconds for each in incident.gaps))
     return f", but there are no polls of {long}" if incident.gaps else ""
-
-
-def _queued_unseen(incident: Incident) -> str:
-    """Return how many statements were queued in the gaps, in words."""
-    queued = counted(incident.queued_unseen, "statement")
-    return f" In that time {queued} queued (by V$RSRC_CONSUMER_GROUP)." if incident.queued_unseen else ""
 
 
 def unknown(incident: Incident) -> list[str]:

@@ -60,8 +60,7 @@ def text_of(error: Any) -> str:
         detail = limit or error.strerror
     lines = str(getattr(detail, "message", detail)).splitlines()
     message = " ".join(line for line in lines if not line.startswith("Help: "))
-    kept = _ATTEMPT.sub("", _POINTER.sub("", message)) or type(error).__name__
-    return one_line(clean(kept), LONGEST)
+    return one_line(clean(_ATTEMPT.sub("", _POINTER.sub("", message)) or type(error).__name__), LONGEST)
 
 
 def is_lost(error: Any) -> bool:

@@ -148,8 +148,7 @@ class OracleSource:
     def cancel(self) -> None:
         """End a `read` or `open` in progress soon; called from another thread."""
         self._cancelled = True
-        connection = self._connection
-        if connection is not None:
+        if (connection := self._connection) is not None:
             connection.cancel()
 
     def advance(self) -> None:
@@ -186,11 +185,10 @@ class OracleSource:
         silent: set[str] = set()
         for index in sorted(left, key=lambda index: requests[index].query.name in self._facts.asked_alone):
             request, begun = requests[index], self._clock()
-            if request.query.view in silent:  # another query of this view would take as long again
-                found[index] = self._section(request.query, TimeoutError("not asked, its view did not answer"))
-                continue
-            if self._clock() >= self._deadline:
-                found[index] = self._section(request.query, TimeoutError("not asked, the time for the poll was up"))
+            is_silent = request.query.view in silent  # another query of this view would take as long again
+            if is_silent or begun >= self._deadline:
+                why = "its view did not answer" if is_silent else "the time for the poll was up"
+                found[index] = self._section(request.query, TimeoutError(f"not asked, {why}"))
                 continue
             try:
                 found[index] = self._read_any(request)
@@ -216,7 +214,8 @@ class OracleSource:
         statements = [_statement(requests[index], self.scope, self._session, self._facts) for index in chosen]
         begun = self._clock()
         try:
-            first, *others = self._connected.fetch_all([ASK_TIME, *statements], self._patience())
+            patience = _patience(self._settings.call_timeout, self._deadline - begun)
+            first, *others = self._connected.fetch_all([ASK_TIME, *statements], patience)
         except ConnectionLost as lost:
             if not lost.stuck:
                 raise
@@ -257,7 +256,8 @@ class OracleSource:
         return self._read_any(request)
 
     def _read_one(self, request: Request) -> Section:
-        query, begun, timeout = request.query, self._clock(), self._patience()
+        query, begun = request.query, self._clock()
+        timeout = _patience(self._settings.call_timeout, self._deadline - begun)
         received = self._connected.received
 
         def statement() -> BoundSelect:
@@ -332,13 +332,10 @@ class OracleSource:
 
     # -- pieces ---------------------------------------------------------------------------------------------------
 
-    def _patience(self) -> float:
-        """Return the time limit of the next query, in seconds: it must leave time for the following ones."""
-        return min(self._settings.call_timeout, max(SHORTEST_CALL, (self._deadline - self._clock()) / 2))
-
     def _ask_time(self) -> None:
         try:
-            self._session.locate(self._connected.fetch(ASK_TIME, self._patience()))
+            patience = _patience(self._settings.call_timeout, self._deadline - self._clock())
+            self._session.locate(self._connected.fetch(ASK_TIME, patience))
         except ConnectionLost as lost:
             if not lost.stuck:
                 raise
@@ -372,6 +369,11 @@ def _statement(request: Request, scope: Scope, session: SessionClock, facts: Ans
     binds = {name: known[name] for name in bind_names(sql) if name in known}
     shorten = partial(shortened, query.record) if facts.is_huge(query) else None
     return BoundSelect(sql, binds, facts.rows(query), shorten)
+
+
+def _patience(call_timeout: float, left: float) -> float:
+    """Return the time limit of the next query, in seconds: it must leave time for the following ones."""
+    return min(call_timeout, max(SHORTEST_CALL, left / 2))
 
 
 def _round_trips(connection: ThinConnection | ThickConnection | None) -> int:

@@ -106,10 +106,10 @@ class AnswerFacts:
 
     def learn(self, query: Query, count: int, received: int = 0) -> None:
         """Note the number of rows of an answer, and its `received` bytes if the query ran alone."""
+        # A quarter more than came, up to a power of two: a longer answer still fits into one round trip.
         self._rows[query.name] = max(FEWEST_ROWS, 1 << (count + count // 4).bit_length())
         if received:
-            fit = AT_ONCE * max(1, count) // received
-            if fit < FEWEST_ROWS:
+            if (fit := AT_ONCE * max(1, count) // received) < FEWEST_ROWS:
                 self._huge[query.name] = max(FEW, fit)
             else:
                 self._huge.pop(query.name, None)

@@ -38,8 +38,7 @@ class ConnectSettings(Struct, frozen=True):
     @property
     def address(self) -> str:
         """The host, with its port if given, or the TNS alias."""
-        found = re.search(r"(?i)\(\s*host\s*=\s*([^)\s]+)\s*\)", self.dsn)
-        if found:
+        if found := re.search(r"(?i)\(\s*host\s*=\s*([^)\s]+)\s*\)", self.dsn):
             port = re.search(r"(?i)\(\s*port\s*=\s*(\d+)\s*\)", self.dsn)
             return f"{found[1]}:{port[1]}" if port else found[1]
         return re.sub(r"^(\w+:)?//", "", self.dsn).partition("/")[0].partition("?")[0]

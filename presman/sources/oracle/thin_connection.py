@@ -212,8 +212,7 @@ class ThinConnection:
             raise
         except Exception as error:
             raise ConnectionLost(meaningful_error(error)) from error
-        failed = next((result.error for result in results if result.error and is_lost(result.error)), None)
-        if failed:
+        if failed := next((result.error for result in results if result.error and is_lost(result.error)), None):
             raise ConnectionLost(failed)
         return [result.error or result.rows or [] for result in results]
 

@@ -50,8 +50,7 @@ class SessionIds:
         while True:
             self._assigned += 1
             ring, index = divmod(self._assigned, _RING)
-            sid = _LOWEST + ring * _RING + index * _STRIDE % _RING
-            if sid not in self._reserved:
+            if (sid := _LOWEST + ring * _RING + index * _STRIDE % _RING) not in self._reserved:
                 return sid
 
     def give(self, sid: int) -> None:
@@ -259,10 +258,9 @@ class Stream:
         self.client = Client(spec.user, spec.program, spec.machine, spec.module or spec.name, spec.service)
         noun = spec.name.replace(" ", "_")
         hint = "/*+ parallel */ " if spec.reason == "hint" else ""
-        self.texts = spec.sql or tuple(
-            f"select {hint}d.month, sum(f.amount) from {noun}_{n} f, days d where f.day = d.day group by d.month"
-            for n in range(1, 4)
-        )
+        text = "{} f, days d where f.day = d.day group by d.month"
+        texts = (f"select {hint}d.month, sum(f.amount) from {text.format(f'{noun}_{n}')}" for n in range(1, 4))
+        self.texts = spec.sql or tuple(texts)
 
 
 class Phase(Enum):

@@ -81,10 +81,8 @@ def _plans(tables: Any, where: str) -> Mapping[str, PlanSpec]:
         method = table.get("method", "EMPHASIS")
         if method not in {"EMPHASIS", "RATIO"}:
             raise ScenarioError(f"{here}.method: must be EMPHASIS (levels) or RATIO (shares), got {method!r}")
-        directives = {
-            target: decode(spec.Directive, directive, f"{here}.directives.{target}")
-            for target, directive in _named(table.get("directives", {}), f"{here}.directives")
-        }
+        named = _named(table.get("directives", {}), f"{here}.directives")
+        directives = {target: decode(spec.Directive, each, f"{here}.directives.{target}") for target, each in named}
         plans[plan_name] = PlanSpec(plan_name, method, str(table.get("comment", "")), directives)
     return plans
 
@@ -238,8 +236,7 @@ def _check_actives(scenario: Scenario, file: str) -> None:
         leaves = leaves_of(scenario.plans[plan_name], scenario.plans)
         if OTHER_GROUPS not in leaves:
             raise ScenarioError(f"{file}: plans.{plan_name}: a top plan needs a directive for {OTHER_GROUPS}")
-        twice = sorted({leaf for leaf in leaves if leaves.count(leaf) > 1})
-        if twice:
+        if twice := sorted({leaf for leaf in leaves if leaves.count(leaf) > 1}):
             raise ScenarioError(f"{file}: plans.{plan_name}: {twice[0]} is named more than once")
     if scenario.header.plan and scenario.pdbs:
         raise ScenarioError(f"{file}: plan: in a CDB each PDB has its own plan; name the root's cdb_plan")

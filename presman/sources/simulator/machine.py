@@ -143,8 +143,7 @@ class Machine:
             used = len(pool.sessions) * pool.duty * self._pace_of(pool)
             wanted[pool.group] = wanted.get(pool.group, 0.0) + used
         for execution in running:
-            threads = execution.threads.get(self.inst_id)
-            if threads:
+            if threads := execution.threads.get(self.inst_id):
                 used = threads * execution.cpu_each * self.pace_for(execution)
                 wanted[execution.group] = wanted.get(execution.group, 0.0) + used
         return wanted
@@ -285,8 +284,7 @@ class Machine:
 
     def _record_waits(self, total: list[float], bad: float, seconds: float, running: int) -> None:
         events, load = self.events, self.badness
-        waits = total[Count.CPU_WAITS]
-        if waits:
+        if waits := total[Count.CPU_WAITS]:
             events["resmgr:cpu quantum"].record(waits, bad / waits, total[Count.CPU_WAIT_TIME] * 1e6)
         if total[Count.IO_THROTTLE] and RATE_LIMIT in events:
             held = total[Count.IO_THROTTLE]

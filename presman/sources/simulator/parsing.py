@@ -130,8 +130,7 @@ class Cursor:
         """Return the lines of its plan, from line 0."""
         verb = self.text.split(None, 1)[0].upper()
         verb = "CREATE TABLE" if verb == "CREATE" else verb if verb in _VERBS else "SELECT"
-        top = f"{verb} STATEMENT"
-        plan = [PlanOperation(0, None, 0, top, None, None, None, None)]
+        plan = [PlanOperation(0, None, 0, f"{verb} STATEMENT", None, None, None, None)]
         if self.dop == 1:
             return [*plan, PlanOperation(1, 0, 1, "TABLE ACCESS", "FULL", self.table, None, None)]
         if self.trees > 1:
@@ -152,10 +151,8 @@ def _tree(number: int, sets: int, table: str) -> list[_Step]:
         return f":TQ{number}{operation:04}", f":Q{number}{operation:03}"
 
     (last, node), (first, scan) = queue(sets - 1), queue(0)
-    steps: list[_Step] = [
-        ("PX COORDINATOR", None, None, None, None),
-        ("PX SEND", "QC (RANDOM)", last, node, "QC (RANDOM)"),
-    ]
+    steps: list[_Step] = [("PX COORDINATOR", None, None, None, None)]
+    steps.append(("PX SEND", "QC (RANDOM)", last, node, "QC (RANDOM)"))
     if sets > 1:
         steps += [
             ("HASH", "GROUP BY", None, node, None),

@@ -62,8 +62,7 @@ def cdb_tree(
     for pdb, part in zip(pdbs, parts, strict=True):
         weights = (part / sum(parts),) + (0.0,) * (LEVELS - 1)
         limit = pdb.directive.cpu_limit(cpus)
-        plan = active.get(pdb.con_id, "")
-        if plan:
+        if plan := active.get(pdb.con_id, ""):
             children = plan_tree(plans[plan], plans, pdb.con_id).children
         else:
             children = (Node(OTHER_GROUPS, group=Group(pdb.con_id, OTHER_GROUPS)),)
@@ -95,8 +94,7 @@ def shares_among(nodes: Sequence[Node], wanting: Collection[int]) -> list[float]
     for level in range(LEVELS):
         taken = 0.0
         for index in wanting:
-            weight = nodes[index].weights[level]
-            if weight:
+            if weight := nodes[index].weights[level]:
                 given[index] += left * weight
                 taken += weight
         left *= max(0.0, 1.0 - taken)
@@ -126,12 +124,9 @@ def hand_out(root: Node, demand: Mapping[Group, float], capacity: float) -> dict
 def _wants(node: Node, demand: Mapping[Group, float], ceiling: float, found: dict[int, float]) -> dict[int, float]:
     """Collect the CPUs that each node can use, by identity: its demand, limited to its part of the parent's ceiling."""
     ceiling *= node.limit
-    if node.group is not None:
-        want = demand.get(node.group, 0.0)
-    else:
-        want = 0.0
-        for child in node.children:
-            want += _wants(child, demand, ceiling, found)[id(child)]
+    want = 0.0 if node.group is None else demand.get(node.group, 0.0)
+    for child in node.children:
+        want += _wants(child, demand, ceiling, found)[id(child)]
     found[id(node)] = min(want, ceiling)
     return found
 

@@ -92,8 +92,7 @@ def _cancel(simulation: Simulation, session: SimulatedSession, sql_id: str) -> N
 
 def _kill(simulation: Simulation, session: SimulatedSession) -> None:
     workload = simulation.workload
-    execution = _execution(simulation, session)
-    if execution is not None:
+    if (execution := _execution(simulation, session)) is not None:
         session.transient = True
         workload.abort(execution)
         return
@@ -105,10 +104,8 @@ def _kill(simulation: Simulation, session: SimulatedSession) -> None:
 
 
 def _switch(simulation: Simulation, session: SimulatedSession, group: str) -> None:
-    known = {each.name for each in simulation.plans.groups}
-    if group not in known:
+    if group not in {each.name for each in simulation.plans.groups}:
         raise Refusal(29368, f"consumer group {group} does not exist")
     session.switched = group
-    execution = _execution(simulation, session)
-    if execution is not None:
+    if (execution := _execution(simulation, session)) is not None:
         simulation.workload.reassign(execution, group)

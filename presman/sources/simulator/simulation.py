@@ -58,11 +58,8 @@ class GvMonitor:
         first = machines[0]
         sid, serial = (OWN_SID, 1) if spec is OWN else first.sids.take()
         self.session = SimulatedSession(first.inst_id, con_id, sid, serial, client, OTHER_GROUPS, start, changed=start)
-        clustered = len(machines) > 1
-        self.helpers = [
-            GvServer(machine.inst_id, f"PZ{_HIGHEST - number:02}", machine.sids.take()[0])
-            for machine in (machines if clustered else ())
-        ]
+        several, name = machines if len(machines) > 1 else (), f"PZ{_HIGHEST - number:02}"
+        self.helpers = [GvServer(machine.inst_id, name, machine.sids.take()[0]) for machine in several]
 
     def is_querying(self, now: float) -> bool:
         """Return whether one of its queries is running."""
@@ -200,9 +197,8 @@ class Simulation(Cluster):
                 given = {group: want * part for group, want in wanted.items()}
             else:
                 given = hand_out(root, wanted, room)
-            if not machine.limits or iteration == _ITERATIONS - 1:
-                break
-            if not machine.set_paces(running, machine.fractions(wanted, given)):
+            is_last = not machine.limits or iteration == _ITERATIONS - 1
+            if is_last or not machine.set_paces(running, machine.fractions(wanted, given)):
                 break
         return wanted, given
 

@@ -347,7 +347,6 @@ def _count(cluster: Cluster, execution: Execution, what: Count, amount: float = 
 
 
 def _note_queue_wait(cluster: Cluster, execution: Execution) -> None:
-    waited = cluster.now - execution.queued_at
-    if waited > 0:
+    if (waited := cluster.now - execution.queued_at) > 0:
         execution.session.pq_queued += waited
         cluster.machines[execution.session.inst_id - 1].events["resmgr:pq queued"].record_one(waited)

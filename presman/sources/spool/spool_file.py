@@ -181,8 +181,7 @@ def decoded(data: bytes, encoding: str = "") -> SpoolText:
     >>> decoded("JÜRGEN".encode("cp1252")).note
     'not UTF-8: read as Windows-1252; if it is another encoding, name it (?encoding=...)'
     """
-    known = encoding or _marked(data)
-    if known:
+    if known := encoding or _marked(data):
         text = data.decode(known, errors="replace")
         lost = text.count("\ufffd") if encoding else 0
         return SpoolText(text, f"{lost} characters are not {known}" if lost else "")
@@ -418,15 +417,13 @@ def _text(path: Path, encoding: str) -> SpoolText:
     try:
         with open_plain(path) as file:
             size = os.fstat(file.fileno()).st_size
-            large = size >> 20
-            if large >= LARGEST:
+            if (large := size >> 20) >= LARGEST:
                 text = f"{path} has {large} MB; presman reads files below {LARGEST} MB: split it"
                 raise SourceError(text, retry=False)
             content = file.read(size)
     except OSError as error:
         raise SourceError(f"cannot read {path}: {error.strerror or error}", retry=False) from None
-    lines = content.count(b"\n")
-    if lines > MOST_LINES:
+    if (lines := content.count(b"\n")) > MOST_LINES:
         text = f"{path} has {lines:,} lines; presman reads files of {MOST_LINES:,} at most: split it"
         raise SourceError(text, retry=False)
     if not has_short_lines(content):

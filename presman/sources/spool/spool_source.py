@@ -80,7 +80,8 @@ class SpoolSource:
         release = _release(files) or self._release or DEFAULT_RELEASE
         if release < SUPPORTED[0]:
             raise SourceError(f"{self.folder} is of release {release}; presman reads {SUPPORTED[0]} and later")
-        used = _columns_used(release)
+        words = frozenset().union(*(selection(query).words for query in load(release).values()))
+        used = words | {"INST_ID", *spool_table.STAND_IN_COLUMNS}
         written = spool_table.forms(files, self._zone)
         tables = {file.view: spool_table.table(file, used, written) for file in files if file.columns}
         self._failures = {}
@@ -212,10 +213,8 @@ def _files(folder: Path, encoding: str) -> tuple[list[SpoolFile], list[str]]:
             raise SourceError(f"{file.path} and {other.path} are both {file.view}", retry=False)
     names = {view.lower() for view in catalog()}
     names |= {f"g{name}" for name in names if name.startswith("v$")}
-    notes = [
-        f"{clean(path.name)}: not used: no view of this name is read{_name_hint(path.stem, names)}"
-        for path in spare[:_MOST_NAMED]
-    ]
+    unused = "not used: no view of this name is read"
+    notes = [f"{clean(each.name)}: {unused}{_name_hint(each.stem, names)}" for each in spare[:_MOST_NAMED]]
     if len(spare) > _MOST_NAMED:
         notes.append(f"{counted(len(spare) - _MOST_NAMED, 'more file')} not used")
     if not files:
@@ -234,8 +233,7 @@ def _notes(file: SpoolFile) -> Iterator[str]:
     """Yield notes on the unused columns of a file, its encoding, its inexact numbers, and spooled errors."""
     known = _types(file.view)
     spare = known.keys() - set(file.columns)
-    unknown = [f"{clean(name)}{_name_hint(name, spare)}" for name in file.columns if name not in known]
-    if unknown:
+    if unknown := [f"{clean(name)}{_name_hint(name, spare)}" for name in file.columns if name not in known]:
         yield f"{file.path.name}: not used: {', '.join(unknown)}"
     if file.note:
         yield f"{file.path.name}: {file.note}"
@@ -260,16 +258,9 @@ def _release(files: Sequence[SpoolFile]) -> Release | None:
         for file in files:
             for column in columns if file.view in {view, "G" + view} else ():
                 texts = [row[file.columns.index(column)] for row in file.rows] if column in file.columns else []
-                found = next((match[1] for text in texts if (match := re.search(pattern, text))), None)
-                if found:
+                if found := next((match[1] for text in texts if (match := re.search(pattern, text))), None):
                     return Release.parse(found)
     return None
-
-
-def _columns_used(release: Release) -> frozenset[str]:
-    """Return the columns that any query reads, and those that can replace one of them."""
-    words = frozenset().union(*(selection(query).words for query in load(release).values()))
-    return words | {"INST_ID", *spool_table.STAND_IN_COLUMNS}
 
 
 def _absent(parts: Selection, found: SpoolTable) -> frozenset[str]:

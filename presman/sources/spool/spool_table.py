@@ -6,7 +6,7 @@ Numbers and dates are parsed in the formats that Oracle's tools print with any o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from functools import cache
 from itertools import pairwise
@@ -237,14 +237,10 @@ def rounded(file: SpoolFile) -> tuple[str, ...]:
 def forms(files: Iterable[SpoolFile], zone: tzinfo | None) -> SpoolFormat:
     """Return the formats of `files`. Without `zone` it is that of the first sample time with an offset, else UTC."""
     files = list(files)
-    mark = decimal_mark(text for file in files for text in _marked_numbers(file))
+    numbers = ((file, index) for file in files for index, kind in _kinds(file).items() if kind == "NUMBER")
+    texts = (row[index] for file, index in numbers for row in file.rows if not row[index].isdigit())
+    mark = decimal_mark(filter(None, map(str.strip, texts)))
     return SpoolFormat(zone or next((found for file in files if (found := _zone(file))), UTC), mark)
-
-
-def _marked_numbers(file: SpoolFile) -> Iterator[str]:
-    for index, kind in _kinds(file).items():
-        if kind == "NUMBER":
-            yield from (text for row in file.rows if not row[index].isdigit() and (text := row[index].strip()))
 
 
 def _kinds(file: SpoolFile) -> Mapping[int, str]:
@@ -298,8 +294,7 @@ def _column(file: SpoolFile, index: int, kind: str, written: SpoolFormat, lost: 
         month_first = is_month_first({text.strip() for text in texts})
 
         def read(text: str) -> Any:
-            moment = instant(text, written.zone, month_first).astimezone(UTC)
-            return moment.strftime("%Y-%m-%d %H:%M:%S.%f")
+            return instant(text, written.zone, month_first).astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
 
     return _each(file, name, texts, read)
 
@@ -369,8 +364,7 @@ def instants(tables: Mapping[str, SpoolTable], momentary: Collection[str]) -> li
             views.append(set())
         found[-1] = found[-1]._replace(until=time)
         views[-1].add(view)
-    kept = [each for each, seen in zip(found, views, strict=True) if not seen.isdisjoint(momentary)]
-    return kept or found
+    return [each for each, seen in zip(found, views, strict=True) if not seen.isdisjoint(momentary)] or found
 
 
 def _pause(tables: Iterable[SpoolTable]) -> timedelta:
@@ -413,8 +407,7 @@ def own_instance(tables: Mapping[str, SpoolTable]) -> int:
     if found is None or "INST_ID" not in found.columns:
         return 1
     index = found.place("INST_ID")
-    numbers = {row[index] for rows in found.rows for row in rows if row[index] is not None}
-    return min(numbers, default=1)
+    return min({row[index] for rows in found.rows for row in rows if row[index] is not None}, default=1)
 
 
 def _with_stand_ins(view: str, found: SpoolTable, release: Release) -> SpoolTable:
@@ -437,10 +430,8 @@ def _with_instance(found: SpoolTable) -> SpoolTable:
 
 
 def _extended(found: SpoolTable, column: str, values: Sequence[Sequence[Any]]) -> SpoolTable:
-    rows = tuple(
-        tuple((*row, value) for row, value in zip(old, new, strict=True))
-        for old, new in zip(found.rows, values, strict=True)
-    )
+    pairs = (zip(old, new, strict=True) for old, new in zip(found.rows, values, strict=True))
+    rows = tuple(tuple((*row, value) for row, value in each) for each in pairs)
     return found._replace(columns=(*found.columns, column), rows=rows)
 
 

@@ -20,7 +20,7 @@ from textual.widget import Widget
 
 from presman.base.colours import CLASS_STYLES, GROUP_STYLES, HUES, OTHERS
 from presman.figures.drawing.lines import Line, ascii_only, changes, fit, pad, plain, wrap
-from presman.tui.textual_internals import forget_regions
+from presman.tui.textual_internals import PatientScreen, forget_regions
 
 
 class AsciiFilter(LineFilter):
@@ -120,6 +120,9 @@ class LineApiWidget(Widget):
     def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
         """Repaint these regions, or the whole widget if there are none."""
         forget_regions(self)
+        is_partial = bool(regions) and repaint and not layout and not recompose and self.is_mounted
+        if is_partial and isinstance(self.screen, PatientScreen) and self.screen.repaint(self, regions):
+            return self
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
     def forget(self) -> None:
@@ -162,7 +165,8 @@ class Palette:
         if ground == "cursor":
             return Strip([Segment(plain(line), styles["cursor"])], width)
         prefix = f"{ground}:" if ground else ""
-        return Strip([Segment(text, styles[prefix + name]) for text, name in line], width)
+        # A segment is a named tuple, whose own constructor takes three times as long.
+        return Strip([tuple.__new__(Segment, (text, styles[prefix + name], None)) for text, name in line], width)
 
     def __getitem__(self, name: str) -> Style:
         return self.styles[name]
@@ -261,8 +265,8 @@ class LineView(LineApiWidget):
     redraw: Callable[[], None] = staticmethod(lambda: None)
     """Makes the lines of the last data again, for views whose lines depend on the size."""
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's word
-        super().__init__(id=id, classes=classes)
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
+        super().__init__(id=id)
         self._lines: tuple[Line, ...] = ()
         self._shown: list[Line] = []
         self._shown_width = 0

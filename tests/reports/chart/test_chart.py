@@ -99,7 +99,7 @@ def test_json_lines_and_parquet_are_charts_as_csv_is(kind: str, kinds: dict[str,
             assert points == [(at, pytest.approx(value, abs=1e-5)) for at, value in theirs.series[name]]
 
 
-def test_damaged_json_lines_and_parquet_are_told(kinds: dict[str, Path], tmp_path: Path) -> None:
+def test_damaged_json_lines_and_parquet_are_reported(kinds: dict[str, Path], tmp_path: Path) -> None:
     lines = kinds["jsonl"].read_text(encoding="utf-8").splitlines(keepends=True)
     cut = read_series(written(tmp_path, "".join(lines)[:-30]))
     assert cut.notes == (
@@ -117,7 +117,7 @@ def test_damaged_json_lines_and_parquet_are_told(kinds: dict[str, Path], tmp_pat
             read_series(path)
 
 
-def test_a_page_says_what_it_is_of_and_has_the_values_under_the_mouse(kinds: dict[str, Path]) -> None:
+def test_a_page_names_its_file_and_has_the_values_under_the_mouse(kinds: dict[str, Path]) -> None:
     found = read_series(kinds["csv"], ["used_cpus", "used_percent"])
     page = chart_page("a&b.csv", found, datetime(2026, 11, 22, 12, tzinfo=UTC))
     tree = fromstring(page.removeprefix("<!DOCTYPE html>\n"))
@@ -135,7 +135,7 @@ def test_a_page_says_what_it_is_of_and_has_the_values_under_the_mouse(kinds: dic
     assert f"{name}: {points[-1][1]:.2f}" in told
 
 
-def test_of_many_polls_the_page_tells_the_least_and_the_largest(tmp_path: Path) -> None:
+def test_of_many_polls_the_page_shows_minimum_and_maximum(tmp_path: Path) -> None:
     start = datetime(2026, 11, 22, tzinfo=UTC)
     lines = [f"{(start + timedelta(seconds=each)).isoformat()},{each % 50}" for each in range(2_400)]
     page = chart_page("a", read_series(written(tmp_path, "DATETIME,A\n" + "\n".join(lines) + "\n")), start)
@@ -143,7 +143,7 @@ def test_of_many_polls_the_page_tells_the_least_and_the_largest(tmp_path: Path) 
     assert "\nA: 40.00 to 49.00<" in page
 
 
-def test_a_column_without_a_value_is_told_and_not_drawn(tmp_path: Path) -> None:
+def test_a_column_without_values_is_reported_and_not_drawn(tmp_path: Path) -> None:
     found = read_series(
         written(tmp_path, TIDY + "2026-11-22T12:00:04+00:00,D,5,1,0,ETL,1,\n"), ["used_cpus", "throttled_percent"]
     )
@@ -171,7 +171,7 @@ TIDY = "time,database,interval_s,inst_id,con_id,consumer_group,used_cpus,throttl
         (WIDE + '2026-11-22T12:00:04+00:00,"1,2\n', "line 4: unexpected end of data"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_drawn_is_told_by_its_line(text: str, words: str, tmp_path: Path) -> None:
+def test_errors_of_a_file_are_reported_with_the_line(text: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(ChartError) as error:
         read_series(written(tmp_path, text))
     assert words in str(error.value)
@@ -200,7 +200,7 @@ def test_a_chart_has_so_many_lines_at_most(tmp_path: Path) -> None:
         read_series(written(tmp_path, TIDY + lines))
 
 
-def test_a_last_line_that_is_cut_short_is_left_out_and_told(tmp_path: Path) -> None:
+def test_an_incomplete_last_line_is_left_out_and_reported(tmp_path: Path) -> None:
     found = read_series(written(tmp_path, WIDE + "2026-11-22T12:00:0"))
     assert len(found.panels[0].series["ETL"]) == 2
     assert "line 4" in found.notes[0]

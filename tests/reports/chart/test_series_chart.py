@@ -56,7 +56,7 @@ def test_of_each_stretch_the_least_and_the_largest_stay() -> None:
     """Two periods of ten seconds; the last one includes the instant at its end."""
     points = [(0.0, 5.0), (2.0, 1.0), (4.0, 9.0), (9.9, 5.0), (10.0, 7.0), (15.0, 7.0), (20.0, 8.0)]
     assert thinned(points, 0.0, 20.0, 2) == [(2.0, 1.0), (4.0, 9.0), (10.0, 7.0), (20.0, 8.0)]
-    assert thinned(points[:4], 0.0, 20.0, 2) == points[:4], "no more than two for each stretch"
+    assert thinned(points[:4], 0.0, 20.0, 2) == points[:4], "no more than two for each period"
     assert thinned(points, 5.0, 5.0, 2) == points
 
 
@@ -132,7 +132,7 @@ def page(*points: list[Point]) -> str:
     return chart_page("a.csv", FileSeries("cpu", (panel,), ("cut",)), NOON)
 
 
-def test_a_page_tells_the_values_of_each_stretch_under_the_mouse() -> None:
+def test_a_page_shows_the_values_of_each_period_under_the_mouse() -> None:
     """Three instants make three periods of 880 / 3 units; the second line has no value in the first two."""
     found = re.findall(r'<rect x="([^"]*)" y="50" width="([^"]*)" height="320" class="hover"><title>([^<]*)<',
                        page(line(1.0, 2.5, 4.0), [(BEGIN + 20, 8.0)]))  # fmt: skip
@@ -143,7 +143,7 @@ def test_a_page_tells_the_values_of_each_stretch_under_the_mouse() -> None:
     ]
 
 
-def test_of_two_polls_of_a_stretch_both_ends_are_told() -> None:
+def test_both_ends_of_a_period_with_two_polls_are_shown() -> None:
     """Two of three instants are in the first third."""
     told = re.findall('class="hover"><title>([^<]*)<', page([(BEGIN, 1.0), (BEGIN + 1, 3.0), (BEGIN + 30, 2.0)]))
     assert told == [
@@ -151,7 +151,7 @@ def test_of_two_polls_of_a_stretch_both_ends_are_told() -> None:
     ]  # fmt: skip
 
 
-def test_a_page_says_of_what_it_is_and_how_much_is_there() -> None:
+def test_a_page_names_its_file_and_the_number_of_values() -> None:
     found = page(line(1.0, 2.0), line(3.0, 4.0, 5.0))
     assert "<p>Measure cpu; drawn: cpu.</p>" in found
     assert "<p>2026-03-12 12:00:00 to 2026-03-12 12:00:20, 3 times with a value.</p>" in found

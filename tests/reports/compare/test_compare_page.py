@@ -79,7 +79,7 @@ def test_without_a_difference_there_is_no_bar(percent: float | None) -> None:
     ("value", "told"),
     [(None, "-"), (0.5, "0.500"), (-0.5, "-0.500"), (1.0, "1.00"), (99.99, "99.99"), (100.0, "100"), (-150.4, "-150")],
 )
-def test_a_value_has_the_digits_that_tell_something(value: float | None, told: str) -> None:
+def test_a_value_has_its_significant_digits(value: float | None, told: str) -> None:
     assert value_of(Line("", "", "", value, value, None, Judgement.SAME), value) == told
     bound = value_of(Line("", "", "", value, value, None, Judgement.SAME, is_bound=True), value)
     assert bound == ("-" if value is None else f"≤ {told}")
@@ -99,7 +99,7 @@ def test_a_bar_for_each_window_of_each_bucket_on_a_scale_of_powers_of_ten() -> N
     levels = re.findall(r'y="([^"]*)" text-anchor="end"[^>]*>([^<]*) %<', drawn)
     assert levels == [("164", "0.001"), ("134", "0.01"), ("104", "0.1"), ("74", "1"), ("44", "10"), ("14", "100")]
     rare = str(latency_chart(SimpleNamespace(event="x", first={1: 10**9, 2: 1}, second={})))  # type: ignore[arg-type]
-    assert 'y="157" ' in rare, "of a billion one shows, too"
+    assert 'y="157" ' in rare, "one of a billion is visible, too"
 
 
 @pytest.mark.parametrize(("buckets", "labels"), [(13, 13), (14, 7)])

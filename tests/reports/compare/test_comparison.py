@@ -172,7 +172,7 @@ def test_figures_are_those_of_the_recording(mixed: Path) -> None:
     assert line.first == pytest.approx(used / seconds, abs=1e-3)
 
 
-def test_what_is_not_whole_is_said(mixed: Path) -> None:
+def test_incomplete_windows_are_noted(mixed: Path) -> None:
     whole = compare(index(mixed), index(mixed, "-40s"))
     assert whole.first.notes[0] == "1 gap without polls, 5 min 5 s in all"
     assert "the windows overlap by 40 s" in whole.notes[0]
@@ -225,7 +225,7 @@ def test_a_plan_and_a_group_that_only_one_has_differ() -> None:
     ]
     unread = figures(directives={("", "servers target"): 64})
     told = plan_differences((window[0], both), (window[0], unread))  # type: ignore[arg-type]
-    assert {each.second for each in told} == {64, "not known"}, "nobody says that those groups are gone"
+    assert {each.second for each in told} == {64, "not known"}, "those groups are not said to be gone"
     assert plan_differences((window[0], both), (window[0], both)) == ()  # type: ignore[arg-type]
 
 
@@ -250,7 +250,7 @@ def test_with_an_instance_gone_the_target_differs_and_not_the_plan(tmp_path: Pat
     assert "_ORACLE_BACKGROUND_GROUP_" not in limits, "the plan has no directive for it"
 
 
-def test_any_column_of_a_directive_that_changed_is_told(tmp_path: Path) -> None:
+def test_any_changed_column_of_a_directive_is_listed(tmp_path: Path) -> None:
     """The plans were called the same when only PARALLEL_STMT_CRITICAL or PARALLEL_QUEUE_TIMEOUT differed."""
     told_otherwise = {"utilization_limit": "limit_cpus", "parallel_server_limit": "servers limit %"}
     wanted = {"parallel_stmt_critical": "BYPASS QUEUE", "parallel_queue_timeout": 11, "session_pga_limit": 700}
@@ -296,7 +296,7 @@ def test_waits_in_the_queue_by_mean_and_rank() -> None:
     assert (alone["p95 wait s, ended"].first, alone["p95 wait s, ended"].second) == (7.0, None)
 
 
-def test_of_a_long_window_groups_and_waits_are_those_of_some_polls_and_that_is_said(
+def test_a_long_window_reads_groups_and_waits_of_some_polls_and_says_so(
     mixed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A month took over a minute. Figures of polls besides those of groups are still read for all polls."""
@@ -326,9 +326,9 @@ def test_figures_of_the_same_waits_are_all_compared_or_none() -> None:
     found = list(_queue_waits({"A": one}, {"A": other}))
     assert [line.difference for line in found] == [Judgement.TOO_FEW] * 2
     above = [[Value(float(each > 44), 1.0) for each in waits] for waits in (one, other)]
-    assert chance(*above) is not None, "these alone would have been judged"
+    assert chance(*above) is not None, "only these would have been judged"
     shifted = list(_queue_waits({"A": [1.0, 2.0] * 40}, {"A": [8.0, 9.0] * 40}))
-    assert Judgement.TOO_FEW not in {line.difference for line in shifted}, "with enough of them both are"
+    assert Judgement.TOO_FEW not in {line.difference for line in shifted}, "with enough waits both are judged"
 
 
 def test_figures_of_an_event_are_all_compared_or_none() -> None:

@@ -15,7 +15,7 @@ def polls(*values: float) -> list[Value]:
     return [Value(value, 1.0) for value in values]
 
 
-def test_a_mean_is_weighted_by_what_stands_below_the_line() -> None:
+def test_a_mean_is_weighted_by_the_denominator() -> None:
     # 4 CPUs for 10 s and 1 CPU for 5 s are 45 CPU seconds in 15 s.
     assert mean([Value(40, 10), Value(5, 5)]) == 3
     assert mean([Value(0, 0)]) is None
@@ -49,16 +49,16 @@ def test_a_series_that_stays_alike_for_long_has_few_blocks() -> None:
     assert judge(polls(*range(40)), polls(*range(20, 60))) is Judgement.TOO_FEW
 
 
-def test_windows_that_do_not_overlap_are_told_apart_though_nobody_knows_how_rare_that_is() -> None:
+def test_windows_without_overlap_are_called_that() -> None:
     """Servers in use were 16 to 20, then 32 to 64: "too few to compare" sounded as if they were equal."""
     before, then = polls(*[20.0] * 6, *[16.0] * 34), polls(*[64.0] * 6, *[48.0] * 10, *[32.0] * 4, *[48.0] * 11)
     assert chance(before, then) is None
     assert judge(before, then) is judge(then, before) is Judgement.NO_OVERLAP
-    assert judge(before, [*then, Value(20.0, 1.0)]) is Judgement.TOO_FEW, "one of the other is as low"
-    assert judge(before, then[:4]) is Judgement.TOO_FEW, "four are too few for that, too"
+    assert judge(before, [*then, Value(20.0, 1.0)]) is Judgement.TOO_FEW, "one value of the other window is as low"
+    assert judge(before, then[:4]) is Judgement.TOO_FEW, "four blocks are too few for that, too"
 
 
-def test_what_one_window_does_not_have_is_not_zero() -> None:
+def test_a_figure_missing_in_one_window_is_not_zero() -> None:
     assert judge([], polls(1, 2, 3)) is Judgement.ONE_SIDED
     assert judge(polls(0, 0, 0), polls(1, 2, 3)) is Judgement.TOO_FEW
 
@@ -87,7 +87,7 @@ def test_chance_alone_is_seldom_more_than_noise() -> None:
     assert shifted.count(Judgement.MORE) >= 8
 
 
-def test_what_differs_by_rounding_alone_remembers_nothing() -> None:
+def test_rounding_differences_are_no_autocorrelation() -> None:
     """Four values above and four below the mean count as one value at a relative distance of 0.5e-9, not of 2e-9."""
 
     def two_levels(part: float) -> list[Value]:
@@ -97,10 +97,10 @@ def test_what_differs_by_rounding_alone_remembers_nothing() -> None:
     assert memory(two_levels(2e-9)) > 1
     # Lag 1 has 7 pairs, one of them unequal: 5/8. Lag 2 has 6 pairs, two of them unequal: 2/8.
     assert memory(two_levels(0.1)) == 6  # twice 1 + 2 x (5/8 + 2/8) = 2.75, rounded up
-    assert memory(polls(1, 2, 1)) == 1, "three values tell nothing"
+    assert memory(polls(1, 2, 1)) == 1, "three values are not enough"
 
 
-def test_of_more_deals_than_can_be_tried_some_are_drawn_and_the_one_that_was_seen_counts_besides() -> None:
+def test_too_many_deals_are_sampled_and_the_observed_one_is_added() -> None:
     """Twenty and twenty separate blocks: no other deal differs as much, so it is 1 in 1,999 and itself."""
     low, high = polls(*[1.0, 1.1, 0.9] * 20), polls(*[2.0, 2.1, 1.9] * 20)
     assert chance(low, high) == pytest.approx(1 / 2000)

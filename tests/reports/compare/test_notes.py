@@ -29,7 +29,7 @@ def test_windows_of_one_recording_may_overlap() -> None:
     assert _notes(window(0, 100), window(60, 200, "a", "test"), ()) == ["two databases: prod and test"]
 
 
-def test_who_still_waits_at_the_end_of_a_window_is_counted_beside_the_waits_that_ended() -> None:
+def test_statements_that_still_wait_are_counted_beside_ended_waits() -> None:
     """ "BATCH mean wait s 0.000" stood there alone while 26 of BATCH waited for over four minutes."""
     assert _still_queued([3.0, 26.0]) == [
         "26 statements were still queued at its end: waits are of those that had ended"

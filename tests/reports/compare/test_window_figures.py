@@ -46,7 +46,7 @@ def test_a_rate_counts_for_as_long_as_it_lasted() -> None:
     assert list(quotients({("used", 1): (9.0, 1.0, nan, 3.0)}, con_id=3)) == ["used CPUs of ETL#3"]
 
 
-def test_what_an_instance_that_is_there_does_not_know_is_not_known_of_the_cluster() -> None:
+def test_a_figure_unknown_on_an_instance_is_unknown_for_the_cluster() -> None:
     """The second instance has no row of the group at the third poll, and a row without the figure at the last."""
     found = quotients({
         ("used", 1): (0.0, 1.0, 2.0, 3.0), ("servers", 1): (0.0, 0.0, 0.0, 0.0),
@@ -56,7 +56,7 @@ def test_what_an_instance_that_is_there_does_not_know_is_not_known_of_the_cluste
     assert found["servers in use of ETL"] == [(0, 0.0, 1.0), (1, 1.0, 1.0), (2, 0.0, 1.0), (3, 1.0, 1.0)]
 
 
-def test_throttled_is_what_waited_of_what_was_wanted() -> None:
+def test_throttled_is_waited_divided_by_wanted() -> None:
     found = quotients({("used", 1): (1.0, 1.0, 2.0, 2.0), ("waiting", 1): (1.0, 3.0, nan, 0.0)})
     assert found["throttled % of ETL"] == [(1, 600.0, 8.0), (3, 0.0, 4.0)]
 
@@ -78,7 +78,7 @@ def test_the_time_of_a_request_counts_as_often_as_there_were_some() -> None:
         ((5.0, nan, 9.0, 10.0), (0.0, nan, 0.0, 0.0), [(2, 4.0, 6.0), (3, 1.0, 2.0)]),  # the instance was not there
     ],
 )
-def test_a_counter_grows_by_what_it_is_more_in_hours(
+def test_growth_of_a_counter_and_its_hours(
     counted: tuple[float, ...], servers: tuple[float, ...], grown: list[tuple[int, float, float]]
 ) -> None:
     found = quotients({("ever_queued", 1): counted, ("servers", 1): servers})

@@ -129,7 +129,7 @@ def test_figures_are_those_of_the_recording(incident: Incident, whole: Path) -> 
         assert drawn == sum(row["waits"] for row in waits if row["event"] == event)
 
 
-def test_the_table_of_what_was_wrong_says_that_its_times_are_of_polls_that_were_read_again(incident: Incident) -> None:
+def test_the_table_of_alerts_says_that_its_times_are_those_of_sampled_polls(incident: Incident) -> None:
     """An alert may have begun long before the first of these polls, with a lower severity."""
     text = incident_page(incident, START)
     _, _, rest = text.partition("In polls checked</th>")
@@ -175,7 +175,7 @@ def test_wide_bins_have_the_same_sums_as_narrow_ones(whole: Path, monkeypatch: p
         assert sums[0][0] == 53
 
 
-def test_gaps_and_damage_are_told(incident: Incident, whole: Path, tmp_path: Path) -> None:
+def test_gaps_and_damage_are_reported(incident: Incident, whole: Path, tmp_path: Path) -> None:
     assert [round((each.end - each.start) / timedelta(seconds=5)) for each in incident.gaps] == [13]
     assert "no poll 2026-03-12 " in incident_page(incident, START)
     path = tmp_path / "b.presman"
@@ -220,7 +220,7 @@ def test_the_command(whole: Path, tmp_path: Path, inside: Run) -> None:
         ((), 2, "-o"),
     ],
 )
-def test_what_cannot_be_is_one_line(
+def test_impossible_arguments_are_one_line(
     arguments: tuple[str, ...], code: int, told: str, whole: Path, tmp_path: Path, inside: Run
 ) -> None:
     done = inside("report", str(whole), *arguments)
@@ -230,7 +230,7 @@ def test_what_cannot_be_is_one_line(
     assert list(tmp_path.glob("*.html")) == []
 
 
-def test_what_is_no_recording_is_told_how_to_make_one(inside: Run) -> None:
+def test_a_target_that_is_no_recording_gets_advice_to_record(inside: Run) -> None:
     done = inside("report", "demo", "-o", "x.html")
     assert done.returncode == 2
     assert "presman record demo -o x.presman makes one" in done.stderr
@@ -292,7 +292,7 @@ def test_a_table_of_the_page_has_the_columns_that_say_something_with_their_units
     assert "no grant" in str(value_table(TABLE, (), (), "no grant", colours))
 
 
-def test_events_that_do_not_weigh_most_are_said_to_stand_at_the_end() -> None:
+def test_minor_events_are_said_to_be_at_the_end() -> None:
     more = "; the list at the end of the page has more."
     assert _left_out(3, 11) == f" 3 of 11 events are listed here, the gravest{more}"
     assert _left_out(1, 2) == f" 1 of 2 events is listed here, the gravest{more}"

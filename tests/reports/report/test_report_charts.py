@@ -76,7 +76,7 @@ def test_layers_stand_on_each_other_and_a_gap_is_none() -> None:
     etl, batch = re.findall(r'<path d="(M[^"]*)" fill="#', drawn)
     assert etl == "M104.0 158.0V108.0H114.0V158.0z"
     assert batch == "M104.0 108.0V8.0H114.0V108.0zM124.0 158.0V108.0H134.0V158.0z"
-    assert re.findall(r">([^<]*servers)<", drawn) == ["3 servers"], "the highest tick alone has the unit"
+    assert re.findall(r">([^<]*servers)<", drawn) == ["3 servers"], "only the highest tick has the unit"
     assert '<path d="" ' not in drawn
 
 
@@ -107,13 +107,13 @@ def test_the_line_across_is_broken_where_there_is_none_and_may_be_the_highest() 
         (ChartColumn(at(0), at(10), 1, (None, 2.0)), ["total 2.0 servers", "ETL: -", "BATCH: 2.0"]),
     ],
 )
-def test_a_column_tells_its_figures(column: ChartColumn, told: list[str]) -> None:
+def test_a_column_shows_its_figures(column: ChartColumn, told: list[str]) -> None:
     drawn = str(area_chart(chart(ChartColumn(at(20), at(30), 1, (1.0, 0.0)), column), AXIS))
     (hover,) = re.findall(r'<rect x="104" y="8" width="10" height="150" class="hover"><title>([^<]*)<', drawn)
     assert hover.split("\n")[1:] == told
 
 
-def test_where_nothing_is_drawn_it_is_told_whether_anything_is_known() -> None:
+def test_an_empty_chart_says_whether_anything_is_known() -> None:
     assert str(area_chart(chart(), AXIS)).endswith("</strong> not known in this period.</p>")
     unknown, none = ChartColumn(at(0), at(10), 1, (None, None)), ChartColumn(at(10), at(20), 1, (None, 0.0))
     assert str(area_chart(chart(unknown), AXIS)).endswith("</strong> not known in this period.</p>")

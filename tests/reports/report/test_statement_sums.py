@@ -26,7 +26,7 @@ from presman.reports.report.report_charts import TimeAxis, life_chart
 from tests.recording.recorded import Moment, figures, polled, record, recorded
 from tests.thorough import THOROUGH, some
 
-POLLS, STEP = 25, 5.0
+POLLS, STEP = 16, 5.0
 SCENARIOS = some(("mixed", "storm"), ("holders", "queueing", "rac"))
 Key = tuple[int, int, int, str]
 
@@ -114,7 +114,7 @@ def test_sums_and_bars_are_those_of_the_polls(scenario: str, tmp_path: Path) -> 
     assert sum(each.statements for each in incident.sums) == len(lives)
 
 
-def test_the_bars_of_what_lives_on_end_with_the_recording(tmp_path: Path) -> None:
+def test_bars_of_running_statements_end_with_the_recording(tmp_path: Path) -> None:
     path = tmp_path / "a.presman"
     path.write_bytes(recorded("storm", POLLS))
     incident, lives = whole_report(path)
@@ -161,7 +161,7 @@ def test_a_recorder_that_was_started_again_goes_on_with_the_same_statements(tmp_
     assert one.sums == two.sums
 
 
-def test_what_went_while_nobody_looked_has_no_end_and_counts_no_server(tmp_path: Path) -> None:
+def test_statements_that_went_in_a_gap_have_no_end_and_hold_no_servers(tmp_path: Path) -> None:
     """There are 150 s without polls between polls 4 and 34: statements seen on both sides were there all the time."""
     path = tmp_path / "a.presman"
     moments = list(polled("mixed", 40))

@@ -85,7 +85,7 @@ def planned(seconds: float, plan: str, managed: str = "ON") -> Any:
     return look(seconds, header=replace(CALM.header, plan=plan, num_cpus=16.0, cpu_managed=managed))
 
 
-def test_plans_are_told_in_their_order_with_those_between_the_polls_read_again() -> None:
+def test_plans_are_listed_in_order_even_between_the_polls_that_are_read() -> None:
     """A plan that came back was named once; a plan that ended was called INTERNAL_PLAN with managed CPUs."""
     events = (
         changed(-60, "plan OLD → DAY"), changed(20, "plan DAY → NIGHT (by NIGHT_WINDOW)"),
@@ -117,7 +117,7 @@ def test_cpus_are_called_managed_only_if_they_were(states: tuple[str, ...], word
     assert f"Resource plan: DAY; {words} " in whole(samples=samples)
 
 
-def test_the_queue_is_told_at_its_longest() -> None:
+def test_the_queue_is_described_at_its_longest() -> None:
     bins = (stretch(0, queued=3, servers=64, target=128, busy=4), stretch(1, queued=12, servers=None, busy=7),
             stretch(2, queued=1, servers=96, target=256, busy=1))  # fmt: skip
     samples = (look(0, why="the first"), look(30, why="the longest queue"))
@@ -139,7 +139,7 @@ def test_the_queue_is_told_at_its_longest() -> None:
     )
 
 
-def test_who_took_most_server_time_is_named() -> None:
+def test_the_statement_with_most_server_time_is_named() -> None:
     def total(**facts: Any) -> Any:
         plain = {"sql_id": "7xq3h", "user": "RPT", "statements": 3, "executions": 2, "server_seconds": 90.0}
         return SimpleNamespace(**(plain | facts))
@@ -165,7 +165,9 @@ def test_cpu_is_the_mean_of_the_polls_that_know_it() -> None:
     assert (
         "The groups used 3.0 CPUs on average; 14 % of their demand had to wait, most of it for ETL (0.4 CPUs)." in told
     )
-    assert "had to wait. No event" in whole(bins=bins, groups=(group(0, "ETL", 0.19),)), "less than 0.05 is nobody's"
+    assert "had to wait. No event" in whole(bins=bins, groups=(group(0, "ETL", 0.19),)), (
+        "less than 0.05 is not attributed"
+    )
     assert "most of it for ETL (0.1 CPUs)" in whole(bins=bins, groups=(group(0, "ETL", 0.2),))
     calm = whole(bins=(stretch(0, 10, used=6.0, waited=0.0),))
     assert "The groups used 6.0 CPUs on average. No event" in calm
@@ -205,7 +207,7 @@ def test_the_moment_has_its_three_worst_alerts_and_what_was_advised() -> None:
     )
 
 
-def test_an_alert_is_told_once_as_it_was_at_its_worst() -> None:
+def test_an_alert_is_listed_once_at_its_worst() -> None:
     samples = (
         look(0, alert("warn", "w0", "queue", "ETL"), alert("note", "n0", "other")),
         look(5, alert("warn", "w1", "queue", "ETL"), alert("warn", "again", "queue", "ETL"), alert("warn", "b", "q2"),
@@ -218,7 +220,7 @@ def test_an_alert_is_told_once_as_it_was_at_its_worst() -> None:
     ]  # fmt: skip
 
 
-def test_who_can_never_start_is_not_lost_under_who_only_waits() -> None:
+def test_a_statement_that_can_never_start_comes_before_waiting_ones() -> None:
     """The head was too large for its limit at one poll; later other statements waited for long."""
     never = alert("bad", "wants 24, more than the 16 allowed", "queue", "REPORTS")
     waits = Alert("bad", "", "short by 8", "", "queue", "REPORTS", 570.0)
@@ -247,13 +249,13 @@ def test_what_a_page_does_not_know() -> None:
 
 
 @pytest.mark.parametrize(("many", "said"), [(1, "3 of 120 polls "), (2, "6 of 120 polls in 2 blocks ")])
-def test_damaged_polls_are_told_from_the_first_to_the_last(many: int, said: str) -> None:
+def test_damaged_polls_are_reported_from_the_first_to_the_last(many: int, said: str) -> None:
     damaged = tuple(SimpleNamespace(polls=3, start=at(60 * n), end=at(60 * n + 10)) for n in range(many))[::-1]
     (told,) = unknown(incident(damaged=damaged))
     assert told.startswith(f"{said}{clock(0)}–{at(60 * many - 50).astimezone():%H:%M:%S} are damaged")
 
 
-def test_that_nothing_was_seen_is_not_said_of_a_damaged_recording() -> None:
+def test_a_damaged_recording_is_not_called_uneventful() -> None:
     damaged = (SimpleNamespace(polls=3, start=at(0), end=at(10)),)
     for facts in ({"damaged": damaged}, {"damage": ("a chain is lost",)}):
         said = whole(**facts)
@@ -261,7 +263,7 @@ def test_that_nothing_was_seen_is_not_said_of_a_damaged_recording() -> None:
             assert f"{what}, as far as it can be read: the recording is damaged, so whether" in said
 
 
-def test_views_that_told_nothing_are_counted_by_what_they_said() -> None:
+def test_views_without_an_answer_are_counted_by_their_error() -> None:
     lost = UnavailableView("GV$OSSTAT", "GV$OSSTAT: ORA-00942")
     query = UnansweredQuery("osstat", "", "no grant", "")
     samples = (

@@ -18,7 +18,7 @@ def minutes(start: float, end: float) -> PollGap:
     return PollGap(START + timedelta(minutes=start), START + timedelta(minutes=end))
 
 
-def test_gaps_that_nobody_could_tell_apart_are_drawn_as_one() -> None:
+def test_gaps_too_close_to_distinguish_are_drawn_as_one() -> None:
     """A month with a poll between two gaps every ten minutes: 4,320 gaps on some 900 units."""
     gaps = tuple(minutes(10 * number, 10 * number + 9) for number in range(4_320))
     axis = TimeAxis(START, START + timedelta(days=30), gaps)

@@ -103,7 +103,7 @@ def test_swapped_levels_are_put_right() -> None:
     assert best(arrivals, "levels", plan=ObservedPlan(), goal=Goal("REPORTS", 0.9, 15.0)) == [], "none are known"
 
 
-def test_what_levels_do_to_cpu_is_told() -> None:
+def test_the_effect_of_levels_on_cpu_is_shown() -> None:
     """Both want all eight CPUs: BATCH has them on level 1, and REPORTS when BATCH is on level 3; 8 x 10 s are 80."""
     arrivals, plan = swapped()
     shares = PlanBook.read((), tuple(plan.directives.values())).shares("DAY_PLAN")
@@ -151,7 +151,7 @@ def test_the_search_comes_near_the_best_with_a_tenth_of_the_replays(
     search.courses = whole.courses = 1
     search.run(lambda *_: None)
     totals = [whole.score(choice).total for choice in every_choice(whole)]
-    assert whole.scored[PRESENT].total > 2 * min(totals), "there is something to be found"
+    assert whole.scored[PRESENT].total > 2 * min(totals), "the fault matters"
     assert search.scored[search.best].total <= 1.05 * min(totals)
     assert len(search.scored) <= len(totals) / 10
 
@@ -184,7 +184,7 @@ def test_what_is_said_of_a_limit_too_low() -> None:
     assert "presman never runs" in text
     assert "run times do not depend on what else runs" in " ".join(text.split())
     assert "with --keep you name a group that must not wait longer" in text
-    assert text == as_text(given(LIMITED)), "the same seed says the same"
+    assert text == as_text(given(LIMITED)), "the same seed gives the same advice"
 
 
 def test_scripts_change_and_undo() -> None:
@@ -222,7 +222,7 @@ def test_what_was_not_set_is_cleared_and_11_2_has_its_own_name() -> None:
         assert f"new_{name} => -1" in found.undo
 
 
-def test_more_servers_on_no_more_cpu_are_told_as_that() -> None:
+def test_a_note_says_that_more_servers_get_no_more_cpu() -> None:
     """BATCH may use a quarter of the CPUs, which also limits its servers: the script raises only the latter."""
     row = directive("BATCH", 1, 60)._replace(utilization_limit=25)
     found = given(LIMITED, plan=plan_of(row))
@@ -302,7 +302,7 @@ def test_statements_that_timed_out_before_the_goal_s_time_did_not_start_within_i
     assert "; p95 timed out, replayed 0:00, of" in " ".join(as_text(found).split())
 
 
-def test_a_replay_that_is_off_by_more_than_a_goal_allows_tells_nothing_of_it() -> None:
+def test_a_replay_with_an_error_larger_than_the_goal_cannot_judge_it() -> None:
     found = given([each._replace(waited=25.0) for each in LIMITED])
     assert found.replay_error is not None
     assert found.replay_error > GOAL.seconds
@@ -354,7 +354,7 @@ def test_another_day_is_within_the_bounds_in_9_cases_of_10() -> None:
         assert high - low == inside
 
 
-def test_what_is_promised_is_told_by_statements_that_the_search_did_not_see() -> None:
+def test_the_promise_uses_statements_that_the_search_did_not_see() -> None:
     seen = ObservedLoad.of(LIMITED, ObservedPlan(), [GOAL], 1)
     early = {each.servers for day in other_days(seen, 5, held_back=False) for each in day.arrivals}
     late = [each._replace(servers=8) if n >= 24 else each for n, each in enumerate(LIMITED)]
@@ -379,7 +379,7 @@ def test_other_days_differ_by_chance_and_by_what_is_not_known() -> None:
     assert variance(times) == pytest.approx(2.0, abs=0.5)
 
 
-def test_one_that_was_not_over_runs_on_and_what_ran_at_the_beginning_runs_on_every_day() -> None:
+def test_running_statements_run_on_and_those_of_the_beginning_every_day() -> None:
     before = came(-100, 16, 400, waited=0, limit=16, first=NOON, last=LIMITED[0].last)
     late = [
         each._replace(outcome=ArrivalOutcome.RUNNING, ran=20.0) if n > 30 else each for n, each in enumerate(LIMITED)

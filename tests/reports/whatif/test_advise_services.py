@@ -120,7 +120,7 @@ def test_twenty_published_statements_under_other_limits() -> None:
 @pytest.mark.parametrize(
     ("asked", "then"), [(12, "12 (degree 4 -> 4)"), (20, "24 (degree 4 -> 2, which has room for more than 20)")]
 )
-def test_a_limit_of_which_more_comes_than_was_asked_for_says_so(asked: int, then: str) -> None:
+def test_a_limit_that_lets_more_run_than_it_says_is_noted(asked: int, then: str) -> None:
     change = Change("concurrency", MEDIUM, asked)
     assert in_words(seen(bursts(), plan()), change) == f"concurrency limit of MEDIUM 10 -> {then}"
 
@@ -212,7 +212,7 @@ def test_shares_order_the_queue() -> None:
     assert in_words(load, Change("shares", HIGH, 1)) == "share of HIGH 4 -> 1"
 
 
-def test_more_cpus_are_told_where_that_changes_no_degree() -> None:
+def test_more_cpus_are_advised_if_no_degree_changes() -> None:
     """Fifteen come at once and need 120 servers: with a limit of 84 % a target of 143, one and a half times 96."""
     goal, only = Goal("MEDIUM", 0.95, 5.0), ("shares",)
     found = advise(bursts(15), plan(), AdviceWanted([goal], (), only)).advice
@@ -224,13 +224,13 @@ def test_more_cpus_are_told_where_that_changes_no_degree() -> None:
     )
     with_high = [*bursts(15), came(5000, 16, 60, group="HIGH", limit=48, **OBSERVED)]
     assert not is_target_free(seen(with_high, plan())), "the degree of HIGH is half the CPUs"
-    assert not is_target_free(seen(bursts(), plan(100))), "and one that was set grows with them"
+    assert not is_target_free(seen(bursts(), plan(100))), "a limit that was set grows with them"
     unknown = as_text(advise(with_high, plan(), AdviceWanted([goal], (), only, quick=2)).advice)
     assert "Whether more ECPUs (or OCPUs) would do is not known." in unknown
     assert "against PARALLEL_SERVERS_TARGET" not in unknown
 
 
-def test_what_cannot_be_known_is_told() -> None:
+def test_unknowns_are_listed() -> None:
     own = given(bursts(), replace(plan(), directives={HIGH: directive("HIGH", 1, 4, plan="MY_PLAN")}))
     assert (own.verdict, own.choices) == ("autonomous", ())
     assert "on a plan of your own there is no advice" in own.message
@@ -240,7 +240,7 @@ def test_what_cannot_be_known_is_told() -> None:
         given(bursts(), plan(most=None), quick=2).notes
     )
     high = given(bursts(group="HIGH"), plan(), Goal("HIGH", 0.95, 5.0))
-    assert high.curves == (), "neither its limit nor the target is for a customer to set"
+    assert high.curves == (), "a customer can set neither its limit nor the target"
 
 
 @pytest.mark.parametrize("seed", some([1], [2]))
@@ -300,7 +300,7 @@ ADVISE = ("advise", "--goal", "MEDIUM p50 wait <= 1s")
         (("whatif", "--concurrency", "25"), "--concurrency: it is from 1 to 24 here"),
     ],
 )
-def test_what_a_customer_cannot_change_is_refused_in_a_line(
+def test_options_beyond_a_customers_rights_are_refused_in_a_line(
     recording: Path, inside: Run, command: tuple[str, ...], why: str
 ) -> None:
     done = inside(command[0], str(recording), *command[1:])

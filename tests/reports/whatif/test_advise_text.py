@@ -60,7 +60,7 @@ def advice(**more: object) -> Advice:
     return replace(plain, **more)  # type: ignore[arg-type]
 
 
-def test_the_text_of_what_has_no_answer() -> None:
+def test_the_text_without_an_answer() -> None:
     assert as_text(advice()).splitlines() == [
         "1,200 parallel statements in 1 h; replayed under the settings at its end, a wait is off by 2.5 s on",
         "average; seed 3",
@@ -92,7 +92,7 @@ def test_a_curve_has_a_line_for_each_value_with_the_goal_marked_in_it() -> None:
     ]
 
 
-def test_what_comes_of_it_is_told_first_and_a_wait_that_never_changes_is_no_chart() -> None:
+def test_the_result_comes_first_and_a_constant_wait_has_no_chart() -> None:
     level = replace(CURVE, points=((32, 1.2), (64, 1.0), (96, 1.4)))
     short = advice(verdict="too_short", message="the observation is too short", curves=(level,))
     said = "p95 wait of BATCH against PARALLEL_SERVERS_TARGET: 0:01 everywhere from 32 to 96 servers"
@@ -143,11 +143,11 @@ def test_choices_have_their_groups_below_them() -> None:
         ({"runs_longer": 1.0}, True),
     ],
 )
-def test_who_loses_waits_a_twentieth_and_a_second_more(facts: dict[str, float | None], loses: bool) -> None:
+def test_a_group_loses_if_it_waits_a_twentieth_and_a_second_more(facts: dict[str, float | None], loses: bool) -> None:
     assert bool(_lost(replace(SAME, **facts))) is loses
 
 
-def test_how_sure_it_is_stands_behind_the_choices_that_change_something() -> None:
+def test_certainty_follows_the_choices_that_change_something() -> None:
     one = (ReplayedChoice(("x",), True, 64, ()),)
     flat = " ".join(as_text(advice(choices=one)).split())
     assert f"{GOAL}: no statements were held back to check the first choice." in flat
@@ -169,7 +169,7 @@ def test_how_sure_it_is_stands_behind_the_choices_that_change_something() -> Non
     assert "first choice" not in as_text(advice(choices=(NONE,), goals=(held,)))
 
 
-def test_an_error_beyond_a_goal_is_told_where_there_are_choices() -> None:
+def test_an_error_larger_than_a_goal_is_reported_with_choices() -> None:
     rough = "A replayed wait is off by more than a goal allows"
     assert rough in as_text(advice(choices=(NONE,), replay_error=30.1))
     assert rough not in as_text(advice(choices=(NONE,), replay_error=30.0))
@@ -179,7 +179,7 @@ def test_an_error_beyond_a_goal_is_told_where_there_are_choices() -> None:
     assert "replayed under the settings at its end, no wait had ended to be compared; seed" in " ".join(unknown.split())
 
 
-def test_cpu_that_hardly_moves_is_not_told() -> None:
+def test_small_changes_of_cpu_are_not_reported() -> None:
     """A second, or a hundredth of the demand if that is more."""
     moved = (("A", 50.0, 1.0), ("B", 50.0, 1.5), ("C", 500.0, -5.0), ("D", 500.0, -6.0))
     small = [CpuLack(0, name, wanted, 100.0, 100.0 + more) for name, wanted, more in moved]
@@ -234,7 +234,7 @@ def test_a_groups_waits_are_without_those_that_came_before() -> None:
     assert (found.median_before, found.p95_before, found.median_after, found.p95_after) == (2, None, 0, 7)
     assert (found.unstarted_before, found.unstarted_after) == (1, 0)
     assert found.runs_longer == (1 + 3 + 4 + 5) / 4
-    assert found.longer == (False, False, False, False), "one that timed out waits for ever already"
+    assert found.longer == (False, False, False, False), "a timeout already counts as an endless wait"
 
 
 def test_a_wait_that_is_cut_at_the_end_is_at_least_that_long() -> None:
@@ -243,14 +243,14 @@ def test_a_wait_that_is_cut_at_the_end_is_at_least_that_long() -> None:
     before = outcome(waits, "B" * 60, unstarted=frozenset(range(60)))
     after = outcome(waits, "B" * 60, unstarted=frozenset({0}))
     found = _group_waits(BATCH, before, after, {})
-    assert found.longer == (True, False, True, False), "one of 60 moves nothing by much"
+    assert found.longer == (True, False, True, False), "one of 60 changes little"
     choice = ReplayedChoice(("x",), True, 64, (found,))
     assert "≥ 0:30 -> 0:30 ≥ 0:57 -> 0:57" in " ".join(as_text(advice(choices=(choice,))).split())
     unsure = replace(FOUND, longer=(True, True), now=90.0)
     assert "p95 was ≥ 1:01, replayed ≥ 1:30, of 1,200" in as_text(advice(goals=(unsure,)))
 
 
-def test_what_a_choice_comes_to_is_told_of_the_groups_that_came() -> None:
+def test_the_effect_of_a_choice_is_shown_for_groups_with_statements() -> None:
     early = came(-9, 4, 1, group="ETL", first=NOON, last=LIMITED[0].last)
     seen = ObservedLoad.of([early, *LIMITED], ObservedPlan(), [GOAL], 1)
     after = outcome([31, 5, 30], "EBB", skipped=1)
@@ -273,14 +273,14 @@ def test_what_a_choice_comes_to_is_told_of_the_groups_that_came() -> None:
         (inf, None, None),
     ],
 )
-def test_a_replay_tells_of_a_goal_what_its_error_allows(wait: float, off_by: float | None, met: bool | None) -> None:
+def test_a_replay_judges_a_goal_within_its_error(wait: float, off_by: float | None, met: bool | None) -> None:
     """The goal is certainly missed if the wait exceeds it by more than the error of the replay."""
     after, right = outcome([0, 5, wait], "EBB", skipped=1), replace(FOUND, now=FOUND.observed)
     assert _told(after, [(GOAL, right)], off_by) is met
     too_long = replace(right, now=61.0 + 90.0)
     assert _told(after, [(GOAL, too_long)], off_by) is (None if (wait, off_by) == (61.1, 31.0) else met)
     etl = Goal("ETL", 0.95, 60.0), right
-    assert _told(outcome([0, 5, 0], "EBB"), [(GOAL, right), etl], 31.0) is None, "of one goal nothing is known"
+    assert _told(outcome([0, 5, 0], "EBB"), [(GOAL, right), etl], 31.0) is None, "one goal cannot be judged"
     assert _told(outcome([61, 5, 0], "EBB"), [(GOAL, right), etl], 31.0) is False, "the other is missed"
 
 
@@ -296,7 +296,7 @@ def test_a_replay_tells_of_a_goal_what_its_error_allows(wait: float, off_by: flo
         (41.0, None, 10.1, True),
     ],
 )
-def test_a_goal_is_met_only_with_what_the_replay_starts_too_early(
+def test_a_goal_is_met_only_with_the_early_starts_of_the_replay_added(
     was: float | None, now: float | None, wait: float, met: bool | None
 ) -> None:
     """A choice was said to meet the goals although the replay had 1 timeout and 13 were observed."""
@@ -329,7 +329,7 @@ def test_a_finding_has_what_was_observed_and_what_was_replayed() -> None:
     assert (found.statements, found.needed, found.observed, found.now) == (40, 40, 1850.0, 37)
 
 
-def test_what_is_to_be_said_without_a_search() -> None:
+def test_messages_without_a_search() -> None:
     fine = GoalFinding("g", 30.0, "p95", 40, 40, 30.0, 30.0)
     assert _early_verdict([fine], [GOAL], ObservedPlan())[0] == "met"
     for other in (replace(fine, observed=30.1), replace(fine, now=30.1), replace(fine, now=None)):
@@ -339,7 +339,7 @@ def test_what_is_to_be_said_without_a_search() -> None:
     assert _early_verdict([fine], [GOAL], ObservedPlan(autonomous=True))[0] == "autonomous"
 
 
-def test_one_is_as_good_where_it_is_nowhere_worse_by_a_twentieth_and_a_second() -> None:
+def test_a_choice_is_as_good_if_it_is_nowhere_worse_by_a_twentieth_and_a_second() -> None:
     """The last two figures are servers and changes, which may not be higher."""
     assert _as_good([22, 64, 2], [20, 64, 2])
     assert not _as_good([22.1, 64, 2], [20, 64, 2])
@@ -365,7 +365,7 @@ def test_a_promise_is_the_middle_of_other_days_and_within_nine_of_ten() -> None:
     assert (none.within, none.held_back) == (None, 0)
 
 
-def test_cpu_is_told_of_groups_that_wanted_a_second_by_levels_and_shares() -> None:
+def test_cpu_is_shown_for_groups_that_wanted_at_least_a_second() -> None:
     """Both want one whole CPU for ten seconds: with 75 to 25 B gets 2.5 s, with 25 to 25 half."""
     shares = PlanBook.read((), (directive("BATCH", 1, 75), directive("ETL", 1, 25))).shares("DAY_PLAN")
     demand = CpuDemand(10.0, 1.0, {(0, "BATCH"): Load(1.0, 0.0), (0, "ETL"): Load(0.0, 1.0)}, shares)
@@ -383,7 +383,7 @@ def test_how_often_a_replay_is_played() -> None:
     assert [least(part) for part in (0.8, 0.98, 0.989, 0.999)] == [20, 100, 182, 200]
 
 
-def test_notes_say_what_the_plan_does_not_tell() -> None:
+def test_notes_name_gaps_of_the_plan() -> None:
     kinds, plan = ("target", "levels"), plan_of(directive("BATCH", 1, 60), maximum=100)
 
     def notes(plan: ObservedPlan, kinds: tuple[str, ...] = kinds) -> list[str]:
@@ -399,7 +399,7 @@ def test_notes_say_what_the_plan_does_not_tell() -> None:
     assert [note[:20] for note in notes(ObservedPlan(maximum=9))] == ["a file of arrivals n", "the target is that o"]
 
 
-def test_a_peak_above_what_there_is_is_explained() -> None:
+def test_a_peak_above_the_maximum_is_explained() -> None:
     assert [*_beyond_maximum(ObservedPlan(maximum=480), [400, 480]), *_beyond_maximum(ObservedPlan(), [488])] == []
     assert list(_beyond_maximum(ObservedPlan(maximum=480), [])) == []
     (told,) = _beyond_maximum(ObservedPlan(maximum=480), [400, 488])

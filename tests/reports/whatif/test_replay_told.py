@@ -65,7 +65,7 @@ def test_figures_are_not_below_zero(name: str, tmp_path: Path) -> None:
         read_arrivals(written(tmp_path, {}, {name: "-1"}))
 
 
-def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
+def test_unreadable_files_are_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot read"):
         read_arrivals(tmp_path / "none.csv")
     (tmp_path / "x.csv").write_bytes(b"\xff\xfe")
@@ -73,7 +73,7 @@ def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
         read_arrivals(tmp_path / "x.csv")
 
 
-def test_who_left_within_five_seconds_of_the_timeout_timed_out() -> None:
+def test_leaving_within_five_seconds_of_the_timeout_counts_as_timeout() -> None:
     left = came(0, 8, None, outcome=ArrivalOutcome.LEFT, timeout=60.0)
     found = [left._replace(waited=waited) for waited in (54.9, 55.0, 70.0)]
     found += [left._replace(waited=70.0, timeout=None), left._replace(waited=70.0, outcome=ArrivalOutcome.ENDED)]
@@ -84,7 +84,7 @@ def test_who_left_within_five_seconds_of_the_timeout_timed_out() -> None:
 def test_waits_of_none_and_of_some() -> None:
     assert tuple(waits([]))[:6] == (0, 0, 0, 0, 0, 0)
     some = [ReplayedStatement(BATCH, wait, False) for wait in (1.0, 0.0, 1.1)]
-    assert tuple(waits(some))[:6] == (3, 1, 1.0, 1.1, 1.1, 0), "a second is no wait that polls see"
+    assert tuple(waits(some))[:6] == (3, 1, 1.0, 1.1, 1.1, 0), "polls do not see waits of a second"
     many = [ReplayedStatement(BATCH, float(n), False) for n in range(1, 101)]
     assert (waits(many).p95, waits(many[:1]).p95) == (95.0, 1.0)
     assert waits(many).longer == (False, False, False)
@@ -102,8 +102,8 @@ def test_a_replay_misses_by_the_mean_of_the_differences() -> None:
     )
     assert error(one, other) == 5.0
     queued = [each._replace(is_cut=True) for each in one]
-    assert error(queued, other) == 5.0, "each ended in one of both, so there is a difference"
-    assert error(queued[:1] + one[1:], [queued[0]._replace(waited=4.0), *other[1:]]) == 4.5, "10 and 4 s say nothing"
+    assert error(queued, other) == 5.0, "each ended in one of the two, so they differ"
+    assert error(queued[:1] + one[1:], [queued[0]._replace(waited=4.0), *other[1:]]) == 4.5, "10 and 4 s do not count"
     assert error(queued, queued) is None
     assert error([], []) is None
 
@@ -191,13 +191,13 @@ def test_a_timeout_may_start_a_statement_past_the_target() -> None:
     assert found.peak == 64 + 64 + 8
 
 
-def test_what_still_waits_at_the_end_has_waited_to_the_end() -> None:
+def test_a_statement_that_still_waits_has_waited_to_the_end() -> None:
     last = NOON + timedelta(seconds=300)
     arrivals = [came(0, 64, 1000, last=last), came(100, 64, 10, waited=150, last=last)]
     assert waited(arrivals) == [0, 200]
 
 
-def test_what_began_before_takes_what_is_left_of_its_run() -> None:
+def test_a_statement_that_began_before_runs_for_its_remaining_time() -> None:
     """It came 100 s before, waited for 30 s and ran for 70 of its 90 s: 20 s are left."""
     early = came(-100, 64, 90, waited=30, first=NOON)
     arrivals = [early, came(0, 64, 10, waited=20, first=NOON)]
@@ -214,7 +214,7 @@ def mean_run(*known: Arrival, ran: float | None = 5) -> float:
     return waited([*known, unknown, came(500, 64, ran, waited=99, group="LAST", outcome=outcome, weight=1e-9)])[-1]
 
 
-def test_what_never_ran_takes_the_mean_of_its_group_else_of_all_else_a_minute() -> None:
+def test_a_statement_that_never_ran_takes_a_mean_or_a_minute() -> None:
     """The statement after it, with 5 s, is one of all, too: (10 + 30 + 5) / 3."""
     assert mean_run(came(0, 8, 10), came(100, 8, 30), came(200, 8, 80, group="ETL")) == 20
     assert mean_run(came(0, 8, 10, group="ETL"), came(100, 8, 30, group="ETL")) == 15

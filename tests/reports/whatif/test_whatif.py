@@ -107,13 +107,13 @@ def test_only_what_started_although_it_did_not_fit_bypassed_the_queue() -> None:
     assert bypassing([came(0, 8, 100, limit=16), came(50, 9, 40, limit=16)]) == {1}
     assert bypassing([came(0, 8, 100, group="ETL", limit=16), came(50, 17, 40, limit=16)]) == frozenset()
     waiting = came(-300, 60, None, first=NOON, outcome=ArrivalOutcome.QUEUED)
-    assert bypassing([waiting]) == frozenset(), "what waits has not started before"
+    assert bypassing([waiting]) == frozenset(), "a waiting statement has not started before"
 
 
 def test_of_two_that_came_together_the_one_that_started_first_came_first() -> None:
     late, early = came(0.0, 48, 50, waited=100), came(0.5, 48, 100)
     assert in_order([late, early], NOON) == [(0.5, 1), (0.5, 0)]
-    assert waited([late, early]) == [100.5, 0], "it waits from when it came"
+    assert waited([late, early]) == [100.5, 0], "its wait counts from its arrival"
     assert in_order([late, came(1.5, 48, 100)], NOON) == [(0.0, 0), (1.5, 1)], "these did not come together"
     other = came(0.5, 48, 100, group="ETL")
     assert in_order([late, other], NOON) == [(0.0, 0), (0.5, 1)], "each group has a queue of its own"
@@ -126,7 +126,7 @@ def test_a_group_without_a_weight_gets_next_to_nothing() -> None:
     assert batch.waited < etl.waited
 
 
-def test_what_was_not_over_goes_on_and_what_never_ran_takes_the_mean() -> None:
+def test_running_statements_go_on_and_others_take_the_mean() -> None:
     arrivals = [
         came(0, 64, 400, outcome=ArrivalOutcome.ENDED),
         came(5, 64, None, waited=995, outcome=ArrivalOutcome.QUEUED),
@@ -291,9 +291,7 @@ def table(text: str, kind: str) -> list[str]:
     return [line for line in text.splitlines() if f" {kind} " in line or line.startswith("replayed under")]
 
 
-def test_what_was_is_replayed_under_the_plan_of_that_time_whatever_is_asked(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_observation_is_replayed_under_its_own_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The plan has BATCH and ETL on level 2: naming that level changes nothing, another changes no baseline."""
     place = str(tmp_path / "storm.presman")
     record(tmp_path / "storm.presman", list(polled("storm", 25)))
@@ -310,7 +308,9 @@ def test_what_was_is_replayed_under_the_plan_of_that_time_whatever_is_asked(
     assert table(bare, "replayed") == table(other, "replayed")
     assert table(bare, "what if") != table(other, "what if")
     assert BY_PLAN in bare
-    assert main(["advise", place, "--goal", "REPORTS p95 wait <= 30s", "--format", "json"]) in {0, 5}
+    assert main(
+        ["advise", place, "--goal", "REPORTS p95 wait <= 30s", "--may-change", "target", "--format", "json"]
+    ) in {0, 5}
     advice = json.loads(capsys.readouterr().out)
     assert f"off by {advice['replay_error']:.1f} s" in bare
     assert f"{advice['statements']} parallel statements in " in bare
@@ -347,11 +347,11 @@ def test_levels_that_a_plan_does_not_have_are_refused(tmp_path: Path, capsys: py
     assert "the number must be whole" in capsys.readouterr().err
 
 
-def test_a_target_is_told_only_where_it_is_above_what_is_known() -> None:
+def test_a_target_is_noted_only_above_the_known_maximum() -> None:
     assert [beyond_maximum(*each) for each in ((None, 480), (480, 480), (764, None))] == [""] * 3
 
 
-def test_what_has_no_end_needs_a_time(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_live_target_needs_a_time(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["whatif", "demo:storm"]) == 2
     assert "--live-minutes" in capsys.readouterr().err
 
@@ -366,7 +366,7 @@ def test_minutes_are_watched_of_a_database_only(inside: Run, tmp_path: Path) -> 
     )
 
 
-def test_who_began_before_takes_what_was_left_and_who_did_not_end_takes_longer_than_was_watched() -> None:
+def test_run_times_beyond_the_observation_at_either_end() -> None:
     """64 servers. The first ran 60 of its 100 s before the observation: a statement that comes at 0 waits for 40 s.
 
     A statement that still ran at the end of the observation, at 1,000 s, had not ended: the next starts no sooner.

@@ -62,7 +62,7 @@ def test_a_limit_holds_on_an_idle_instance_and_none_lets_a_group_have_all() -> N
     assert replay_cpu([held], {"B": {"cpu": 25}})[B].changed == pytest.approx(40)
 
 
-def test_one_that_the_plan_does_not_name_has_what_it_had() -> None:
+def test_a_group_outside_the_plan_keeps_its_cpu() -> None:
     other = BOTH_WANT_ALL._replace(loads={**BOTH_WANT_ALL.loads, (0, "C"): Load(0.5, 1.0)})
     assert given(other, THREE_TO_ONE)[0, "C"] == 0.5
 
@@ -99,7 +99,7 @@ def test_the_command(recording: Path, inside: Run) -> None:
         *((("--live-minutes", text), "not a number of minutes above 0") for text in ("nan", "-1", "0", "1e9", "x")),
     ],
 )
-def test_what_cannot_be_meant_is_refused(inside: Run, options: tuple[str, ...], why: str) -> None:
+def test_contradictory_options_are_refused(inside: Run, options: tuple[str, ...], why: str) -> None:
     done = inside("whatif", "demo:mixed", *options)
     assert (done.returncode, done.stdout) == (2, "")
     assert why in done.stderr
@@ -135,7 +135,7 @@ def test_a_group_that_is_changed_has_a_row_though_it_wanted_nothing() -> None:
     assert any(line.startswith("B ") and line.split()[1] == "0:00" for line in rows)
 
 
-def test_where_nobody_wanted_cpu_nothing_is_said_of_its_being_short() -> None:
+def test_without_demand_for_cpu_the_report_says_nothing_of_it() -> None:
     idle = demand(THREE_TO_ONE, (0.0, 0.0), (0.0, 0.0))
     assert "never short" not in cpu_report([idle], {"B": {"shares": 5}})
 
@@ -150,7 +150,7 @@ def test_where_nobody_wanted_cpu_nothing_is_said_of_its_being_short() -> None:
         ({"cpu": 10}, "CPU was never short: under these directives a group waits only because of a limit."),
     ],
 )
-def test_where_cpu_was_never_short_that_is_said(change: dict[str, float], told: str) -> None:
+def test_a_report_says_if_cpu_was_never_short(change: dict[str, float], told: str) -> None:
     enough = demand(THREE_TO_ONE, (3.0, 0.0), (2.0, 0.0))
     assert told in cpu_report([enough], {"B": change}).splitlines()
     assert "never short" not in cpu_report([BOTH_WANT_ALL], {"B": change})

@@ -131,7 +131,7 @@ def test_a_smaller_limit_makes_it_wait_for_an_empty_group() -> None:
     assert fewer[0].then.median == pytest.approx(12.0), "six seconds later than is shown"
 
 
-def test_what_is_shown_as_unknown_stays_so_but_never_and_a_timeout_are_answered() -> None:
+def test_unknown_starts_stay_unknown_but_never_and_timeout_are_recalculated() -> None:
     missed = StartForecast(why_none="it should have started by 12:00:00 and did not")
     found = Knowing(shown=(missed, missed)).under(Change("target", None, 96))
     assert [each.then for each in found] == [missed, missed]
@@ -142,7 +142,7 @@ def test_what_is_shown_as_unknown_stays_so_but_never_and_a_timeout_are_answered(
     assert late[1].then.timeout, "it would start after ten seconds"
 
 
-def test_what_is_worked_out_by_the_monitor_the_courses_of_the_panel_tell_at_once() -> None:
+def test_the_panel_fills_in_forecasts_that_are_still_being_calculated() -> None:
     first, second = Knowing(shown=(StartForecast(6.0, 5.0, 7.0), PENDING)).under(Change("target", None, 96))
     assert second.row.starts is not None
     assert second.row.starts.median == pytest.approx(16.0)
@@ -158,16 +158,16 @@ def test_what_is_worked_out_by_the_monitor_the_courses_of_the_panel_tell_at_once
     )
 
 
-def test_a_queue_too_long_for_its_courses_tells_within_how_long_it_does_not_start() -> None:
+def test_a_queue_too_long_for_its_courses_says_how_long_it_will_not_start() -> None:
     many = Knowing(came=tuple(PastArrival(each / 100, BATCH, 32, TEN) for each in range(6000)))
     for_good = many.now._replace(holders=(Holder(ETL, 32, 0.0, None),))
     courses = QueueCourses(ForecastBasis(AT, Modelled(for_good, (None,), many.rows), 1.0, 0.0, 1))
     choice: Choice = frozenset({Change("target", None, 32)})
     found = courses.compare(many.reading, many.load, choice)
     for each in found:
-        assert ENOUGH <= each.courses < COURSES, "fewer courses are played where each takes long"
+        assert ENOUGH <= each.courses < COURSES, "fewer courses if each takes long"
         assert (each.sooner, each.later) == (0, each.courses)
-        assert each.then_beyond == pytest.approx(40.0, abs=0.5), "4,000 came in that time: there it ends"
+        assert each.then_beyond == pytest.approx(40.0, abs=0.5), "the course ends after 4,000 arrivals"
         assert each.then.why_none.startswith("it does not start within ")
     assert "in 8 cases of 10), what if: not within " in last_words(
         WhatIfAnswer(many.reading, choice, choice, present()[1], found, "")
@@ -196,14 +196,14 @@ def test_another_level_is_another_order_and_what_a_container_may_have_stays() ->
     assert order.rules[BATCH].pools == (ServerPoolLimit("0 ", 60), ServerPoolLimit("0 BATCH", 64))
 
 
-def test_nobody_is_shown_to_start_before_who_stands_before_him() -> None:
+def test_no_statement_starts_before_an_earlier_one_of_its_queue() -> None:
     shown = (StartForecast(40.0, 30.0, 50.0), StartForecast(16.0, 15.0, 17.0))
     first, second = Knowing(shown=shown).under(Change("limits", BATCH, 60))
     assert (first.then.median, second.then.median) == (40.0, 40.0)
     assert (second.then.low, second.then.high) == (30.0, 50.0)
 
 
-def test_where_forecasts_are_poor_nothing_is_said_and_it_says_why() -> None:
+def test_poor_forecasts_are_not_shown_and_the_reason_is() -> None:
     some = Knowing()
     forecast_basis = ForecastBasis(AT, Modelled(some.now, (None,), some.rows), 1.0, 0.0, 1)
     poor = replace(some.reading, forecast=QueueForecast(ForecastRecord(10, 4, 30.0)))
@@ -212,7 +212,7 @@ def test_where_forecasts_are_poor_nothing_is_said_and_it_says_why() -> None:
     assert why_unknown(some.reading, None) == "it is being calculated"
     few = StartForecast(why_none="a forecast needs 5 statements that have ended, and presman has seen 3")
     assert why_unknown(Knowing(shown=(few, few)).reading, None) == few.why_none
-    assert why_unknown(replace(poor, queue=()), None) == "", "nobody waits"
+    assert why_unknown(replace(poor, queue=()), None) == "", "no statement waits"
 
 
 # ---- Limits.
@@ -280,7 +280,7 @@ def test_changes_of_a_group_that_the_plan_has_no_more_are_left_out() -> None:
     assert limits.possible(frozenset({target, batch, gone})) == {target, batch}
 
 
-def test_what_a_change_does_besides_is_said() -> None:
+def test_side_effects_of_a_change_are_shown() -> None:
     reading, limits = present()
     (cpu,) = limits.cautions(frozenset({Change("cpu", BATCH, 1)}))
     wanted = next(row.wanted for row in reading.cluster_groups() if row.name == "BATCH")
@@ -299,9 +299,9 @@ def test_digits_are_typed_behind_each_other_and_steps_stay_within_bounds() -> No
     assert (changes.type(limit, "7"), changes.type(limit, "5")) == ("", "")
     assert changes.values == {limit.knob: 75}
     assert changes.type(limit, "0") == "PARALLEL_SERVER_LIMIT is from 1 to 100."
-    assert changes.values == {limit.knob: 75}, "what was there stays"
+    assert changes.values == {limit.knob: 75}, "the present value stays"
     assert (changes.type(limit, "5"), changes.type(limit, "0")) == ("", "")
-    assert changes.values == {}, "50 is what is in force"
+    assert changes.values == {}, "50 is in force"
     for _ in range(30):
         changes.step(limit, 1)
     assert changes.choice == {Change("limits", BATCH, 100)}
@@ -374,7 +374,7 @@ def test_statements_that_a_screen_has_seen_are_those_of_an_hour() -> None:
     )
     found = observed_arrivals(runs, reading, plan)
     assert [round((AT - each.at).total_seconds() / 60) for each in found] == [70, 40, 5]
-    assert min(each.first for each in found) == AT - timedelta(hours=1), "the first one came before: it counts not"
+    assert min(each.first for each in found) == AT - timedelta(hours=1), "the first one came before and does not count"
     assert ObservedLoad.of(found, plan, [Goal("BATCH", 0.9, 60.0)], 1).skipped == 1
     assert {(each.timeout, each.action) for each in found} == {(600, "RUN")}
     few = StatementRuns(kept=1)

@@ -56,7 +56,7 @@ def test_all_are_polled_now_but_those_that_refuse_us() -> None:
 @pytest.mark.parametrize(
     ("begun", "trouble"), [("yy", ""), ("yn", ""), ("ny", ""), ("nn", "reason 1"), ("n", "reason 0"), ("", "before")]
 )
-def test_a_fleet_is_in_trouble_where_not_one_database_can_be_begun(begun: str, trouble: str) -> None:
+def test_a_fleet_without_any_startable_database_is_in_trouble(begun: str, trouble: str) -> None:
     def database(number: int, letter: str) -> SimpleNamespace:
         reason = SimpleNamespace(reason=f"reason {number}")
         return SimpleNamespace(start=lambda: letter == "y", member=lambda: reason)

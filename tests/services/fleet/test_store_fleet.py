@@ -52,7 +52,7 @@ def again(fleet: StoreFleet) -> dict[str, Member]:
     before = {name: known.at for name, known in fleet._known.items()}
     fleet.poll_now()
     until(
-        lambda: all(fleet._known[name].at > at for name, at in before.items() if name in fleet._known), "another look"
+        lambda: all(fleet._known[name].at > at for name, at in before.items() if name in fleet._known), "another read"
     )
     return {member.name: member for member in fleet.members()}
 
@@ -90,7 +90,7 @@ def test_the_newest_poll_with_its_age_and_the_past_before_it(
         assert member.age is not None
         assert 0 <= member.age < 60
         assert member.past.queued == tuple(len(reading.queue) for _, reading in moments[:2])
-        assert again(fleet)["prod"].past == member.past, "what was seen is not drawn twice"
+        assert again(fleet)["prod"].past == member.past, "a poll is not drawn twice"
         writer.append(*moments[2])
         assert again(fleet)["prod"].past.queued == tuple(len(reading.queue) for _, reading in moments)
     writer.close()
@@ -118,7 +118,7 @@ def test_states_by_age_and_by_what_the_recorder_said(tmp_path: Path, moments: li
         assert again(fleet)["a-live"].connection is ConnectionState.LIVE
 
 
-def test_what_the_newest_poll_could_not_see_is_told(tmp_path: Path, moments: list[tuple[Snapshot, Reading]]) -> None:
+def test_views_missing_in_the_newest_poll_are_reported(tmp_path: Path, moments: list[tuple[Snapshot, Reading]]) -> None:
     snapshot, reading = moments[1]
     late = (LateView("GV$SESSION", 9.0),)
     for name, stale in (("some", 0.0), ("none", 9.0)):
@@ -143,7 +143,7 @@ def test_some_by_name_and_a_folder_with_a_file_for_each_day(
         assert found == {"prod-a": ConnectionState.LIVE, "prod-b": ConnectionState.STOPPED}
 
 
-def test_a_damaged_file_of_a_folder_is_told_among_the_databases_of_the_others(
+def test_a_damaged_file_of_a_folder_is_a_row_beside_the_other_databases(
     tmp_path: Path, moments: list[tuple[Snapshot, Reading]]
 ) -> None:
     """A file that could not be read hid all the others."""
@@ -163,9 +163,7 @@ def test_a_damaged_file_of_a_folder_is_told_among_the_databases_of_the_others(
         assert (fleet.members(), "2026-03-13.presman is damaged" in fleet.trouble) == ([], True)
 
 
-def test_what_is_drawn_of_the_past_may_be_damaged_and_the_rest_is_told(
-    tmp_path: Path, moments: list[tuple[Snapshot, Reading]]
-) -> None:
+def test_a_damaged_past_does_not_hide_the_rest(tmp_path: Path, moments: list[tuple[Snapshot, Reading]]) -> None:
     place = tmp_path / "a.presman"
     write(place, moments, "prod").close()
     with closing(sqlite3.connect(place)) as connection:
@@ -181,7 +179,7 @@ def test_what_is_drawn_of_the_past_may_be_damaged_and_the_rest_is_told(
         assert (member.name, member.past, fleet.trouble) == ("prod", Past(), "")
 
 
-def test_words_that_name_none_of_its_databases_are_told_with_those_it_has(
+def test_unknown_names_are_reported_with_the_names_of_the_store(
     tmp_path: Path, moments: list[tuple[Snapshot, Reading]]
 ) -> None:
     """`presman fleet FILE TARGET` is no fleet of both: it said only that the recording has no such database."""
@@ -197,7 +195,7 @@ def test_words_that_name_none_of_its_databases_are_told_with_those_it_has(
         assert "it has" not in fleet.trouble
 
 
-def test_a_store_that_goes_is_told_and_one_that_comes_back_is_read(
+def test_a_lost_store_is_reported_and_read_again_when_it_is_back(
     tmp_path: Path, moments: list[tuple[Snapshot, Reading]]
 ) -> None:
     place = tmp_path / "a.presman"
@@ -208,14 +206,14 @@ def test_a_store_that_goes_is_told_and_one_that_comes_back_is_read(
     with watching(place) as fleet:
         away = place.rename(tmp_path / "b")
         fleet.poll_now()
-        until(lambda: fleet.trouble, "that it is away is told")
+        until(lambda: fleet.trouble, "the loss is reported")
         assert [member.name for member in fleet.members()] == ["prod"]
         away.rename(place)
         fleet.poll_now()
         until(lambda: not fleet.trouble, "it is read again")
 
 
-def test_what_a_stranger_wrote_is_looked_at(tmp_path: Path, moments: list[tuple[Snapshot, Reading]]) -> None:
+def test_foreign_contents_of_a_store_are_checked(tmp_path: Path, moments: list[tuple[Snapshot, Reading]]) -> None:
     place = tmp_path / "a.presman"
     write(place, moments[:1], "prod").close()
     with closing(sqlite3.connect(place)) as connection, connection:
@@ -251,7 +249,7 @@ def test_older_polls_cost_nothing(tmp_path: Path, moments: list[tuple[Snapshot, 
     assert "SCAN p" not in told
 
 
-def test_a_recorder_tells_its_store_that_a_database_is_lost(tmp_path: Path) -> None:
+def test_a_recorder_writes_to_its_store_that_a_database_is_lost(tmp_path: Path) -> None:
     place = tmp_path / "a.presman"
     source = FakeSource(failures=[SourceError("ORA-01017: wrong", code="ORA-01017", retry=False)])
     target = LiveTarget("prod", lambda: source, 3600.0, kind="oracle")

@@ -97,7 +97,7 @@ def test_what_cannot_help_is_not_tried_again(watch: Callable[..., WatchedDatabas
     assert reaches(watch(FakeSource(length=1), 0.001), ConnectionState.STOPPED).reason
 
 
-def test_who_listens_has_the_newest_at_once_and_more_while_he_does(watch: Callable[..., WatchedDatabase]) -> None:
+def test_a_listener_gets_the_newest_poll_at_once_and_more_detail(watch: Callable[..., WatchedDatabase]) -> None:
     database = watch(FakeSource())
     reaches(database, ConnectionState.LIVE)
     heard: list[Any] = []
@@ -115,7 +115,7 @@ def test_who_listens_has_the_newest_at_once_and_more_while_he_does(watch: Callab
     assert (database.sampler._detail_level, database.sampler._refresh) == (DetailLevel.NARROW, 3600.0)
 
 
-def test_a_loss_is_told_to_who_comes_later_with_the_seconds_that_are_left(
+def test_a_later_listener_hears_of_a_loss_with_the_seconds_left(
     watch: Callable[..., WatchedDatabase],
 ) -> None:
     clock = Clock()
@@ -130,7 +130,7 @@ def test_a_loss_is_told_to_who_comes_later_with_the_seconds_that_are_left(
     assert heard[0].retry_in <= 30.0
 
 
-def test_a_poll_that_makes_no_sense_is_told_and_the_next_one_counts(
+def test_a_faulty_poll_is_reported_and_the_next_one_counts(
     watch: Callable[..., WatchedDatabase], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
@@ -140,7 +140,7 @@ def test_a_poll_that_makes_no_sense_is_told_and_the_next_one_counts(
         broken.setattr("presman.services.live_fleet.key_figures_of", fail)
         database = watch(FakeSource())
         fault = "internal error: ZeroDivisionError: a fault"
-        until(lambda: database.member().reason == fault, "the fault is told")
+        until(lambda: database.member().reason == fault, "the fault is reported")
     database.sampler.poll_now()
     assert reaches(database, ConnectionState.LIVE).reason == ""
 
@@ -149,7 +149,7 @@ def _given(source: FakeSource) -> FakeSource:
     return source
 
 
-def test_dead_and_hanging_databases_hold_up_nobody_and_the_end_is_quick() -> None:
+def test_dead_and_hanging_databases_delay_neither_others_nor_the_end() -> None:
     hanging, dead = FakeSource(hang=threading.Event()), FakeSource(failures=[SourceError("nobody there")] * 1000)
     healthy = [FakeSource() for _ in range(6)]
     sources = [hanging, dead, *healthy]
@@ -191,7 +191,7 @@ def test_a_locked_account_is_refused_and_tried_every_ten_minutes(watch: Callable
     assert reaches(database, ConnectionState.LIVE).retry_in is None
 
 
-def test_where_no_thread_can_be_had_a_database_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_thread_a_database_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     def start(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 

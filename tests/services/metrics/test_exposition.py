@@ -59,7 +59,7 @@ def test_the_format_is_the_one_asked_for() -> None:
 
 
 @pytest.mark.parametrize("accept", ACCEPTS)
-def test_a_name_is_told_as_it_is_and_breaks_no_line(accept: str) -> None:
+def test_a_name_is_exported_unchanged_and_breaks_no_line(accept: str) -> None:
     observation = observed("mixed")
     row = observation.reading.groups[0]
     names = [clean(HOSTILE), HOSTILE, "x" * 4000]  # also a name that was not cleaned
@@ -94,7 +94,7 @@ def test_each_name_is_there_once_with_its_series_together() -> None:
     assert len(types) == len(set(types))
 
 
-def test_presman_tells_of_itself() -> None:
+def test_presman_exports_its_own_figures() -> None:
     found = {name for name, _ in read(page(), plain)}
     assert {"presman_build_info", "process_cpu_seconds_total", "process_resident_memory_bytes"} <= found
 

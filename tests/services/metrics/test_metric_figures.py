@@ -41,7 +41,7 @@ def test_one_name_has_one_type_and_one_unit() -> None:
             assert (first.kind, first.unit, first.summary) == (metric.kind, metric.unit, metric.summary)
 
 
-def test_labels_are_of_what_there_is_little_of() -> None:
+def test_labels_have_few_values() -> None:
     names = {name for subject in SUBJECTS for name in subject.labels}
     names |= {name for subject in SUBJECTS for metric in subject.metrics for name in metric.labels}
     assert names == {
@@ -213,7 +213,7 @@ def test_goals_are_counted_as_good_and_bad() -> None:
     assert shown == [[190.0], [10.0], [0.95]]
 
 
-def test_names_that_cannot_be_told_apart_are_there_once() -> None:
+def test_names_that_become_equal_are_exported_once() -> None:
     observation = observed("mixed")
     row = observation.reading.groups[0]
     found = series(Shown(observation).changed(groups=(row, row._replace(active_sessions=99))))
@@ -253,5 +253,5 @@ def _histogram(counts: dict[int, int], event: str = "log file sync", seconds: in
     return Histogram(1, event, buckets, startup=EventWaits(sum(counts.values()), seconds * 1_000_000))
 
 
-def test_a_distribution_is_told_from_a_number() -> None:
+def test_a_distribution_is_distinguished_from_a_number() -> None:
     assert isinstance(of(series(Shown(observed("mixed"))), "event_wait_seconds")[0], Distribution)

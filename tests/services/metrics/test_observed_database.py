@@ -99,7 +99,7 @@ def test_before_anything_is_known_it_is_neither_up_nor_down(told: list[LogEvent]
     assert of(series(database), "polls_total") == [0]  # type: ignore[arg-type]
 
 
-def test_a_lost_database_has_no_figures_and_is_told_once(watch: Watch, told: list[LogEvent]) -> None:
+def test_a_lost_database_has_no_figures_and_is_reported_once(watch: Watch, told: list[LogEvent]) -> None:
     source = FakeSource()
     database = watch(source)
     until(lambda: database.state().is_up, "the first poll")
@@ -111,7 +111,7 @@ def test_a_lost_database_has_no_figures_and_is_told_once(watch: Watch, told: lis
     until(lambda: database.state().failures == 2, "the second attempt")
     database.sampler.poll_now()
     until(lambda: database.state().is_up, "the connection")
-    until(lambda: len(said(told)) == 2, "what is said of it")
+    until(lambda: len(said(told)) == 2, "the message")
     assert said(told) == ["prod: DPY-4011 cut number 0", "prod: connected again"]
     events = [(event.event, event.level, event.database) for event in told]
     assert events[0] == ("polled", "debug", "prod")
@@ -125,7 +125,7 @@ def test_a_database_whose_views_do_not_answer_is_not_up(watch: Watch, told: list
     late = Section(problem=Problem("", "no answer in time", "V$X", late=True))
     source = FakeSource(answers=lambda _: late)
     database = watch(source)
-    until(lambda: database.state().failures, "a poll that brought nothing")
+    until(lambda: database.state().failures, "a poll without an answer")
     assert not database.state().is_up
     assert said(told) == ["prod: no view answers in time"]
     source.answers = lambda _: None
@@ -240,7 +240,7 @@ def test_the_source_s_own_clock_does_not_matter(watch: Watch) -> None:
     assert last > START.timestamp() - 10 * 366 * 86400
 
 
-def test_when_a_locked_account_is_tried_again_is_told(watch: Watch, told: list[LogEvent]) -> None:
+def test_the_next_attempt_for_a_locked_account_is_reported(watch: Watch, told: list[LogEvent]) -> None:
     locked = SourceError("ORA-28000: locked", code="ORA-28000", retry=False, refusal=LoginRefusal.LOCKED)
     begun = time.time()
     database = watch(FakeSource(failures=[locked]))

@@ -68,7 +68,7 @@ def attributes(point: Any) -> frozenset[tuple[str, str]]:
     return frozenset((each.key, each.value.string_value) for each in point.attributes)
 
 
-def test_a_collector_is_told_what_the_page_has(collector: Collector) -> None:
+def test_a_collector_gets_the_contents_of_the_page(collector: Collector) -> None:
     observation = observed("mixed")
     push = pusher(collector, Shown(observation), Shown(None, "dead"))
     assert push.push() == ""
@@ -109,7 +109,7 @@ def _kinds(metrics: dict[str, Any], observation: Any) -> None:
     assert metrics["presman_database_info"].gauge.data_points[0].start_time_unix_nano == 0
 
 
-def test_a_collector_that_takes_nothing_is_told_of_once(collector: Collector) -> None:
+def test_a_collector_that_accepts_nothing_is_reported_once(collector: Collector) -> None:
     told: list[LogEvent] = []
     collector.status = 400
     push = pusher(collector, Shown(None), report=told.append, interval=0.01)
@@ -124,7 +124,7 @@ def test_a_collector_that_takes_nothing_is_told_of_once(collector: Collector) ->
     assert "400" in told[0].message
 
 
-def test_a_collector_that_is_not_there_is_told_in_a_line(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_collector_is_reported_in_a_line(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("presman.services.metrics.otlp_push.TIMEOUT", 0.2)
     push = OtlpPush([], "http://127.0.0.1:1/v1/metrics", 60.0, print)
     problem = push.push()
@@ -147,7 +147,7 @@ def test_the_usual_path_is_added(url: str, endpoint: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["collector:4318", "ftp://x", "http://", "http://x:port", "http://[", ""])
-def test_what_is_no_url_is_told(url: str) -> None:
+def test_an_invalid_url_is_reported(url: str) -> None:
     with pytest.raises(EndpointError, match="not a URL such as"):
         endpoint_of(url)
 

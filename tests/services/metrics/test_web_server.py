@@ -111,7 +111,7 @@ def test_the_page_and_its_health(site: Site) -> None:
         ("GET", "/metrics/../etc/passwd", 404), ("GET", "/metrics?name[]=x", 200),
     ],
 )  # fmt: skip
-def test_what_else_is_asked(site: Site, method: str, path: str, status: int) -> None:
+def test_other_requests(site: Site, method: str, path: str, status: int) -> None:
     found, _, body = site.ask(path, method)
     assert found == status
     assert bool(body) is (method != "HEAD")
@@ -141,7 +141,7 @@ def test_the_scheme_is_known_in_any_case(guarded: Site) -> None:
     assert guarded.ask(Authorization=basic("prometheus", PASSWORD).replace("Basic", "bAsIc"))[0] == 200
 
 
-def test_what_is_no_http_leaves_the_server_alone(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bytes_that_are_no_http_do_not_harm_the_server(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
     for data in (
         b"",
         b"\x16\x03\x01\x02\x00",
@@ -194,7 +194,7 @@ def test_what_is_not_understood_is_answered_in_plain_words(site: Site, data: byt
     [(b"", False), (b"GET /metrics HTTP/1.1\r\nHost: x\r\n", False), (b"", True)],
     ids=["nothing", "half a request", "no handshake"],
 )
-def test_the_silent_make_room_for_who_asks(
+def test_silent_connections_make_room_for_requests(
     site: Site, authority: Authority, tmp_path: Path, said: bytes, monkeypatch: pytest.MonkeyPatch, *, secure: bool
 ) -> None:
     monkeypatch.setattr(listener, "SILENCE", 3.0)
@@ -218,7 +218,7 @@ def test_the_silent_make_room_for_who_asks(
         made.server.stop()
 
 
-def test_who_says_nothing_is_cut_and_takes_no_place_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listener, "SILENCE", 0.2)
     site = Site()
     lines = [socket.create_connection((HOST, site.port), timeout=30) for _ in range(web_server.AT_ONCE)]
@@ -246,7 +246,7 @@ def _with_a_large_page(monkeypatch: pytest.MonkeyPatch) -> Site:
     return Site()
 
 
-def test_who_takes_no_answer_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_that_does_not_read_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listeners, "GRACE", 0.05)
     site = _with_a_large_page(monkeypatch)
     lines = [_asked(site.port) for _ in range(web_server.AT_ONCE)]
@@ -258,7 +258,7 @@ def test_who_takes_no_answer_makes_room(monkeypatch: pytest.MonkeyPatch) -> None
     site.server.stop()
 
 
-def test_who_takes_no_answer_in_time_is_let_go_without_a_word(
+def test_a_connection_that_reads_too_slowly_is_closed_silently(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(web_server, "LONGEST", 0.3)
@@ -272,7 +272,7 @@ def test_who_takes_no_answer_in_time_is_let_go_without_a_word(
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="macOS has one address on loopback")
-def test_who_has_the_password_has_a_place_in_a_flood_before_it_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_with_the_password_gets_a_place_in_a_flood(monkeypatch: pytest.MonkeyPatch) -> None:
     """All waiting connections are accepted together. Nothing is allocated for those that get no place."""
     monkeypatch.setattr(listener, "TURN", PATIENCE)
     server = WebServer(WebApp(Exposition([]), lambda: True, Credentials("prometheus", Secret(PASSWORD))), HOST, 0)
@@ -304,7 +304,7 @@ async def _one_turn(server: WebServer, begun: list[str]) -> None:
     await asyncio.wait([accepting])
 
 
-def test_who_is_slower_than_a_silent_crowd_is_heard(guarded: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_request_beside_a_silent_crowd_is_answered(guarded: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each connection has a moment to send something, which is read before the connection is closed."""
     monkeypatch.setattr(listener, "MOMENT", 0.05)
     with ExitStack() as lines:
@@ -346,7 +346,7 @@ def test_many_at_once_are_answered_or_turned_away(site: Site) -> None:
     assert site.ask()[0] == 200
 
 
-def test_an_address_in_use_is_told(site: Site) -> None:
+def test_an_address_in_use_is_reported(site: Site) -> None:
     app = WebApp(Exposition([]), lambda: True)
     with pytest.raises(InputError, match=f"cannot listen at 127.0.0.1:{site.port}: Address already in use"):
         WebServer(app, HOST, site.port)
@@ -395,7 +395,7 @@ def _gets_the_page(line: socket.socket) -> bool:
     return line.recv(15) == b"HTTP/1.1 200 OK"
 
 
-def test_what_is_no_handshake_takes_no_place_from_one(encrypted: Site) -> None:
+def test_connections_without_a_handshake_take_no_slot(encrypted: Site) -> None:
     """Each failed handshake took a slot, so that the owner's connection was closed if its address had no slot left."""
     with ExitStack() as lines:
         first = _shaken(encrypted, lines)
@@ -482,7 +482,7 @@ def test_handshakes_have_files_that_nothing_else_needs(
     assert given[-1][0] == {(256, -1): 576, (256, 10_000): 576, (256, 300): 300}.get((soft, hard), soft)
 
 
-def test_who_shows_the_password_after_the_handshake_gets_a_place_from_any_other(encrypted: Site) -> None:
+def test_the_password_after_the_handshake_replaces_any_other_connection(encrypted: Site) -> None:
     connections = encrypted.server._connections
     with ExitStack() as lines:
         for _ in range(web_server.OF_ADDRESS):
@@ -523,7 +523,7 @@ def test_a_renewed_certificate_is_taken_and_a_broken_one_is_not(tmp_path: Path, 
     assert certificates.context() is not first
 
 
-def test_what_is_no_certificate_is_told_in_a_line(tmp_path: Path, authority: Authority) -> None:
+def test_an_invalid_certificate_is_reported_in_a_line(tmp_path: Path, authority: Authority) -> None:
     chain = authority.issue(tmp_path / "server.pem", "localhost")
     other = Authority("another").issue(tmp_path / "other.pem", "localhost")
     text = tmp_path / "text.pem"

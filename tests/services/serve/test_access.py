@@ -36,7 +36,7 @@ def test_loopback_is_called_by_no_other_name(host: str) -> None:
     assert not LOOPBACK.accepts_host(host)
 
 
-def test_what_others_reach_is_called_by_numbers_and_its_own_names() -> None:
+def test_a_reachable_server_accepts_numbers_and_its_own_names() -> None:
     assert all(map(OPEN.accepts_host, ("10.0.0.1:8000", "[2001:db8::1]:8000", "dbhost", "127.0.0.1")))
     assert not any(map(OPEN.accepts_host, ("evil.example", "dbhost.evil.example", "dba.example.com")))
     assert PROXIED.accepts_host("dba.example.com:443")
@@ -90,7 +90,7 @@ def test_no_header_is_too_odd(text: str) -> None:
         assert isinstance(access.is_own(text, text), bool)
 
 
-def test_where_pages_stand_and_whether_the_line_is_encrypted() -> None:
+def test_the_path_of_pages_and_whether_the_line_is_encrypted() -> None:
     assert (OPEN.path, OPEN.is_encrypted) == ("/", False)
     assert (PROXIED.path, PROXIED.is_encrypted) == ("/prod/", True)
     assert "nobody-knows" not in repr(OPEN)
@@ -110,5 +110,5 @@ def test_where_pages_stand_and_whether_the_line_is_encrypted() -> None:
         ("", False),
     ],
 )
-def test_who_shows_the_token_before_the_request_is_read(sent: str, *, shows: bool) -> None:
+def test_the_token_is_found_before_the_request_is_read(sent: str, *, shows: bool) -> None:
     assert OPEN.shows_token(sent.encode()) is shows

@@ -14,7 +14,7 @@ from presman.services.serve.viewer_slots import Viewer
 
 
 @pytest.mark.parametrize(("code", "ends"), [(None, ["no more force later", "killed"]), (0, ["no more force later"])])
-def test_where_its_page_fails_the_monitor_is_ended_unless_it_has_ended(code: int | None, ends: list[str]) -> None:
+def test_a_monitor_is_ended_when_its_page_fails(code: int | None, ends: list[str]) -> None:
     done: list[str] = []
 
     async def read(_: object) -> None:
@@ -33,7 +33,7 @@ def test_where_its_page_fails_the_monitor_is_ended_unless_it_has_ended(code: int
     assert done == ends
 
 
-def test_at_the_end_every_line_is_cut_but_those_on_which_a_page_says_good_bye() -> None:
+def test_at_the_end_all_connections_but_those_that_close_are_cut() -> None:
     cut: list[str] = []
     connections = Connections(8, 4, lambda _: None)
     for name in "abc":

@@ -118,7 +118,7 @@ async def test_the_page_loads_nothing_from_elsewhere_and_may_do_little() -> None
                 assert (answer.status, answer.headers["X-Content-Type-Options"]) == (200, "nosniff")
 
 
-def test_a_terminal_without_its_files_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_files_of_the_terminal_are_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(viewer_site, "files", lambda _: tmp_path)
     with pytest.raises(
         InputError, match=r"textual\.js is missing: this release of textual-serve is not one that presman can use$"
@@ -242,7 +242,7 @@ async def test_a_file_is_handed_over_once_to_its_viewer_alone() -> None:
         await line.close()
         await client.says("viewer 1 has left")
         async with client.get(f"/download/{key}") as answer:
-            assert answer.status == 404, "it went with its viewer"
+            assert answer.status == 404, "it ended with its viewer"
 
 
 @acted
@@ -267,7 +267,7 @@ async def test_what_makes_no_sense_ends_the_line_and_the_monitor(message: str | 
 
 
 @acted
-async def test_a_monitor_that_dies_is_told_on_both_sides() -> None:
+async def test_a_monitor_that_dies_is_reported_on_both_sides() -> None:
     async with site() as client:
         async with await client.look() as line:
             await shown(line, "monitor")
@@ -305,7 +305,7 @@ async def test_a_monitor_that_is_still_starting_is_not_waited_for(monkeypatch: p
 
 
 @acted
-async def test_there_are_so_many_seats_and_who_waits_gets_one(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_viewers_are_limited_and_a_waiting_page_gets_a_free_place(monkeypatch: pytest.MonkeyPatch) -> None:
     async with site(viewers=1) as client:
         first = await client.look()
         await shown(first, "monitor")
@@ -344,14 +344,14 @@ async def test_a_server_that_ends_waits_for_no_body(monkeypatch: pytest.MonkeyPa
         code = asyncio.create_task(closing(line))
         async with asyncio.timeout(PATIENCE):
             await client.runner.cleanup()
-            assert await code == viewer_slots.GOING_AWAY, "a viewer is told all the same"
+            assert await code == viewer_slots.GOING_AWAY, "the viewer gets the message anyway"
             with suppress(ConnectionError):
                 assert await reader.read() == b""
         writer.close()
 
 
 @acted
-async def test_who_does_not_read_a_file_is_cut_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_client_that_does_not_read_a_file_is_disconnected_silently(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(viewer_slots, "ANSWERED_WITHIN", 0.01)
     async with site() as client:
         monkeypatch.setattr(client.runner, "_shutdown_timeout", 2 * PATIENCE)
@@ -375,7 +375,7 @@ async def acquainted(port: int | None) -> None:
 
 
 @acted
-async def test_a_monitor_that_cannot_be_started_is_told() -> None:
+async def test_a_monitor_that_cannot_be_started_is_reported() -> None:
     async with site(command=("/nonexistent/presman",)) as client:
         async with await client.look() as line:
             assert await closing(line) == viewer_slots.DIED
@@ -440,7 +440,7 @@ async def lines_with(
 
 @acted
 @pytest.mark.parametrize("data", [SLOW_BODY, SLOW_BODY[:30], b""], ids=["bodies", "heads", "nothing"])
-async def test_who_has_the_token_comes_in_past_a_crowd_from_his_own_address(
+async def test_a_client_with_the_token_gets_in_beside_a_crowd_of_its_address(
     monkeypatch: pytest.MonkeyPatch, data: bytes
 ) -> None:
     monkeypatch.setattr(viewer_site, "most_connections", lambda viewers: 8)  # half of them for one address
@@ -457,7 +457,7 @@ async def test_who_has_the_token_comes_in_past_a_crowd_from_his_own_address(
             await shown(line, '"focus"')
         told = [line for line in client.said if line.startswith("web server")]
         full = ["web server: all connections are in use: idle ones are closed, or new ones refused"]
-        assert told == (full if data else []), "who says nothing takes no place"
+        assert told == (full if data else []), "a silent connection takes no place"
         for _, writer in crowd:
             writer.close()
 
@@ -489,7 +489,7 @@ async def test_the_body_of_a_connection_that_is_gone_already_is_not_waited_for()
 
 
 @acted
-async def test_a_connection_that_cannot_be_accepted_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_connection_that_cannot_be_accepted_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listener, "REST", 0.001)
     loop = asyncio.get_running_loop()
     accept, failures = loop.sock_accept, iter([errno.EMFILE] * 5 + [errno.ECONNABORTED])
@@ -547,7 +547,7 @@ async def test_of_a_flood_that_waits_only_those_with_a_place_are_heard(monkeypat
 
 
 @acted
-async def test_what_strangers_make_it_complain_of_is_a_line() -> None:
+async def test_errors_caused_by_clients_are_one_line() -> None:
     async with site() as client:
         for _ in range(3):
             reader, writer = await asyncio.open_connection("127.0.0.1", client.url.port)

@@ -78,7 +78,7 @@ def test_no_view_has_a_row_of_an_instance_that_is_down_and_it_comes_back_with_an
         ),
     ],
 )
-def test_mistakes_are_told(tmp_path: Path, altered: str, told: str) -> None:
+def test_mistakes_are_reported(tmp_path: Path, altered: str, told: str) -> None:
     text = (FOLDER / "changes.toml").read_text(encoding="utf-8")
     path = tmp_path / "case.toml"
     path.write_text(f"{text}\n[[alterations]]\n{altered}\n", encoding="utf-8")

@@ -167,7 +167,7 @@ def test_sum_demand_limits_and_work_conservation(case: tuple[Node, dict[Group, f
 
 
 @given(cases())
-def test_nobody_gets_less_than_his_guarantee(case: tuple[Node, dict[Group, float], float]) -> None:
+def test_no_group_gets_less_than_its_guarantee(case: tuple[Node, dict[Group, float], float]) -> None:
     root, demand, capacity = case
     found = hand_out(root, demand, capacity)
     if any(child.group is None for child in root.children):

@@ -59,7 +59,7 @@ def busy(tmp_path: Path, play: Play) -> Callable[[str, str], Played]:
         ("AUTO", "never", False),
     ],
 )
-def test_who_queues(busy: Callable[[str, str], Played], policy: str, queue: str, queues: bool) -> None:
+def test_which_statements_queue(busy: Callable[[str, str], Played], policy: str, queue: str, queues: bool) -> None:
     waiting = [row for row in busy(policy, queue).rows(Session) if row.event == "resmgr:pq queued"]
     assert bool(waiting) == queues
 
@@ -72,13 +72,13 @@ def test_an_operation_is_long_from_its_sixth_second_on(busy: Callable[[str, str]
 
 
 @pytest.mark.parametrize(("scenario", "con_id"), [("quiet", 0), ("pdb", 1)])
-def test_background_processes_are_of_the_root_where_there_is_one(scenario: str, con_id: int, play: Play) -> None:
+def test_background_processes_belong_to_the_root(scenario: str, con_id: int, play: Play) -> None:
     found = [row for row in play(with_short_past(scenario)).view("GV$SESSION", Owner) if row.type == "BACKGROUND"]
     assert found
     assert {row.con_id for row in found} == {con_id}
 
 
-def test_nobody_commits_more_often_than_there_are_calls(play: Play) -> None:
+def test_there_are_fewer_commits_than_calls(play: Play) -> None:
     played = play(with_short_past("mixed"))
     before, after = (
         {row.event: row.total_waits for row in played.to(at).view("GV$SYSTEM_EVENT", Waits)} for at in (10, 60)

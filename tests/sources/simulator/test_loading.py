@@ -179,7 +179,7 @@ _STREAM = '[[statements]]\nname = "s"\ngroup = "BATCH"\n'
         ('[[changes]]\nat = 0\nplan = "P"\nevery = "1ms"\n', "60,000 changes of plan a minute"),
     ],
 )
-def test_what_would_be_played_for_minutes_before_it_shows_anything_is_refused(
+def test_scenarios_that_need_minutes_before_they_show_anything_are_refused(
     more: str, said: str, tmp_path: Path
 ) -> None:
     assert refused(tmp_path, GOOD + more).startswith(f": {said}")

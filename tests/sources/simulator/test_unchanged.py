@@ -40,7 +40,7 @@ def summed(values: list[Any]) -> str:
 
 
 @pytest.mark.parametrize("scenario", ["changes", "mixed", "pdb", "quiesce", "rac", "storm", "tenants", "throttled"])
-def test_what_is_shown_is_what_was_shown(scenario: str, tmp_path: Path) -> None:
+def test_views_are_unchanged(scenario: str, tmp_path: Path) -> None:
     """From a minute before its start on, so that the start of everything is included."""
     text = (FOLDER / f"{scenario}.toml").read_text()
     path = tmp_path / f"{scenario}.toml"

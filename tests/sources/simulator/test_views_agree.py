@@ -181,7 +181,7 @@ def test_sessions_wait_for_io_as_often_as_the_instance_counts(scenario: str) -> 
     assert counted / 2 < sum(seen) / len(seen) < counted * 2
 
 
-def test_no_session_waits_for_a_plan_that_there_is_not() -> None:
+def test_without_a_plan_no_session_waits_for_one() -> None:
     played = Played(with_short_past("noplan"))
     events = {row.event for row in rows(played.to(100), "SESSION", **NOW)}
     played.source.close()

@@ -173,10 +173,8 @@ def _rsrc_pdb(simulation: Simulation, machine: Machine) -> Iterator[Row]:
         for group, account in machine.accounts.items():
             if group.con_id == pdb.con_id:
                 total = [a + b for a, b in zip(total, account.totals, strict=True)]
-        now = [
-            sum(value for group, value in gauge.items() if group.con_id == pdb.con_id)
-            for gauge in (gauges.statements, gauges.servers, gauges.queued)
-        ]
+        shown = gauges.statements, gauges.servers, gauges.queued
+        now = [sum(value for group, value in each.items() if group.con_id == pdb.con_id) for each in shown]
         memory = _SGA * (pdb.directive.shares or 1) // shares, _PGA_EACH * sessions[pdb.con_id]
         yield (pdb.name, pdb.con_id, *now, *memory, *_counted(_OF_PDB, total))
 

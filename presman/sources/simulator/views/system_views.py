@@ -94,10 +94,8 @@ def _parameters(simulation: Simulation, _: Machine) -> Iterator[Row]:
     for name, value in sorted(values.items()):
         yield (name, str(value) or None, 0)
         for pdb in simulation.scenario.pdbs if name in _OF_CONTAINERS else ():
-            setting = getattr(pdb.directive, _OF_CONTAINERS[name])
-            if setting:
-                text = f"{setting:g}" if isinstance(setting, float) else str(setting)
-                yield (name, text, pdb.con_id)
+            if setting := getattr(pdb.directive, _OF_CONTAINERS[name]):
+                yield (name, f"{setting:g}" if isinstance(setting, float) else str(setting), pdb.con_id)
 
 
 def _active_services(simulation: Simulation, _: Machine) -> Iterator[Row]:
@@ -163,11 +161,8 @@ def _px_process_sysstat(_: Simulation, machine: Machine) -> Iterator[Row]:
 
 
 def _px_process(simulation: Simulation) -> Iterator[Row]:
-    busy = {
-        (server.inst_id, server.number): server
-        for execution in simulation.workload.executions.values()
-        for server in execution.servers
-    }
+    servers = (server for execution in simulation.workload.executions.values() for server in execution.servers)
+    busy = {(server.inst_id, server.number): server for server in servers}
     for machine in simulation.machines:
         for number in range(machine.names.highwater):
             server = busy.get((machine.inst_id, number))
