@@ -266,8 +266,8 @@ class LineView(LineApiWidget):
     redraw: Callable[[], None] = staticmethod(lambda: None)
     """Makes the lines of the last data again, for views whose lines depend on the size."""
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's word
-        super().__init__(id=id, classes=classes)
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
+        super().__init__(id=id)
         self._lines: tuple[Line, ...] = ()
         self._shown: list[Line] = []
         self._shown_width = 0
