@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from inspect import isawaitable
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -76,7 +76,7 @@ class AppKey(Struct, frozen=True, dict=True):
         """Return the key with another help text, and optionally another label and other fields."""
         return replace(self, key=self.key._replace(help=words, label=label or self.key.label), **changes)
 
-    @property
+    @cached_property
     def action(self) -> str:
         """The action in Textual's notation."""
         return f"key('{self.key.name}')"

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from sqlalchemy import text
 
@@ -48,19 +48,22 @@ def polled(
     yield from _course(scenario, release, step, focus, since).first(polls)
 
 
-class Course:
-    """The polls of a scenario: immutable, and the same for all tests."""
+T = TypeVar("T")
+
+
+class Course(Generic[T]):
+    """The polls of a scenario: immutable, and the same for all tests. Each `how` is another course."""
 
     folder: Path | None = None
     """Where workers share their polls: to read a poll takes a sixth of the time of making it."""
 
-    def __init__(self, *how: Any) -> None:
+    def __init__(self, play: Iterator[T], *how: Any) -> None:
         self._name = hashlib.sha256(repr(how).encode()).hexdigest()
-        self._known: list[Moment] = []
-        self._play = _play(*how)
+        self._known: list[T] = []
+        self._play = play
         self._played = 0
 
-    def first(self, polls: int) -> list[Moment]:
+    def first(self, polls: int) -> list[T]:
         """Return the first polls."""
         if len(self._known) < polls and self.folder is None:
             self._poll(polls)
@@ -88,7 +91,9 @@ class Course:
         self._played = polls
 
 
-_course = cache(Course)
+@cache
+def _course(*how: Any) -> Course[Moment]:
+    return Course(_play(*how), *how)
 
 
 def _play(scenario: str, release: str | None, step: float, focus: Focus | None, since: float) -> Iterator[Moment]:

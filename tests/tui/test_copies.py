@@ -19,9 +19,10 @@ from presman.rows.session_rows import Session
 from presman.rows.snapshot import Problem
 from presman.tabs.drill_down import Statement
 from presman.tui.app import MonitorApp
-from presman.tui.copies import Copyable, copies
 from presman.tui.exports import file_name
+from presman.tui.pages.advice_lines import Copyable, copies
 from tests.recording.recorded import polled
+from tests.thorough import some
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy, queued
 from tests.tui.test_live import playing
@@ -89,7 +90,7 @@ def test_no_command_for_what_only_an_earlier_answer_of_v_session_shows() -> None
     assert ending(session, blind).refused == "GV$SESSION did not answer, so this may be over"
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", some(SIZES[:1], SIZES[1:]))
 @acted
 async def test_c_twice_is_the_sql_id_and_the_file_is_named(size: tuple[int, int], tmp_path: Path) -> None:
     async with stage(busy(), size=size) as acting:

@@ -289,7 +289,7 @@ async def test_keys_of_the_tab_do_nothing_elsewhere() -> None:
             assert where in await acting.press(key)
 
 
-@pytest.mark.parametrize("size", [(60, 15), (80, 24), (120, 35), (200, 50)])
+@pytest.mark.parametrize("size", some([(60, 15), (120, 35)], [(80, 24), (200, 50)]))
 @acted
 async def test_over_which_time_each_rate_of_an_event_is_stands_beside_it_at_any_size(size: tuple[int, int]) -> None:
     """At first the histograms are older than the rates of events: those of two seconds and of 16 stood side by side."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import cache
-from itertools import count, islice
 
 from msgspec.structs import replace
 
@@ -17,6 +16,7 @@ from presman.rows.snapshot import Snapshot
 from presman.services.live import LiveEvent, Readings
 from presman.sources.simulator_source import SimulatorSource
 from presman.tui.feed import Arrived, message_of
+from tests.recording.recorded import Course
 from tests.scenarios import with_short_past
 from tests.tui.drive import Stage, acted, stage
 from tests.tui.readings import busy
@@ -48,24 +48,29 @@ class Play:
 
 
 @cache
-def course_of(scenario: str, whole: bool, seed: int | None) -> tuple[Play, list[LiveEvent]]:
-    """Return a play and the polls it has had: the same for all tests, and none of them can change one."""
-    return Play(scenario, whole=whole, seed=seed), []
+def course_of(scenario: str, whole: bool, seed: int | None) -> Course[LiveEvent]:
+    """Return the polls of a play."""
+    return Course(played(scenario, whole, seed), "played", scenario, whole, seed)
+
+
+def played(scenario: str, whole: bool, seed: int | None) -> Iterator[LiveEvent]:
+    play = Play(scenario, whole=whole, seed=seed)
+    while True:
+        yield play.read()
 
 
 @asynccontextmanager
 async def playing(
     scenario: str, size: tuple[int, int] = (200, 50), *, whole: bool = False, seed: int | None = 7
 ) -> AsyncIterator[tuple[Stage, Callable[[int], object]]]:
-    play, course = course_of(scenario, whole, seed)
+    course = course_of(scenario, whole, seed)
     async with stage(size=size) as acting:
-        numbers = count()
+        seen = 0
 
         async def polls(times: int) -> None:
-            wanted = list(islice(numbers, times))
-            while wanted[-1] >= len(course):
-                course.append(play.read())
-            await acting.arrive(*(message_of(course[number]) for number in wanted))
+            nonlocal seen
+            seen += times
+            await acting.arrive(*map(message_of, course.first(seen)[-times:]))
 
         yield acting, polls
 

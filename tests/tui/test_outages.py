@@ -45,8 +45,9 @@ class FaultyDatabase(SimulatorSource):
     unheard: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        start = datetime(2026, 3, 14, 9, tzinfo=UTC)
-        super().__init__(with_short_past("quiet"), seed=3, clock=self.time, start=start, release=Release(19))
+        self.scenario, self.seed, self.clock, self.release = with_short_past("quiet"), 3, self.time, Release(19)
+        self.start = datetime(2026, 3, 14, 9, tzinfo=UTC)
+        super().__post_init__()
 
     def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
         if self.gone:
@@ -190,7 +191,7 @@ async def test_every_view_hangs() -> None:
     async with watching() as outage:
         await outage.seconds(2)  # polls at 0 and 2
         outage.database.hanging = [EVERYTHING]
-        states = await outage.seconds(140)
+        states = await outage.seconds(70)
         assert states[:4] == ["● LIVE"] * 4
         for second, state in enumerate(states[4:], 5):
             assert state.startswith("◌ LATE "), (second, state)

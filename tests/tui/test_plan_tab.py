@@ -55,7 +55,7 @@ async def playing(
     poller.close()
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 35), (200, 50)])
+@pytest.mark.parametrize("size", some([(80, 24)], [(120, 35), (200, 50)]))
 @acted
 async def test_what_is_said_of_the_plan_and_that_nothing_was_found_is_whole(size: tuple[int, int]) -> None:
     async with playing("storm", size) as acting:

@@ -10,6 +10,7 @@ from presman.output.text_report import full
 from presman.tabs import tab, tab_names
 from presman.tabs.choices import Choices, DrillScope
 from presman.tabs.parts import Moment
+from tests.thorough import some
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy, quiet
 
@@ -27,7 +28,7 @@ def without_holders() -> Reading:
     return replace(busy(), running=(), unseen=(UnavailableView("GV$PX_SESSION", "GV$PX_SESSION: ORA-00942"),))
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 35), (200, 50)])
+@pytest.mark.parametrize("size", some([(80, 24)], [(120, 35), (200, 50)]))
 @acted
 async def test_who_waits_for_whom_is_not_passed_over_in_silence(size: tuple[int, int]) -> None:
     async with stage(quiet(), size=size) as acting:

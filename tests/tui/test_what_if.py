@@ -161,7 +161,7 @@ async def test_it_follows_the_polls_and_keeps_the_changes() -> None:
         assert [each.value for each in answer.choice] == [99]
 
 
-@pytest.mark.parametrize(("size", "limits"), [((80, 24), 13), ((120, 35), 24), ((200, 50), 25)])
+@pytest.mark.parametrize(("size", "limits"), some([((80, 24), 13)], [((120, 35), 24), ((200, 50), 25)]))
 @acted
 async def test_no_limit_hides_and_no_sentence_is_cut_while_there_is_room(size: tuple[int, int], limits: int) -> None:
     """The queue had 14 free lines below it while "… 7 more ↓" stood above, and the reason ended in "…"."""

@@ -111,7 +111,7 @@ def _plot(data: ChartData, width: int, height: int, signs: bool, blanks: bool) -
 
 def _line(axis: list[Run], across: Iterable[Cell], width: int, blanks: bool) -> Line:
     """Return a line of areas, from left to right."""
-    line = pad([*axis, *[(text, style) for text, style, _ in across]], width)
+    line = pad(merge([*axis, *[(text, style) for text, style, _ in across]]), width)
     return _ground_only(line) if blanks else line
 
 

@@ -109,7 +109,8 @@ class LineApiWidget(Widget):
         if not self._is_plain():
             return super().render_lines(crop)
         width, ground = self.size.width, self.palette[""]
-        strips = [self.render_line(y).adjust_cell_length(width, ground) for y in crop.line_range]
+        lines = [self.render_line(y) for y in crop.line_range]
+        strips = [line if line.cell_length == width else line.adjust_cell_length(width, ground) for line in lines]
         return strips if crop.column_span == (0, width) else [strip.crop(*crop.column_span) for strip in strips]
 
     def _is_plain(self) -> bool:
@@ -165,7 +166,8 @@ class Palette:
         if ground == "cursor":
             return Strip([Segment(plain(line), styles["cursor"])], width)
         prefix = f"{ground}:" if ground else ""
-        return Strip([Segment(text, styles[prefix + name]) for text, name in line], width)
+        # A segment is a named tuple, whose own constructor takes three times as long.
+        return Strip([tuple.__new__(Segment, (text, styles[prefix + name], None)) for text, name in line], width)
 
     def __getitem__(self, name: str) -> Style:
         return self.styles[name]
@@ -264,8 +266,8 @@ class LineView(LineApiWidget):
     redraw: Callable[[], None] = staticmethod(lambda: None)
     """Makes the lines of the last data again, for views whose lines depend on the size."""
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's word
-        super().__init__(id=id, classes=classes)
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
+        super().__init__(id=id)
         self._lines: tuple[Line, ...] = ()
         self._shown: list[Line] = []
         self._shown_width = 0
