@@ -350,6 +350,8 @@ def _error_words(error: SourceError) -> str:
     return f"{error.code} {error}" if error.code and error.code not in str(error) else str(error)
 
 
+# ---- Remarks: what to know about a session before sending a command to it, and what has changed meanwhile. Pure.
+
 _identity = attrgetter("inst_id", "sid", "serial")
 
 
@@ -401,8 +403,7 @@ def _of_queued(row: QueuedStatement, running: tuple[RunningStatement, ...], read
     waits = "It is queued" if row.waited is None else f"It has been queued for {duration(row.waited)}"
     if reading.why_unavailable("V$PX_SESSION"):
         return f"{waits}; what its session holds is not known."
-    held = sum(each.servers for each in running)
-    if held:
+    if held := sum(each.servers for each in running):
         return f"{waits}, and its session holds {counted(held, 'server')} with another statement."
     return f"{waits} and holds no servers: ending it frees none."
 
@@ -418,8 +419,7 @@ def _named_by_do(row: SessionRow, reading: Reading) -> str:
 
 
 def _blocked(row: SessionRow, reading: Reading) -> str:
-    blocker = getattr(row, "blocker", "")
-    if not blocker:
+    if not (blocker := getattr(row, "blocker", "")):
         return ""
     who = next((each for each in reading.sessions if f"{each.inst_id}:{each.sid}" == blocker), None)
     name = f"{who.user} {blocker}, {who.status.lower()}" if who is not None else f"session {blocker}"

@@ -18,10 +18,8 @@ from presman.base.errors import InputError
 def state_folder() -> Path:
     """Return the folder of what presman keeps between runs ($XDG_STATE_HOME/presman). Raises OSError."""
     home = os.environ.get("XDG_STATE_HOME", "")
-    if home.startswith("/"):
-        return Path(home) / "presman"
     try:
-        return Path.home() / ".local" / "state" / "presman"
+        return (Path(home) if home.startswith("/") else Path.home() / ".local" / "state") / "presman"
     except RuntimeError as error:
         raise OSError(errno.ENOENT, "the home folder is not known") from error
 
@@ -194,8 +192,7 @@ def has_short_lines(content: bytes, longest: int = LONGEST) -> bool:
     """Whether no line has more than `longest` bytes. The content is searched in steps of that length."""
     at = 0
     while len(content) - at > longest:
-        at = content.rfind(b"\n", at, at + longest + 1) + 1
-        if not at:
+        if not (at := content.rfind(b"\n", at, at + longest + 1) + 1):
             return False
     return True
 

@@ -31,10 +31,9 @@ class Release(NamedTuple):
         """
         if _NAME_OF_23_26.fullmatch(text):
             return cls(23, 26)
-        match = _FIRST_NUMBERS.match(text)
-        if match is None:
-            raise ValueError(f"not an Oracle release: {text!r}")
-        return cls(int(match[1]), int(match[2] or 0))
+        if match := _FIRST_NUMBERS.match(text):
+            return cls(int(match[1]), int(match[2] or 0))
+        raise ValueError(f"not an Oracle release: {text!r}")
 
     def __str__(self) -> str:
         return f"{self.major}.{self.minor}" if self.minor or self.major < 18 else str(self.major)

@@ -83,6 +83,5 @@ def _erase(name: str) -> None:
     with suppress(OSError, AttributeError):
         find = ctypes.CDLL(None).getenv
         find.restype = ctypes.c_void_p
-        address = find(name.encode())
-        if address:
+        if address := find(name.encode()):
             ctypes.memset(address, 0, len(ctypes.string_at(address)))

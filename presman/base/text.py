@@ -76,8 +76,7 @@ def _clean(text: str) -> str:
 
 def _without_stacks(text: str) -> str:
     """Return `text` with at most MOST_MARKS combining marks on a character."""
-    marks = _marks(text)
-    if not marks:
+    if not (marks := _marks(text)):
         return text
     kept, height = [], 0
     for character in text:

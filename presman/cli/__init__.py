@@ -188,8 +188,7 @@ def _meaning(error: Exception) -> tuple[str, int]:
         return limit, exit_codes.SOURCE
     line = " ".join(str(error).split())
     names = [f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__]
-    known = next((name for name in names if name in _CODES), None)
-    if known is not None:
+    if (known := next((name for name in names if name in _CODES), None)) is not None:
         return line, error.code if isinstance(error, Failure) else _CODES[known] or exit_codes.USAGE
     if isinstance(error, OSError) and error.errno in _REFUSED and error.filename is not None:
         return f"{str(error.filename)[:200]}: {error.strerror}", exit_codes.USAGE

@@ -55,13 +55,13 @@ def run(options: Namespace) -> int:
             settings = with_thresholds(resolved.alerts, {"warning": options.warning, "critical": options.critical})
         except ValueError as error:
             raise Failure(str(error)) from None
-        if options.interval >= DATABASE_SHARE * options.timeout:
-            most = DATABASE_SHARE * options.timeout
+        most = DATABASE_SHARE * options.timeout
+        if options.interval >= most:
             raise Failure(
                 f"--timeout {options.timeout:g} leaves {most:g} s for two polls, and they are {options.interval:g} s "
                 "apart: give a longer --timeout or a shorter --interval"
             )
-        polling = Polling(resolved, timeout=DATABASE_SHARE * options.timeout - options.interval)
+        polling = Polling(resolved, timeout=most - options.interval)
         came = polling.once(options.interval)
         if polling.unread:
             return complain(f"{came.reading.header.database or resolved.target.name}: {polling.unread}")

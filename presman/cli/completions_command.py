@@ -44,11 +44,9 @@ def run(options: Namespace) -> None:
         return
     shell = options.shell or Path(os.environ.get("SHELL", "")).name
     if shell not in FILES:
-        raise Failure(
-            f"no completions for {shell or 'an unknown shell'}: presman completions bash --install, or zsh, fish"
-        )
-    wanted = dict.fromkeys((shell, "man"))
-    paths = {name: path_of(name) for name in wanted}
+        unknown = shell or "an unknown shell"
+        raise Failure(f"no completions for {unknown}: presman completions bash --install, or zsh, fish")
+    paths = {name: path_of(name) for name in (shell, "man")}
     for path in paths.values():
         _refuse_foreign(path)
     for name, path in paths.items():
@@ -67,10 +65,8 @@ def path_of(name: str) -> Path:
 
 def _folder(variable: str, usual: str) -> Path:
     folder = os.environ.get(variable, "")
-    if folder.startswith("/"):
-        return Path(folder)
     try:
-        return Path.home() / usual
+        return Path(folder) if folder.startswith("/") else Path.home() / usual
     except RuntimeError:
         raise Failure("the home folder is not known: set HOME") from None
 

@@ -106,8 +106,7 @@ def _reach(answers: Answers, config: Config, scope: Scope) -> Answers:
         if PASSWORD in steps and answers.user:
             answers = ask_password(answers)
         console.show("\n")
-        error = _try(answers, config, scope)
-        if error is None:
+        if (error := _try(answers, config, scope)) is None:
             return answers
         chosen = _ask_what_next(error)
         if chosen == "s":
@@ -193,8 +192,7 @@ def _section(answers: Answers, config: Config, wanted: str | None) -> str:
             continue
         if name not in config.sections:
             return name
-        settings = config.sections[name]
-        what = "a connection" if settings.connection else "no database yet"
+        what = "a connection" if config.sections[name].connection else "no database yet"
         console.show(f"[{name}] exists and has {what}; its other settings and comments would stay.\n")
         if ask_yes(f"Replace the connection in [{name}]?", usual=False):
             return name
@@ -215,8 +213,7 @@ def ask_line(question: str, usual: str = "") -> str:
     """Return the typed line, stripped; `usual` if it is empty. Raises EOFError."""
     shown = f" [{clean(usual)}]" if usual else ""
     console.show(f"{question}{shown}: ")
-    typed = sys.stdin.readline()
-    if not typed:
+    if not (typed := sys.stdin.readline()):
         raise EOFError
     return typed.strip() or usual
 

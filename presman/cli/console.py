@@ -26,8 +26,7 @@ def prepare() -> None:
 
 def put(text: str) -> None:
     """Write data to standard output at once. Raises Failure if that fails, BrokenPipeError if the reader has gone."""
-    stream = sys.stdout
-    if stream is None:
+    if (stream := sys.stdout) is None:
         raise Failure("cannot write standard output: it is closed", OUTPUT)
     try:
         stream.write(text)

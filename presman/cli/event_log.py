@@ -40,7 +40,10 @@ class EventLog:
 
     def __init__(self, form: str, level: str, path: str | None) -> None:
         self._to_file = path is not None
-        self._handler: logging.Handler = logging.StreamHandler() if path is None else _opened(path)
+        try:
+            self._handler: logging.Handler = logging.StreamHandler() if path is None else _File(path)
+        except OSError as error:
+            raise Failure(f"cannot write {path}: {error.strerror or error}", exit_codes.OUTPUT) from None
         self._handler.setFormatter(_Json() if form == "json" else _Lines() if path is None else _TimedLines())
         self._handler.setLevel(level.upper())
         self._logger = logging.Logger("presman", logging.DEBUG)
@@ -55,13 +58,6 @@ class EventLog:
         """Close the file. An error of writing was reported when it happened."""
         with suppress(OSError):
             self._handler.close()
-
-
-def _opened(path: str) -> logging.Handler:
-    try:
-        return _File(path)
-    except OSError as error:
-        raise Failure(f"cannot write {path}: {error.strerror or error}", exit_codes.OUTPUT) from None
 
 
 class _File(WatchedFileHandler):

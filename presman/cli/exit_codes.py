@@ -65,11 +65,11 @@ def ending_at_once() -> Iterator[None]:
     In the middle of an import its exception would sometimes be lost, or replaced by another one.
     """
     usual = signal.getsignal(signal.SIGINT)
-    if usual is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+    is_ours = usual is signal.default_int_handler and threading.current_thread() is threading.main_thread()
+    if is_ours:
+        signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, usual)
+        if is_ours:
+            signal.signal(signal.SIGINT, usual)

@@ -57,8 +57,7 @@ def past_of(resolved: Resolved, measure: str, start: str, end: str) -> list[Past
     minutes = _minutes(snapshot, measure)
     first, last = minutes[0].at, minutes[-1].at
     begins, ends = span_of(start, end, first, snapshot.at, note=console.note)
-    found = within(minutes, begins, ends)
-    if not found:
+    if not (found := within(minutes, begins, ends)):
         raise Failure(f"{VIEW} has no rows for that time: it has {spelled_instant(first)} to {spelled_instant(last)}")
     if begins is not None and begins < first - timedelta(seconds=minutes[0].seconds):
         is_whole = snapshot.at - first > timedelta(minutes=58)

@@ -59,8 +59,7 @@ def compare_run(options: Namespace) -> None:
 def _window(words: WindowWords, config: Config, options: Namespace) -> RecordingWindow:
     resolved = resolve(named_recording(words.target, config), config, options)
     target = resolved.target
-    recorded = target.recorded
-    if recorded is None:
+    if (recorded := target.recorded) is None:
         raise Failure(f"{target.name} is not a recording: write {FORM}")
     start, end = words.start or recorded.start, words.end or recorded.end or recorded.at
     return RecordingWindow(recorded.location, recorded.database or None, start, end, resolved.goals)

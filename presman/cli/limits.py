@@ -28,10 +28,6 @@ def bound_memory(databases: int = 1) -> None:
             resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
 
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
-"""Parameters of mallopt(3)."""
-
-
 MOST = 500
 """Databases that one process watches, each with a thread and a connection; for more, use several processes."""
 
@@ -86,13 +82,11 @@ def _raise_limit(need: Need, databases: int) -> None:
     soft, hard = resource.getrlimit(which)
     if soft == resource.RLIM_INFINITY or soft >= wanted * need.unit:
         return
-    most = wanted * need.unit
-    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    most = wanted * need.unit if hard == resource.RLIM_INFINITY else min(wanted * need.unit, hard)
     with suppress(OSError, ValueError):
         resource.setrlimit(which, (most, hard))
         soft = most
-    allowed = soft // need.unit
-    if allowed < wanted:
+    if (allowed := soft // need.unit) < wanted:
         limit = f"{need.what}, and {allowed} are allowed ({need.option})"
         room = max(0, (allowed - need.base) // need.each)
         many = f"{counted(databases, 'database')} in one process need {wanted} {limit}: enough for {room}"
@@ -108,5 +102,5 @@ def give_back_memory() -> None:
 
     with suppress(OSError, AttributeError):
         mallopt = ctypes.CDLL(None).mallopt
-        for what, value in ((_MMAP_THRESHOLD, 1 << 16), (_TRIM_THRESHOLD, 1 << 17), (_ARENA_MAX, 2)):
+        for what, value in ((-3, 1 << 16), (-1, 1 << 17), (-8, 2)):  # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD, M_ARENA_MAX
             mallopt(what, value)

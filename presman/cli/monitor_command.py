@@ -134,8 +134,7 @@ def demo_run(options: Namespace) -> int:
     tail = "&".join(f"{name}={value}" for name, value in given.items())
     scenario = (options.scenario or "").removeprefix("demo:")
     joint = "" if not tail else "&" if "?" in scenario else "?"
-    text = f"demo:{scenario}{joint}{tail}"
-    return watch(text, load(options), options)
+    return watch(f"demo:{scenario}{joint}{tail}", load(options), options)
 
 
 @cli.command(

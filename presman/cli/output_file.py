@@ -1,6 +1,7 @@
 """Whole files that a command makes: written completely or not at all, and only over what presman itself made."""
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -106,7 +107,6 @@ def _refused(path: Path, error: OSError) -> Failure:
 
 
 def _is_same(path: Path, name: str) -> bool:
-    try:
+    with suppress(OSError, ValueError):
         return path.samefile(expanded(name))
-    except (OSError, ValueError):
-        return False
+    return False

@@ -256,8 +256,7 @@ def add_poll_times(parser: Parser, timeout: str) -> None:
 
 def add_format(parser: Parser, *known: str) -> None:
     """Add the option that chooses the format of the answer from `known`; the first is the default."""
-    words = f"{known[0]} (default), {', '.join(known[1:])}"
-    choice(parser, "--format F", words, *known)
+    choice(parser, "--format F", f"{known[0]} (default), {', '.join(known[1:])}", *known)
 
 
 def add_screen_options(parser: Parser) -> None:

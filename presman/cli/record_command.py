@@ -247,6 +247,9 @@ class ProgressLine(console.StatusLine):
         console.report(event)
 
 
+# ---- A short recording without SQL texts, users, machines or programs: `presman bundle`.
+
+
 def _minutes(text: str) -> float:
     """Read a number of minutes, or a duration with its unit."""
     try:

@@ -241,8 +241,7 @@ def _origin(name: str, label: str, section: Settings, config: Config, options: N
         return option, f"--{name.replace('_', '-')}"
     if (value := getattr(section, name)) is not None:
         return value, f"[{label}]"
-    inherited = getattr(section.over(config.defaults), name)
-    if inherited is not None:
+    if (inherited := getattr(section.over(config.defaults), name)) is not None:
         return inherited, f"[{DEFAULTS}]"
     if name == "password" and (secret := of_environment(PASSWORD)):
         return secret, PASSWORD

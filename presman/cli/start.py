@@ -129,8 +129,7 @@ def _head_start(resolved: Resolved, gateway: ActionGateway | None) -> HeadStart 
     from presman.tui.first_look import PreviewReader
 
     first_look = PreviewReader(resolved.scope, resolved.packs, budget_of(resolved.refresh, resolved.budget))
-    source = resolved.target.in_subprocess(first_look)
-    if source is None:
+    if (source := resolved.target.in_subprocess(first_look)) is None:
         return None
     from presman.services.live import HeadStart, sampler_of
 

@@ -142,8 +142,7 @@ class WatchedPlan:
         for what, seen in (("the plan", self._names), ("PARALLEL_SERVERS_TARGET", self._targets)):
             if len(seen) > 1:
                 console.note(f"{what} was changed meanwhile: statements are replayed under the last one")
-        came = self._last
-        if came is None:
+        if (came := self._last) is None:
             self._refuse(False)
             return ObservedPlan()
         return observed_plan(came.previous, came.snapshot, came.reading)
@@ -272,6 +271,8 @@ def refuse_unknown(option: str, names: Iterable[str], known: Collection[str], wh
         if name not in known:
             raise Failure(f"{option}: no {what} of {name!r} was seen, {did_you_mean(name, known)}")
 
+
+# ---- A search, by replays, for the directives that would have met the goals of service: `presman advise`.
 
 _CPU_LIMIT_NAMES = ("cpu", "cpu-limit", "cpu-limits", "utilization", "utilization_limit")
 """Names that a user may give to a CPU limit."""

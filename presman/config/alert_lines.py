@@ -54,8 +54,7 @@ def _line(line: str) -> AlertSetting:
         key, *words = shlex.split(line)
     except ValueError:
         raise ValueError(f"{line.strip()!r}: a quote is not closed") from None
-    rule = RULE_BOOK.get(key)
-    if rule is None:
+    if (rule := RULE_BOOK.get(key)) is None:
         raise ValueError(f"no alert {key!r}, {did_you_mean(key, RULE_BOOK)}")
     fields: dict[str, Any] = {"key": key}
     if words and "=" not in words[0]:

@@ -357,8 +357,7 @@ def untrusted(config: Config) -> str:
 
     Anybody may have put a file into the working directory; others may have changed a file that they can write.
     """
-    path = config.path
-    if path is None:
+    if (path := config.path) is None:
         return ""
     if config.nearby:
         return f"{path} is where presman was started: name it with --config"

@@ -120,13 +120,12 @@ def wallet_trouble(folder: str, *, thick: bool = False) -> str:
             return f"no such folder: {path}"
         if thick or is_file(path / "ewallet.pem"):
             return ""
-        if is_file(path / "cwallet.sso"):
-            return "it has cwallet.sso, which takes --thick; the thin driver reads ewallet.pem"
+        other = "it has cwallet.sso, which takes --thick; the thin driver reads ewallet.pem"
+        return other if is_file(path / "cwallet.sso") else "it has no ewallet.pem"
     except OSError as error:
         return f"{folder}: {error.strerror or error}"
     except InputError as error:
         return str(error)
-    return "it has no ewallet.pem"
 
 
 # ---- Writing a section of config.ini: everything else in the file, including comments, stays as it is.
@@ -145,9 +144,8 @@ def with_section(text: str, name: str, values: Mapping[str, str]) -> str:
     """
     end = "\r\n" if "\r\n" in text else "\n"
     lines = text.splitlines(keepends=True)
-    bounds = _bounds(lines, name)
     new = [f"{option} = {value}{end}" for option, value in values.items()]
-    if bounds is None:
+    if (bounds := _bounds(lines, name)) is None:
         gap = [end] if lines and lines[-1].strip() else []
         if lines and not lines[-1].endswith(("\n", "\r")):
             gap.insert(0, end)
@@ -164,10 +162,8 @@ def with_section(text: str, name: str, values: Mapping[str, str]) -> str:
 def _bounds(lines: list[str], name: str) -> tuple[int, int] | None:
     """Return the range of lines of a section, including its header; None if there is no such section."""
     heads = [(index, found[1]) for index, line in enumerate(lines) if (found := _HEADER.match(line.lstrip("\ufeff")))]
-    for number, (index, title) in enumerate(heads):
-        if title == name:
-            return index, heads[number + 1][0] if number + 1 < len(heads) else len(lines)
-    return None
+    ends = [*(index for index, _ in heads[1:]), len(lines)]
+    return next(((index, end) for (index, title), end in zip(heads, ends, strict=False) if title == name), None)
 
 
 def _kept(lines: list[str]) -> list[str]:

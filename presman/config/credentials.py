@@ -104,10 +104,9 @@ def password_of(command: PasswordCommand, timeout: float = TIMEOUT) -> Secret:
     The command may prompt on the terminal, but its standard input is empty, and its standard error is not shown.
     """
     name = command.name
+    nothing = subprocess.DEVNULL
     try:
-        process = subprocess.Popen(
-            command.argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
+        process = subprocess.Popen(command.argv, stdin=nothing, stdout=subprocess.PIPE, stderr=nothing)
     except (OSError, ValueError) as error:
         if limit := ran_out(error):
             raise LimitError(f"password_command: {name}: {limit}") from None
@@ -146,8 +145,7 @@ def _read(process: subprocess.Popen[bytes], deadline: float) -> bytes:
         while len(data) < LONGEST:
             if not selector.select(max(0.0, deadline - time.monotonic())):
                 raise TimeoutError
-            more = os.read(file, LONGEST - len(data))
-            if not more:
+            if not (more := os.read(file, LONGEST - len(data))):
                 break
             data += more
     return data

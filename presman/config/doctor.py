@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -40,8 +41,7 @@ def own_group(source: Source, release: Release, inst_id: int, sid: int) -> Itera
 
     Raises SourceError if the connection is lost.
     """
-    queries = load(release)
-    answer = source.read([Request(queries[record]) for record in _RECORDS])
+    answer = source.read([Request(load(release)[record]) for record in _RECORDS])
     found = dict(zip(_RECORDS, answer.sections, strict=True))
     info = next((row for row in found[SessionInfo].rows if (row.inst_id, row.sid) == (inst_id, sid)), None)
     if info is None:
@@ -103,13 +103,7 @@ CALLS = 5
 TOLERANCE = timedelta(seconds=2)
 
 
-def doctor(
-    target: Target,
-    *,
-    scope: Scope = Scope.CLUSTER,
-    packs: tuple[str, ...] = (),
-    now: Callable[[], datetime] = lambda: datetime.now(UTC),
-) -> Iterator[str]:
+def doctor(target: Target, *, scope: Scope = Scope.CLUSTER, packs: tuple[str, ...] = ()) -> Iterator[str]:
     """Yield the findings as they come, one line each. Raises SourceError if `target` cannot be opened or is lost."""
     source = target.make_source()
     source.scope = scope
@@ -121,7 +115,7 @@ def doctor(
         source.advance()
         lacking = yield from _facts(source, release, target)
         yield _line("packs", f"allowed: {', '.join(packs)}" if packs else "none allowed: no view of a pack is read")
-        yield from _latency(source, now)
+        yield from _latency(source, partial(datetime.now, UTC))
         yield from (_line("note", note) for note in source.read(()).notes)
         yield from _query_lines(source, release, packs, lacking)
     finally:
@@ -188,8 +182,7 @@ def _kind_of_database(found: Mapping[type[Any], Section]) -> Iterator[str]:
     for row in found[Database].rows:
         kind = "container database" if row.cdb == "YES" else "no containers"
         yield _line("database", f"{row.db_unique_name or row.name}, {row.database_role}, {row.open_mode}, {kind}")
-    instances = found[Instance].rows
-    if instances:
+    if instances := found[Instance].rows:
         names = ", ".join(f"{row.instance_name} on {row.host_name}" for row in instances)
         cluster = "RAC" if any(row.parallel == "YES" for row in instances) else "single instance"
         yield _line("instances", f"{len(instances)} ({cluster}): {names}")

@@ -276,8 +276,7 @@ def nearest_recording(path: Path) -> str | None:
 def parse_zone(text: str) -> tzinfo:
     """Read a time zone: an offset such as +02:00, or a region such as Europe/Vienna. Raises TargetError."""
     # A "+" in a query string may stand for itself or may have been decoded to a blank.
-    offset = re.fullmatch(r"([ +-])(\d{1,2}):?(\d\d)?", text)
-    if offset:
+    if offset := re.fullmatch(r"([ +-])(\d{1,2}):?(\d\d)?", text):
         minutes = int(offset[2]) * 60 + int(offset[3] or 0)
         if int(offset[3] or 0) > 59 or minutes > LARGEST_OFFSET:
             raise TargetError(f"zone={text} is not an offset: the largest is 14:00")
@@ -473,8 +472,7 @@ def parse_target(text: str, config: Config | None = None) -> Target:
     """
     config = config or Config()
     text = text.strip()
-    settings = config.sections.get(text)
-    if settings is not None:
+    if (settings := config.sections.get(text)) is not None:
         target = _section(text, settings.over(config.defaults), config)
         return replace(target, name=clean(target.name))
     if not is_recording(text):

@@ -55,8 +55,7 @@ class DatabaseRecorder:
         redact: Callable[[Snapshot], Snapshot] | None = None,
     ) -> None:
         self.target = target
-        self.written = 0
-        self.given_up = 0
+        self.written = self.given_up = 0
         self.last_at: datetime | None = None
         self.reachability = Reachability(target.name, report)
         self.refused = ""
@@ -72,9 +71,7 @@ class DatabaseRecorder:
         self._waiting: deque[tuple[Snapshot | None, Snapshot]] = deque()
         self._previous: Snapshot | None = None
         self._changed = threading.Condition()
-        self._stopping = False
-        self._ended = False
-        self._has_enough = False
+        self._stopping = self._ended = self._has_enough = False
         self._readings = Readings(with_forecasts=True)
         self._read: ReadingCame | None = None
         self._writer: RecordingWriter | None = None
@@ -175,8 +172,7 @@ class DatabaseRecorder:
             self._finished.set()
 
     def _write_all(self) -> None:
-        pause = FIRST_PAUSE
-        reported = ""
+        pause, reported = FIRST_PAUSE, ""
         while (pair := self._next()) is not None:
             if isinstance(pair, str):
                 with suppress(RecordingError):  # then the age of the last poll shows that the database is lost

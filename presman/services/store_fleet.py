@@ -162,8 +162,7 @@ class StoreFleet:
 
     def _past_of(self, row: FleetRow) -> Past:
         """Return the polls to draw: the earlier ones, and the newest one if it is new."""
-        known = self._known.get(row.target)
-        if known is None:
+        if (known := self._known.get(row.target)) is None:
             capacity = row.key_figures.capacity if row.key_figures else None
             return past_of(self._past.get(row.target, []), capacity)
         is_new = row.polled_at != known.row.polled_at

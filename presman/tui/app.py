@@ -68,8 +68,7 @@ class MonitorApp(FrameApp):
 
     def put_back(self) -> None:
         """Restore the saved view before anything is painted."""
-        saver = self.view_saver
-        if saver is None:
+        if (saver := self.view_saver) is None:
             return
         saver.put_back_colours(self)
         self.monitor.choose(**saver.choices)

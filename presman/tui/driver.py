@@ -242,8 +242,7 @@ def listen(
             came = {key.fd for key, _ in selector.select(ESCAPE_DELAY if rounds else None)}
             rounds = _ROUNDS if came else max(0, rounds - 1)
             if file in came and not over.is_set():
-                data = _read(file)
-                if not data:
+                if not (data := _read(file)):
                     selector.unregister(file)
                 for message in take(data):
                     pass_on(message)

@@ -22,12 +22,12 @@ from presman.figures.figure import Table
 from presman.figures.fleet_figures import FLEET, STATES, past, why
 from presman.tabs.choices import next_step
 from presman.tabs.parts import Key
+from presman.tui.frame_app import too_small
 from presman.tui.keyed_app import AppKey, KeyedApp, has_tables
 from presman.tui.keys import all_keys, page_keys, table_keys, time_keys
 from presman.tui.keys.page_keys import PALETTE, QUIT, SIGNS, SUSPEND, THEME
 from presman.tui.keys.take_keys import copy_text
 from presman.tui.saved_view import SavedView, ViewSaver, put_back_table, set_in_tables
-from presman.tui.screen import too_small
 from presman.tui.terminal_app import run_until_ended
 from presman.tui.widgets.frame_lines import KeysLine, Labelled, alert_line
 from presman.tui.widgets.grid import Grid, keys_in_table
@@ -382,6 +382,8 @@ def run_fleet(
     return FleetEnd(run_until_ended(app), app.chosen)
 
 
+# ---- The base screen of a fleet, and its lines: state, alerts, the database under the cursor.
+
 _SEVERITIES: dict[int, tuple[Severity, str]] = {
     0: ("bad", "✕"), 1: ("bad", "✕"), 2: ("warn", "✕"), 3: ("warn", "▲"), 4: ("note", "?"),
 }  # fmt: skip
@@ -405,8 +407,7 @@ def first_line(name: str, members: Sequence[Member], interval: float, state: Run
     room = width - length((state,)) - 2
     while len(runs) > 1 and length(runs) > room:
         runs.pop()
-    blanks = max(1, room + 1 - length(runs))
-    return merge([*runs, (" " * blanks, ""), state, (" ", "")])
+    return merge([*runs, (" " * max(1, room + 1 - length(runs)), ""), state, (" ", "")])
 
 
 def fleet_state(members: Sequence[Member], trouble: str, *, paused: float | None) -> Run:
@@ -465,8 +466,7 @@ def about_in_short(member: Member | None, to_do: str) -> list[Line]:
 
 
 def _figures(member: Member) -> str:
-    found = member.key_figures
-    if found is None:
+    if (found := member.key_figures) is None:
         return "" if member.age is None else f"  last data {duration(member.age)} ago"
     name = found.database if found.database.lower() not in member.name.lower() else ""
     parts = [name, f"plan {found.plan or 'none'}"]

@@ -6,9 +6,12 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from textual.app import App
+from textual.app import App, ComposeResult
+from textual.geometry import Size
+from textual.reactive import Reactive
 from textual.widget import Widget
 
 from presman.analysis.alerts.alert_rules import wrong
@@ -25,9 +28,11 @@ from presman.tui.keyed_app import TIDY, KeyedApp
 from presman.tui.monitor import Moments, Monitor
 from presman.tui.panels.panel import Panel
 from presman.tui.saved_view import SavedView
-from presman.tui.screen import MonitorScreen
 from presman.tui.terminal_app import TerminalApp
+from presman.tui.textual_internals import PatientScreen
+from presman.tui.widgets.frame_lines import KeysLine, Labelled, StateView, TabLine, TopLine, TopLines, is_ticking
 from presman.tui.widgets.grid import Grid
+from presman.tui.widgets.line_api import Container, LineView, PlainBackground
 from presman.tui.widgets.page import Page
 
 if TYPE_CHECKING:
@@ -251,6 +256,8 @@ class FrameApp(KeyedApp):
         """Bind the keys of some tabs, by default of all."""
 
 
+# ---- Panels of the tabs, created when their tab is first needed or ahead of that.
+
 AHEAD = ("parallel", "cpu", "sessions", "io", "plan", "latency", "top")
 """The tabs whose panels are created ahead of need; the others wait until they are opened, to save memory."""
 
@@ -453,8 +460,7 @@ class PageReader:
         page = self._page
         page.set_filter("")
         page.found_by_search = found_by_search
-        self._panels.present.display = False
-        page.display = True
+        self._panels.present.display, page.display = False, True
         page.scroll_to(y=0, animate=False)
         _focus(page)
         self._repaint()
@@ -469,8 +475,7 @@ class PageReader:
     def close(self) -> None:
         """Restore the panel and the focus."""
         if self._content is not None:
-            self._page.display = False
-            self._panels.present.display = True
+            self._page.display, self._panels.present.display = False, True
             self._panels.focus_first()
         self._content = self.row = None
 
@@ -482,3 +487,89 @@ class PageReader:
 
         wanted = focus or (Focus() if self._panels.present.tab.progress else None)
         self._app.call_after_refresh(lambda: self._feed.focus(wanted))
+
+
+# ---- The base screen: lines above and below, and a body with the panel or the page.
+
+LEAST = (60, 8)
+"""The smallest terminal that shows anything useful, in columns and lines."""
+
+
+def too_small(size: Size, leaving: str = "quits") -> list[Line]:
+    """Return a message that a terminal is too small, [] if it is not; `leaving` is what q does."""
+    if size.width >= LEAST[0] and size.height >= LEAST[1]:
+        return []
+    return [
+        (("terminal too small", "bad"),),
+        ((f"presman needs {LEAST[0]} x {LEAST[1]}", ""),),
+        ((f"this one is {size.width} x {size.height}", ""),),
+        ((f"enlarge it, or q {leaving}", "dim"),),
+    ]
+
+
+class MonitorScreen(PatientScreen, PlainBackground):
+    """The monitor's screen. It avoids Textual's full repaint when the focus moves: only the focused widget changes."""
+
+    focused: Reactive[Widget | None] = Reactive(None, repaint=False)
+
+    def __init__(self, *body: Widget) -> None:
+        super().__init__(id="_default")
+        self._top, self._tabs, self._keys = TopLines(id="top"), TabLine(id="tabs"), KeysLine(id="keys")
+        self._message, self._state = LineView(id="message"), StateView(id="state")
+        self.body = Container(*body, id="body")
+
+    def fit(self, size: Size, widths: Sequence[tuple[int, str]], heights: Sequence[tuple[int, str]]) -> None:
+        """Set the classes of a size before Textual reports it, so that widgets are styled only once."""
+        for length, names in ((size.width, widths), (size.height, heights)):
+            self.add_class(max((least, name) for least, name in names if least <= length)[1])
+
+    def compose(self) -> ComposeResult:
+        """Lay out the lines, with the first panel between them; other panels are mounted later."""
+        yield self._top
+        yield self._state
+        yield self._tabs
+        yield self.body
+        yield self._message
+        yield self._keys
+
+    def paint_top(self, monitor: Monitor, exporting: str) -> None:
+        """Draw the line of facts, the state, the line of alerts and the to-do line."""
+        top = _top_line(monitor, exporting)
+        self._top.show(top, monitor.alerts, monitor.to_do)
+        self._state.show(top)
+
+    def paint_lines(self, monitor: Monitor, exporting: str, hidden: Sequence[str], keys: Sequence[Labelled]) -> None:
+        """Draw the lines above and below the body."""
+        self.paint_top(monitor, exporting)
+        needle = monitor.choices.filter
+        self._tabs.show(monitor.choices.tab, f"filter: {needle}" if needle else "", hidden)
+        self._keys.show(keys)
+        self.body.set_class(monitor.link.state is LinkState.LOST, "-old")
+
+    def tick(self, monitor: Monitor, exporting: str) -> None:
+        """Update the figures that change every second."""
+        if is_ticking(_top_line(monitor, exporting)):
+            self.paint_top(monitor, exporting)
+
+    def paint_message(self, monitor: Monitor, leaving: str = "quits", *, is_page_open: bool = False) -> bool:
+        """Draw a message in place of the body; return whether there is one. `leaving` is what q does."""
+        lines = too_small(self.app.size, leaving) or ([] if is_page_open else self._message_of(monitor, leaving))
+        self._message.show_lines(lines)
+        self.set_class(bool(lines), "-message")
+        self.set_class(is_page_open and self.has_class("-flat"), "-reading")
+        return bool(lines)
+
+    def _message_of(self, monitor: Monitor, leaving: str) -> list[Line]:
+        width, link = self.app.size.width, monitor.link
+        if monitor.reading is None and link.state is LinkState.LOST:
+            again = "Press F5 to try again now." if link.retry_at else "presman does not retry by itself: press F5."
+            texts = ((link.text, ""), (f"{again} q {leaving}.", "dim"))
+            lines = [((f"  {line}", style),) for text, style in texts for line in wrap(text, width - 3)]
+            return [(), (("  ✕ No data", "bad"),), *lines]
+        return []
+
+
+def _top_line(monitor: Monitor, exporting: str) -> TopLine:
+    return TopLine(
+        monitor.name, monitor.reading, monitor.choices, monitor.link, monitor.cost, exporting, monitor.clock()
+    )

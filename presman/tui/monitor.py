@@ -279,8 +279,7 @@ class Moments:
 
     def to_event(self, direction: int) -> None:
         """Go to the next (1) or previous (-1) event."""
-        event = self.event(direction)
-        if event is None:
+        if (event := self.event(direction)) is None:
             self.notify(self._no_event(direction))
         else:
             self.show(event)

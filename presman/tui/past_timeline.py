@@ -68,8 +68,7 @@ def fill(series: Series, lines: GroupLines) -> None:
             found[measure, inst_id, con_id, name] = values
         whole = (measure, CLUSTER, con_id, name)
         found[whole] = summed(found[whole], values) if whole in found else values
-        total = {"servers": "in_use", "queued": "queued"}.get(measure)
-        if total is not None:
+        if (total := {"servers": "in_use", "queued": "queued"}.get(measure)) is not None:
             every = (total, CLUSTER, 0, "")
             found[every] = summed(found[every], values) if every in found else values
     series.fill_groups(instances if several else set(), lines.times, found)

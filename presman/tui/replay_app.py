@@ -189,8 +189,7 @@ class ReplayApp(MonitorApp):
 
     def say_state(self, *, paint: bool = True) -> None:
         """Show at the top whether it plays, its speed, position and poll interval; move the mark of the bar."""
-        reading = self.monitor.reading
-        if reading is None:
+        if (reading := self.monitor.reading) is None:
             return
         if reading.interval:
             self.monitor.choose(refresh=round(reading.interval, 1 if reading.interval < _WHOLE else None))

@@ -116,8 +116,7 @@ def note_fault(app: App[Any], error: Exception, code: int = 1) -> None:
     """Record an error for test drivers, and set the exit code `code`, as Textual does with 1."""
     if getattr(app, "_exception", error) is None:
         app._exception = error
-    happened = getattr(app, "_exception_event", None)
-    if happened is not None:
+    if (happened := getattr(app, "_exception_event", None)) is not None:
         happened.set()
     app._return_code = code
 
@@ -131,8 +130,7 @@ def ring_once(timer: Timer) -> Timer:
 
 def forget_regions(widget: Widget) -> None:
     """Clear the dirty regions of a widget that is never rendered as a whole: they would accumulate."""
-    regions = getattr(widget, "_dirty_regions", None)
-    if regions is not None:
+    if (regions := getattr(widget, "_dirty_regions", None)) is not None:
         regions.clear()
 
 

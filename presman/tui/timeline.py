@@ -117,8 +117,7 @@ class Timeline:
 
     def reading(self, behind: int) -> Reading | None:
         """Return the reading `behind` polls before the newest, None if there is none."""
-        pair = self._pair(behind)
-        if pair is None:
+        if (pair := self._pair(behind)) is None:
             return None
         previous, current = pair
         key = (current.epoch, current.number)

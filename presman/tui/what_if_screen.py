@@ -286,8 +286,7 @@ class QueueOnShow:
 
     def show(self, choice: Choice, is_busy: bool) -> None:
         """Show the known part of the queue under a choice."""
-        answer = self._answer_to(choice)
-        if answer is None:
+        if (answer := self._answer_to(choice)) is None:
             return
         hidden = () if choice else ("then", "then_between", "sooner")
         why = f"No forecast: {answer.why_none}." if answer.why_none else queue_unavailable(answer.reading)
@@ -307,8 +306,7 @@ class QueueOnShow:
 
     def sentences(self, choice: Choice, is_busy: bool) -> list[str]:
         """Return the sentences on the queue under a choice, first the age of the data if the database is silent."""
-        answer = self._answer_to(choice)
-        if answer is None:
+        if (answer := self._answer_to(choice)) is None:
             return []
         age_note = f"The database does not answer: limits and queue are those of {clock(answer.reading.at)}."
         working = f"{_WORKING} …" if is_busy and not self.is_about(choice) else ""
@@ -420,8 +418,7 @@ class WhatIfScreen(ModalScreen[None]):
         self._monitor, self._group, self._knob, self._copy = monitor, group, knob, copy
         self._changes, self._answers, self._advice = LimitChanges(), WhatIfAnswers(), LiveAdvice(self._say)
         self._asked: tuple[Reading | None, object] = (None, None)
-        self._is_busy = False
-        self._message = ""
+        self._is_busy, self._message = False, ""
         self._limits, self._choices = Grid(LIMITS, counted=False), Grid(CHOICES)
         self._facts, self._keys = Sentences(id="what-if-facts", step=3), KeysLine(id="what-if-keys")
         self._queue = QueueOnShow(monitor, (self._limits, self._choices), self._facts, self._keys)
@@ -511,8 +508,7 @@ class WhatIfScreen(ModalScreen[None]):
 
     def action_copy(self) -> None:
         """Copy the script."""
-        scripts = self._queue.scripts(self._changes.choice)
-        if scripts is None:
+        if (scripts := self._queue.scripts(self._changes.choice)) is None:
             self.notify("Nothing copied: there is no script.")
         else:
             self._copy(scripts.change)

@@ -34,7 +34,7 @@ def test_it_is_one_select_of_columns_that_the_release_has(each: Assumption) -> N
         for scope in Scope:
             section = database.run(each.query(), scope, {"inst_id": 1})
             assert section.problem is None
-            assert section.rows == (), "an empty view says nothing"
+            assert section.rows == (), "an empty view proves nothing"
         database.close()
 
 
@@ -103,7 +103,7 @@ def test_documents_are_quoted_with_their_assumption() -> None:
     assert told == {each.document for each in ASSUMPTIONS if each.document}
     assert any("two disagree" in document for document in told)
     in_full = {"metric-milliseconds", "critical-words"}
-    assert not in_full & {each.key for each in ASSUMPTIONS}, "what a manual says in full is no assumption"
+    assert not in_full & {each.key for each in ASSUMPTIONS}, "facts that a manual states in full are no assumptions"
 
 
 def test_old_releases_are_not_asked_about_newer_columns() -> None:

@@ -25,7 +25,6 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     [
         ((), 15),
         (("--minutes", "1"), 13),  # those of 0, 5, ... 60 seconds before the last
-        (("--minutes", "0.01"), 1),
         (("--from", "first", "--minutes", "1"), 15),
         (("--from=-20s",), 5),
     ],

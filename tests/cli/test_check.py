@@ -43,7 +43,7 @@ def test_it_is_as_severe_as_the_worst_alert_of_once(scenario: str) -> None:
     assert all(DATUM.fullmatch(each) for each in re.findall(r"(?:'[^']*'|[^ '])+", data[3:]))
     worst = max([{"bad": 2, "warn": 1}.get(each["severity"], 0) for each in document(reading)["alerts"]], default=0)
     assert found.state == worst
-    assert worst or "by GV$SESSION" in found.line, "an OK names what it rests on"
+    assert worst or "by GV$SESSION" in found.line, "an OK names its views"
 
 
 def test_as_a_process_of_its_own(tmp_path: Path) -> None:

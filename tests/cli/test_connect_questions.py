@@ -115,7 +115,7 @@ def test_an_alias_is_typed_by_its_number_and_its_folder_is_kept(tmp_path: Path, 
         assert ask_address(Answers("", config_dir=str(names)), Config()).dsn == f"{number}:1522/x"
     typed("a05")
     config = Config(sections={"presman": Settings(config_dir=str(names))})
-    assert ask_address(Answers(""), config) == Answers("A05"), "that of config.ini is found anyway"
+    assert ask_address(Answers(""), config) == Answers("A05"), "the alias of config.ini is found anyway"
     few = folder(tmp_path, "few", 20)
     shown = typed()
     _offer(str(few), {f"A{n}": "" for n in range(20)})
@@ -158,13 +158,13 @@ def test_where_the_password_is_kept(typed: Typed, monkeypatch: pytest.MonkeyPatc
     shown = typed("f", "", "k", "n", "c", "echo other", "c", "echo pw")
     assert ask_keeping(answers) == Keeping(in_file="pw")
     assert shown[0].startswith("There is no keyring here")
-    assert ask_keeping(answers) == Keeping(), "nowhere is usual"
+    assert ask_keeping(answers) == Keeping(), "nowhere is the default"
     assert ask_keeping(answers) == Keeping(), "there is none"
     assert ask_keeping(answers) == Keeping(command="echo pw")
     assert "Its first line is not the password that was typed.\n\n" in shown
     shown = typed("f", "n")
     assert ask_keeping(Answers("d", "anna", Secret("pw "))) == Keeping()
-    assert "Type one of: c, n\n" in shown, "config.ini cannot say that one"
+    assert "Type one of: c, n\n" in shown, "config.ini cannot express this password"
     monkeypatch.setattr(connect_command, "has_keyring", lambda: True)
     typed("")
     assert ask_keeping(answers) == Keeping(in_keyring=True)

@@ -54,7 +54,7 @@ def test_a_hangup_closes_the_arrivals(tmp_path: Path) -> None:
     assert len(said.splitlines()) == 1
     with path.open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file, strict=True))
-    assert len(rows) >= before, "what was queued or running has its row"
+    assert len(rows) >= before, "queued and running statements have their rows"
 
 
 def test_under_nohup_a_hangup_is_nothing(tmp_path: Path) -> None:

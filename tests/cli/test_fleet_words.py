@@ -51,7 +51,7 @@ def test_the_code_shows_whether_all_databases_answered() -> None:
     assert [_code(members) for members in ([LIVE, LIVE], [LIVE, LOST], [LIVE, BLIND], [BLIND], [LOST])] == [
         exit_codes.OK, exit_codes.PARTIAL, exit_codes.PARTIAL, exit_codes.PARTIAL, exit_codes.SOURCE,
     ]  # fmt: skip
-    assert _code([LIVE, HALF_BLIND]) == exit_codes.PARTIAL, "an alert of what is seen does not tell the rest"
+    assert _code([LIVE, HALF_BLIND]) == exit_codes.PARTIAL, "alerts of seen views say nothing about the others"
 
 
 def test_a_database_of_which_no_view_answers_is_no_live_one(inside: Run, tmp_path: Path) -> None:

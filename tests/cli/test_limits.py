@@ -102,7 +102,7 @@ def test_two_hundred_databases_have_room(allowed: Limits) -> None:
     assert allowed[resource.RLIMIT_NOFILE] == (912, 4096)
     assert allowed[resource.RLIMIT_DATA][0] == MEMORY + 199 * EACH
     assert threading.stack_size() == STACK == 1 << 20
-    assert 200 * STACK < MEMORY < 200 * (8 << 20) * 2, "what went wrong: two usual stacks for each are more than all"
+    assert 200 * STACK < MEMORY < 200 * (8 << 20) * 2, "two usual stacks for each are more than the limit"
 
 
 @pytest.mark.parametrize(

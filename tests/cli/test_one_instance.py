@@ -58,7 +58,7 @@ def test_a_queue_on_another_instance_is_not_called_empty(inside: Run) -> None:
     once = inside("once", *asked).stdout
     assert "No starved group, no downgrade in 1 s on instance 1 (by" in once
     assert "Nothing is wrong" not in once + inside("fleet", *asked).stdout
-    assert "16/50 %" in once, "of how many servers that is, is known only of all instances"
+    assert "16/50 %" in once, "the number of servers is known only for all instances"
 
 
 @pytest.mark.usefixtures("cluster")

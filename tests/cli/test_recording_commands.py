@@ -111,7 +111,7 @@ def queue_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_goals_of_config_ini_are_judged_over_a_recording(queue_file: Path, inside: Run) -> None:
     shutil.copy(queue_file, "q.presman")
     goals = "goal = 95 % of BATCH start within 1 min\n    NOBODY p50 <= 5 min"
-    Path("config.ini").write_text(f"[presman]\n{goals}\n[live]\nconnection_string = demo:storm\n")
+    Path("config.ini").write_text(f"[presman]\n{goals}\n[live]\nconnection_string = demo:{with_short_past('quiet')}\n")
     once = inside("--config", "config.ini", "once", "q.presman", "--format", "json").stdout
     late, none = json.loads(once)["goals"]
     good, bad = late["good"], late["bad"]

@@ -117,7 +117,7 @@ def test_for_others_there_is_a_token_and_a_warning(serves: Serves, tmp_path: Pat
     assert "warning: the line is not encrypted" in said[2]
     assert said[3].startswith(f"presman: open http://{socket.gethostname()}:")
     again, _ = serves(QUIET, "--listen", "0.0.0.0:0")
-    assert again[3].rpartition("=")[2] != said[3].rpartition("=")[2], "another one each time"
+    assert again[3].rpartition("=")[2] != said[3].rpartition("=")[2], "a different token each time"
     Authority("an authority").issue(tmp_path / "both.pem", "localhost")
     said, serving = serves(QUIET, "--listen", "0.0.0.0:0", "--certificate", "both.pem")
     assert [line for line in said if "not encrypted" in line] == []
@@ -246,4 +246,4 @@ def test_a_monitor_that_cannot_begin_says_why_in_a_line(
     assert monitored(line_for(target="nowhere"))["code"] == exit_codes.USAGE
     (line,) = capsys.readouterr().err.splitlines()
     assert "`presman connect nowhere` adds a section" in line
-    assert monitored(b"") == {"code": 0, "left": b""}, "who started it has gone"
+    assert monitored(b"") == {"code": 0, "left": b""}, "its parent has ended"

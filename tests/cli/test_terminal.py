@@ -61,7 +61,7 @@ def test_keys_being_stopped_and_quitting(screen: Screen) -> None:
     screen.wait_for_end(30)
     assert screen.status == 0
     left, shown = screen.last.rfind(b"\x1b[?1049l"), screen.last.rfind(b"\x1b[?25h")
-    assert 0 < left < shown, "back from the other screen, and the cursor is on show"
+    assert 0 < left < shown, "back from the other screen, with a visible cursor"
 
 
 def test_keys_between_the_fleet_and_a_database_are_not_written_into_what_is_painted() -> None:

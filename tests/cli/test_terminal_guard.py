@@ -130,9 +130,9 @@ def deaf(watched: Callable[..., Watched], spin: str) -> Watched:
     """A monitor that has painted its first frame and started its guard, and then never releases Python's lock."""
     monitor = watched(sys.executable, "-c", DEAF.replace("SPIN", SPINS[spin]))
     monitor.begin(b"Overview")
-    until(lambda: monitor.guard.cmdline()[:1] not in ([], ["sh"]), "the guard is begun")
+    until(lambda: monitor.guard.cmdline()[:1] not in ([], ["sh"]), "the guard has started")
     (monitor.folder / "begun").touch()
-    until((monitor.folder / "deaf").exists, "it hears nothing", lambda: monitor.screen._read(0.01))
+    until((monitor.folder / "deaf").exists, "it ignores the signal", lambda: monitor.screen._read(0.01))
     return monitor
 
 
@@ -146,7 +146,7 @@ def dies(monitor: Watched, name: str) -> None:
     os.kill(monitor.screen.pid, number)
     told = monitor.ends()
     assert monitor.is_put_back()
-    assert monitor.screen._process.signalstatus == number, "it is presman's own end that its parent sees"
+    assert monitor.screen._process.signalstatus == number, "the parent sees presman's own exit status"
     if name in FAULTS:
         assert told == f"presman: ended by a fault in compiled code ({FAULTS[name]}); where: {monitor.log}"
         assert f"Fatal Python error: {FAULTS[name]}" in monitor.log.read_text()
@@ -177,7 +177,7 @@ sys.exit(main())
 def test_after_a_death_before_the_first_frame(watched: Callable[..., Watched]) -> None:
     monitor = watched(sys.executable, "-c", EARLY)
     monitor.begin()
-    assert Path(monitor.guard.exe()).name != Path(sys.executable).resolve().name, "it is no interpreter yet"
+    assert Path(monitor.guard.exe()).name != Path(sys.executable).resolve().name, "still the shell, not the interpreter"
     os.kill(monitor.screen.pid, signal.SIGKILL)
     assert monitor.ends() in {"presman: killed by SIGKILL", "presman: killed"}
     assert monitor.is_put_back()

@@ -65,7 +65,9 @@ def test_an_event_loop_that_cannot_be_made_is_reported_and_leaves_nothing(
             with pytest.raises(SourceError, match="open files have run out"):
                 source.open()
         gc.collect()
-        assert len(list(Path("/dev/fd").iterdir())) <= before, "fewer where other tests' files were collected meanwhile"
+        assert len(list(Path("/dev/fd").iterdir())) <= before, (
+            "fewer if files of other tests were collected in the meantime"
+        )
     assert source.open().major == 19
     source.close()
 

@@ -60,7 +60,7 @@ def test_ten_databases_of_which_one_is_slow_and_one_is_dead(make_bench: Callable
         assert threads().count("presman-sampler") == len(makers)
         assert files() <= before + 5 * len(makers)
         assert hangs.state().polls == 0
-        assert hangs.state().is_up is None, "nothing is known yet: its first poll hangs"
+        assert hangs.state().is_up is None, "unknown: its first poll hangs"
         assert nowhere.state().is_up is False
         assert [each.sampler.is_alive for each in exporter.databases] == [True] * 10
         assert {each.database for each in told if each.level != "debug"} == {"db9"}
@@ -115,7 +115,7 @@ def test_metrics_of_the_others_go_on() -> None:
     assert [each.line for each in told if each.level == "warning"] == [
         f"db2: {NO_THREAD}; not tried again before a restart"
     ]
-    assert not exporter.is_healthy, "it is to be restarted"
+    assert not exporter.is_healthy, "it must be restarted"
     exporter.stop()
     until(lambda: not threads(), "the end of all threads")
 

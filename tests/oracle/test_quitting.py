@@ -63,7 +63,7 @@ def quit_once(bench: Bench, rng: random.Random) -> str:
     stopped = sampler.stop(patience=60)
     posted = len(events)
     bench.server.faults.clear()
-    assert stopped, "the thread ended because it was told to"
+    assert stopped, "the thread ended because it was cancelled"
     until(lambda: not bench.server.counters.connections, "no connection is left")
     assert bench.server.counters.sessions == 0
     assert len(events) == posted, "nothing is posted after the end"

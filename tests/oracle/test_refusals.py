@@ -124,7 +124,7 @@ def test_after_a_wrong_password_another_one_is_waited_for(
     door, looks = Door(server, password="another"), looks_for_another(monkeypatch)
 
     def change() -> None:
-        until(lambda: len(looks) > 3, "a few looks for another one, none of which is a login")
+        until(lambda: len(looks) > 3, "a few searches for another password, without a login")
         if by_command:
             kept.write_text("another\n")
         else:

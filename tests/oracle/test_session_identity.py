@@ -75,7 +75,7 @@ def test_huge_rows_come_a_few_at_a_time() -> None:
     found.learn(QUERY, 10, AT_ONCE)
     assert (found.rows(QUERY), found.is_huge(QUERY)) == (10, True)
     found.wary = True
-    assert found.rows(QUERY) == 10, "of this one it is known"
+    assert found.rows(QUERY) == 10, "for this query the number is known"
     found.wary = False
     found.learn(QUERY, 1, AT_ONCE * 9)
     assert found.rows(QUERY) == 2

@@ -72,7 +72,7 @@ def endless_pages(table: str) -> Harm:
         size = page_size(path)
         content = bytearray(path.read_bytes())
         page = bytes(content[(root - 1) * size : root * size])
-        assert page[0] in {2, 5}, "a page that leads to others"
+        assert page[0] in {2, 5}, "an interior page"
         below = int.from_bytes(page[8:12], "big")
         for _ in range(_LEVELS):
             content += _leading(page, below)

@@ -199,7 +199,7 @@ def test_of_a_block_that_is_cut_the_whole_polls_are_read(tmp_path: Path) -> None
         gone = [chain._replace(chain=100 * each, first_at=chain.last_at + each) for each in (1, 2, 3)]
         playback._index = ChainIndex([chain, *gone])
         backwards = playback.readable(range(4 * 12)[::-1])
-        assert next(backwards) == found[2] - 1, "before three that are gone is the one in which the file ends"
+        assert next(backwards) == found[2] - 1, "the chain in which the file ends comes before three lost ones"
     changed = bytearray(content)  # if nothing is missing, no checksum covers the part before the damage
     changed[content.index(b"\x28\xb5\x2f\xfd") + 200] ^= 1
     path.write_bytes(changed)
@@ -278,10 +278,10 @@ def test_where_the_newest_polls_are_damaged_the_last_that_can_be_read_is_the_new
     assert note in checked.stdout
     assert note in inside("replay", str(path), "--at", "last").stdout
     why = inside("why", str(path), "1", "--at", "last")
-    assert (why.returncode, note in why.stderr) == (3, True), "of that instant it cannot tell"
+    assert (why.returncode, note in why.stderr) == (3, True), "the state at that instant is not known"
     assert inside("why", str(path), "1", "--at", ends[0]).returncode == 5
     assert inside("check", str(path), "--at", ends[0]).returncode == 0
-    assert "4 polls" in inside("watch", str(path), "--polls", "1").stderr, "told before the first line"
+    assert "4 polls" in inside("watch", str(path), "--polls", "1").stderr, "reported before the first line"
 
 
 def test_watch_reports_damage_at_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inside: Run) -> None:

@@ -23,7 +23,7 @@ def test_a_case_has_its_number_until_it_is_forgotten_the_longest_unused_first(nu
     assert [numbers.number(case) for case in "abca"] == [(7, True), (8, True), (9, True), (7, False)]
     assert numbers.number("d") == (10, True)
     assert [numbers.number(case) for case in "acd"] == [(7, False), (9, False), (10, False)]
-    assert numbers.number("b") == (11, True), "it was the one that was asked for least lately"
+    assert numbers.number("b") == (11, True), "it was the least recently used one"
     numbers.forget()
     assert numbers.number("a") == (12, True)
 

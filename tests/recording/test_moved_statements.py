@@ -84,6 +84,6 @@ def test_a_goal_at_an_instant_ignores_later_polls(tmp_path: Path) -> None:
             groups.append((life.group, life.came_to))
     assert groups == [("REPORTS", "REPORTS")] * 2 + [("OTHER_GROUPS", "REPORTS")] * 4
     assert life.queued_at is not None
-    assert moments[0][1].at - life.queued_at == timedelta(seconds=20), "its wait is that since it came"
+    assert moments[0][1].at - life.queued_at == timedelta(seconds=20), "its wait counts from its arrival"
     assert life.held_from is not None
     assert moments[4][1].at - life.held_from == timedelta(seconds=3)

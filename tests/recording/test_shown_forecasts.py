@@ -76,7 +76,7 @@ def test_what_was_shown_is_shown_again_by_once_replay_and_report(tmp_path: Path,
         jumped = Forecaster().read(playback.reading(POLLS - 1), *playback.pair(POLLS - 1), None)
     assert found is not None
     assert figures(found) == figures(jumped) == figures(last)
-    assert figures(last)[-1], "somebody waits"
+    assert figures(last)[-1], "a statement waits"
     assert "again" not in forecast_record(found)
     told = json.loads(inside("once", str(place), "--format", "json").stdout)
     assert told["forecast"]["record"]["judged"] == last.forecast.record.judged
@@ -100,7 +100,7 @@ def test_once_compares_the_queue_with_the_minute_and_the_hour_before_as_whoever_
 
     told = compared(inside("once", str(place)).stdout)
     assert told == compared(full(reading, None, (before, last), watch))
-    assert told != compared(full(reading, None, (before, last))), "a single poll knows no minute before it"
+    assert told != compared(full(reading, None, (before, last))), "a single poll has no earlier minute"
 
 
 def test_every_reader_shows_the_live_do(tmp_path: Path, inside: Run) -> None:
@@ -120,7 +120,7 @@ def test_every_reader_shows_the_live_do(tmp_path: Path, inside: Run) -> None:
     assert incident.moment is not None
     assert incident.moment.to_do == said[0]
     watched = inside("watch", str(place)).stdout
-    assert watched.count("  do: ") == 2, "of what is waited for other words are no news"
+    assert watched.count("  do: ") == 2, "a change of words about a wait is no news"
     for step in filter(None, said[:2]):
         assert f"  do: {step.text}\n" in watched
     for (snapshot, _), step in zip(live, said, strict=True):

@@ -126,7 +126,7 @@ def test_how_much_of_a_file_is_missing(content: bytes, said: str, tmp_path: Path
 def test_a_file_that_somebody_writes_to_is_not_the_same(tmp_path: Path) -> None:
     path = made(tmp_path / "a", TABLE)
     with closing(sqlite3.connect(path, factory=ReadConnection)) as connection:
-        assert _is_still_the_same(path, connection), "it was not still"
+        assert _is_still_the_same(path, connection), "it was changing"
         connection.still = _state(path)
         assert _is_still_the_same(path, connection)
         log_of(path).touch()
@@ -135,7 +135,7 @@ def test_a_file_that_somebody_writes_to_is_not_the_same(tmp_path: Path) -> None:
         os.utime(path, ns=(1, 1))
         assert not _is_still_the_same(path, connection)
         path.unlink()
-        assert _is_still_the_same(path, connection), "one that is gone is read as it was"
+        assert _is_still_the_same(path, connection), "a removed file is read as it was"
     with pytest.raises(sqlite3.OperationalError, match="unable to open: No such file"):
         _state(path)
 

@@ -49,9 +49,9 @@ def test_the_worst_moment_the_gaps_and_the_bins_of_two_days(tmp_path: Path) -> N
         whole = at(0), at(90_000)
         assert worst(playback, *whole, "queued") == at(10)
         assert worst(playback, at(12), at(90_000), "queued") == at(86_405), (
-            "the worst of the second day is worse than 2"
+            "the worst moment of the second day has more than 2"
         )
-        assert worst(playback, at(86_400), at(86_401), "queued") is None, "nobody was queued"
+        assert worst(playback, at(86_400), at(86_401), "queued") is None, "no statement was queued"
         assert usual_interval(playback, *whole) == 5.0
         assert gaps(playback, *whole) == [PollGap(at(15), at(86_400)), PollGap(at(86_405), at(86_500))]
         assert gaps(playback, *whole)[1].seconds == 95.0

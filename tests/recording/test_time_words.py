@@ -26,7 +26,7 @@ def test_a_time_that_is_shown_and_written_back_is_that_of_its_poll() -> None:
             assert span_of(words, words, first, last, UTC)[1] == found
     assert instant_of("21:23:14", first, last, UTC) < FIRST
     assert instant_of("21:23:15.2", first, last, UTC) < first
-    assert instant_of("21:29:46", first, last, UTC) == last, "there is nothing after it, and nobody says so"
+    assert instant_of("21:29:46", first, last, UTC) == last, "nothing follows it, which is no error"
     for words in ("2s ago", "-2s"):
         assert instant_of(words, first, last, UTC) == last - timedelta(seconds=2)
 

@@ -311,7 +311,7 @@ def test_what_a_look_has_read_is_not_read_again(scenario: str) -> None:
         poller.open()
         previewed: list[Snapshot] = []
         poller.poll(previewed.append)
-        assert previewed[0].round_trips == 1, "the answer that was given to the look"
+        assert previewed[0].round_trips == 1, "the answer of the look"
         assert previewed[0].at == seen.at
         assert poller.poll().round_trips > 2
     finally:
@@ -329,7 +329,7 @@ def test_what_a_look_has_read_long_ago_is_read_again(monkeypatch: pytest.MonkeyP
         now[0] += seconds
         assert source.read(Scope.CLUSTER, (), 0.5).round_trips == reads, "the first one again; the third is new"
     source.preview(odd_sources.reads_of)
-    assert source.read(Scope.INSTANCE, (), 0.5).notes[0] == "INSTANCE", "another question"
+    assert source.read(Scope.INSTANCE, (), 0.5).notes[0] == "INSTANCE", "another query"
     assert source.scope is Scope.INSTANCE
 
 
@@ -338,7 +338,7 @@ def test_each_read_of_a_look_is_answered_once() -> None:
     source.open()
     source.preview(lambda opened: [opened.read((), 0.5) for _ in range(2)])
     found = [source.read(Scope.CLUSTER, (), 0.5).round_trips for _ in range(3)]
-    assert found == [1, 2, 3], "the two that were read for it, in their order, and then a new one"
+    assert found == [1, 2, 3], "the two prepared reads in order, then a new one"
 
 
 def test_the_first_poll_reports_why_a_look_lost_the_source(made: Make) -> None:

@@ -428,7 +428,7 @@ def test_a_spooled_error_is_the_problem_of_its_section(tmp_path: Path) -> None:
     problem = found.problems()[Session]
     assert (problem.code, problem.text, problem.view) == ("ORA-00942", "table or view does not exist", "V$SESSION")
     assert set(found.problems()) == {Session, SessionCount}
-    assert [trouble.query for trouble in analyse(None, found).troubles] == ["session"], "told once"
+    assert [trouble.query for trouble in analyse(None, found).troubles] == ["session"], "reported once"
 
 
 def test_an_error_between_rows_leaves_the_rows(tmp_path: Path) -> None:

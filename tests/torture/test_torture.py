@@ -49,7 +49,7 @@ def test_answers_that_make_no_sense(release: Release, heads: bool) -> None:
     assert found.ended.total() == SESSIONS
     assert len(found.ended) > 1
     assert found.mebibytes < 500
-    assert found.slowest < 30, "seconds: none hangs"
+    assert found.slowest < 30, "seconds; no session hangs"
 
 
 def task(part: str, times: int, folder: Path) -> Task:

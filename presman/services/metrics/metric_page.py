@@ -64,13 +64,7 @@ class DatabaseState(Struct, frozen=True):
 class ObservedDatabase:
     """Poller of one database until it is stopped. `report` is called with events for the log."""
 
-    def __init__(
-        self,
-        target: LiveTarget,
-        report: Report,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, target: LiveTarget, report: Report, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.target, self._clock = target, clock
         self._fresh_for = 2 * target.interval + budget_of(target.interval, target.budget) + GRACE
         self._readings = Readings(target.notifier, with_forecasts=True)
@@ -240,8 +234,7 @@ def families(databases: Sequence[ObservedDatabase]) -> Iterator[Family]:
     """Yield the metrics that at least one database has now."""
     parts = [_of(database.state()) for database in databases]
     for name, metric in METRICS.items():
-        series = [sample for part in parts for sample in part.get(name, ())]
-        if series:
+        if series := [sample for part in parts for sample in part.get(name, ())]:
             yield Family(metric, series)
 
 

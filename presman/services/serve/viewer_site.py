@@ -129,8 +129,7 @@ class ViewerSite:
         return web.Response(status=204)
 
     async def _static(self, request: web.Request) -> web.StreamResponse:
-        file = self._files.get(request.match_info["name"])
-        if file is None:
+        if (file := self._files.get(request.match_info["name"])) is None:
             raise web.HTTPNotFound
         kind, content = file
         answer = web.StreamResponse(headers={"Content-Type": kind, "Content-Length": str(len(content))})
@@ -145,8 +144,7 @@ class ViewerSite:
         """Send a file, once."""
         if request.headers.get("Sec-Fetch-Site", "same-origin") not in {"same-origin", "none"}:
             raise web.HTTPForbidden
-        file = self._slots.downloads.pop(request.match_info["key"], None)
-        if file is None:
+        if (file := self._slots.downloads.pop(request.match_info["key"], None)) is None:
             raise web.HTTPNotFound
         name = "".join(each for each in file.name if each.isascii() and (each.isalnum() or each in "-_."))
         kind = "text/csv; charset=utf-8" if file.kind == "text/csv" else "application/octet-stream"

@@ -58,8 +58,7 @@ _BEHIND = *_TAKEN, *_keys("follow go"), *_MOMENTS, *_keys("window slower faster 
 
 def keys_of(app: FrameApp) -> tuple[AppKey, ...]:
     """Return the keys of an app: all keys, with those of the same name replaced by its own, then its other own keys."""
-    replaced = app.own_keys
-    return tuple(replaced.get(each.key.name, each) for each in APP_KEYS)
+    return tuple(app.own_keys.get(each.key.name, each) for each in APP_KEYS)
 
 
 def tab_keys(app: FrameApp) -> tuple[Key, ...]:

@@ -43,8 +43,7 @@ def is_at_top(app: FrameApp) -> bool:
 
 async def escape(app: FrameApp) -> None:
     """Close the page, else end the filter, else go back a step; from the tab itself, go to the fleet."""
-    choices = app.monitor.choices
-    typed_in = app.typed_in
+    choices, typed_in = app.monitor.choices, app.typed_in
     if app.home and not can_go_back(app):
         go_home(app)
     elif typed_in and typed_in[0].id != "filter":

@@ -26,8 +26,7 @@ def choose_columns(app: KeyedApp) -> None:
     """Open the dialog for the columns of a table."""
     from presman.tui.widgets.choosers import ColumnChooser
 
-    grid = app.grid
-    if grid is None:
+    if (grid := app.grid) is None:
         return
 
     def chosen(keys: tuple[str, ...] | None) -> None:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from presman.forecast.scheduler import Group
     from presman.recording.recording_source import RecordingSource
     from presman.rows.commands import Command
-    from presman.tui.copies import Copyable
     from presman.tui.frame_app import FrameApp
+    from presman.tui.pages.advice_lines import Copyable
 
 
 _NAMED = 40
@@ -39,7 +39,7 @@ _KILLS = "KILL SESSION"
 
 def copy(app: FrameApp) -> None:
     """Offer what can be copied of a statement; for anything else copy the page, or the row under the cursor."""
-    from presman.tui.copies import Copyable, copies
+    from presman.tui.pages.advice_lines import Copyable, copies
 
     monitor, grid = app.monitor, app.panels.grid
     row: Any = None
@@ -189,8 +189,7 @@ def record(app: FrameApp) -> None:
         app.notify(f"Recording ended: presman replay {path}", timeout=8)
         app.paint_lines()
         return
-    latest = monitor.latest
-    if latest is None:
+    if (latest := monitor.latest) is None:
         return
     poll_recording.begin(monitor.name, latest.kind)
     app.paint_lines()
@@ -321,8 +320,7 @@ async def _of_history(app: FrameApp, path: Path) -> int:
             await asyncio.to_thread(poll_recording.close)
         if troubles:
             raise RecordingError(troubles[0])
-        name = monitor.name
-        source = RecordingSource(location, name=name)
+        source = RecordingSource(location, name=monitor.name)
         source.goals = tuple(each.goal for each in monitor.reading.goals) if monitor.reading is not None else ()
         return await asyncio.to_thread(_make, lambda: source, at, path, "the monitor's own polls")
 

@@ -384,8 +384,7 @@ def _totals(row: GroupReading) -> str:
 
 
 def _io(row: GroupReading) -> Iterable[Line]:
-    io = row.io
-    if io is None:
+    if (io := row.io) is None:
         return
     each = _known((io.service_ms, f"{number(io.service_ms)} ms each"))
     yield fact("all", ", ".join(filter(None, (throughput(io.mb), f"{number(io.requests)} requests/s", each))))
@@ -414,5 +413,6 @@ def plain_row(row: Any, table: Table[Any]) -> list[Line]:
     lines = [title(name or f"{table.title}: {table.columns[0].show(row).strip()}"), BLANK]
     label = max(_LABEL, *(len(column.head) + 2 for column in table.columns))
     for column in table.columns:
-        lines += [fact(column.head, column.show(row), width=label), ((" " * (label + 2) + column.help, "dim"),)]
+        lines.append(fact(column.head, column.show(row), width=label))
+        lines.append(((" " * (label + 2), "dim"), (column.help, "dim")))
     return lines

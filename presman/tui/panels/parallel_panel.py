@@ -330,8 +330,7 @@ class ParallelPanel(Panel):
 
     def _divide(self) -> None:
         """Give each part its lines, and write the texts whose length depends on the room."""
-        moment = self._moment
-        if moment is None:
+        if (moment := self._moment) is None:
             return
         around = self.parent.size.height if isinstance(self.parent, Widget) else 0  # of the tab shown before
         height = self.size.height or around or self.app.size.height - 4

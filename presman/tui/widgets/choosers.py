@@ -19,7 +19,7 @@ from textual.widgets import Input
 from presman.base.formats import ABSENT
 from presman.base.text import clean, one_line
 from presman.figures.figure import NAME, NUMBER, Figure, Table
-from presman.tui.copies import Copyable
+from presman.tui.pages.advice_lines import Copyable
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.line_api import LineView
 
@@ -182,8 +182,7 @@ class ColumnChooser(_Chooser[tuple[str, ...]]):
 
     def action_switch(self) -> None:
         """Show or hide the column under the cursor; at least one stays."""
-        row = self.grid.row
-        if row is None:
+        if (row := self.grid.row) is None:
             return
         if row.position is None:
             self._shown.append(row.key)
@@ -238,8 +237,7 @@ class CopyChooser(_Chooser[Copyable]):
 
     def action_take(self, key: str) -> None:
         """Return the choice with this key, if there is one."""
-        found = next((each for each in self._rows if each.key == key), None)
-        if found is not None:
+        if (found := next((each for each in self._rows if each.key == key), None)) is not None:
             self.dismiss(found.copied)
 
 

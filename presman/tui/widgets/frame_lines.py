@@ -190,8 +190,7 @@ def top_line(top: TopLine, width: int) -> Line:
 
 
 def _facts(top: TopLine) -> list[Part]:
-    reading = top.reading
-    name = top.name
+    reading, name = top.reading, top.name
     if reading is None:
         return [(0, ((name, "title"),))]
     header = reading.header

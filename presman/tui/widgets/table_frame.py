@@ -105,8 +105,7 @@ def _below(rows: list[Any], table: Table[Any]) -> list[Any]:
 
 def _sorted(rows: Sequence[Any], column: Figure[Any], descending: bool) -> list[Any]:
     """Sort stably; rows without a value come last in both directions."""
-    key = column.sort
-    if key is None:
+    if (key := column.sort) is None:
         return list(rows)
     present = [row for row in rows if key(row) is not None]
     return sorted(present, key=key, reverse=descending) + [row for row in rows if key(row) is None]
@@ -154,8 +153,7 @@ class TableFrame:
 
     def shown(self, width: int) -> tuple[str, ...]:
         """Return the keys of the chosen columns, by default of those that fit a width."""
-        fitting = tuple(column.key for column, _ in self.fitted(width))
-        return self.chosen or fitting
+        return self.chosen or tuple(column.key for column, _ in self.fitted(width))
 
     def choose(self, keys: Sequence[str]) -> None:
         """Show these columns in this order; if room is short, the first have priority. () means the table's own."""

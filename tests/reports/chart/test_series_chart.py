@@ -56,7 +56,7 @@ def test_of_each_stretch_the_least_and_the_largest_stay() -> None:
     """Two periods of ten seconds; the last one includes the instant at its end."""
     points = [(0.0, 5.0), (2.0, 1.0), (4.0, 9.0), (9.9, 5.0), (10.0, 7.0), (15.0, 7.0), (20.0, 8.0)]
     assert thinned(points, 0.0, 20.0, 2) == [(2.0, 1.0), (4.0, 9.0), (10.0, 7.0), (20.0, 8.0)]
-    assert thinned(points[:4], 0.0, 20.0, 2) == points[:4], "no more than two for each stretch"
+    assert thinned(points[:4], 0.0, 20.0, 2) == points[:4], "no more than two for each period"
     assert thinned(points, 5.0, 5.0, 2) == points
 
 

@@ -99,7 +99,7 @@ def test_a_bar_for_each_window_of_each_bucket_on_a_scale_of_powers_of_ten() -> N
     levels = re.findall(r'y="([^"]*)" text-anchor="end"[^>]*>([^<]*) %<', drawn)
     assert levels == [("164", "0.001"), ("134", "0.01"), ("104", "0.1"), ("74", "1"), ("44", "10"), ("14", "100")]
     rare = str(latency_chart(SimpleNamespace(event="x", first={1: 10**9, 2: 1}, second={})))  # type: ignore[arg-type]
-    assert 'y="157" ' in rare, "of a billion one shows, too"
+    assert 'y="157" ' in rare, "one of a billion is visible, too"
 
 
 @pytest.mark.parametrize(("buckets", "labels"), [(13, 13), (14, 7)])

@@ -225,7 +225,7 @@ def test_a_plan_and_a_group_that_only_one_has_differ() -> None:
     ]
     unread = figures(directives={("", "servers target"): 64})
     told = plan_differences((window[0], both), (window[0], unread))  # type: ignore[arg-type]
-    assert {each.second for each in told} == {64, "not known"}, "nobody says that those groups are gone"
+    assert {each.second for each in told} == {64, "not known"}, "those groups are not said to be gone"
     assert plan_differences((window[0], both), (window[0], both)) == ()  # type: ignore[arg-type]
 
 
@@ -326,9 +326,9 @@ def test_figures_of_the_same_waits_are_all_compared_or_none() -> None:
     found = list(_queue_waits({"A": one}, {"A": other}))
     assert [line.difference for line in found] == [Judgement.TOO_FEW] * 2
     above = [[Value(float(each > 44), 1.0) for each in waits] for waits in (one, other)]
-    assert chance(*above) is not None, "these alone would have been judged"
+    assert chance(*above) is not None, "only these would have been judged"
     shifted = list(_queue_waits({"A": [1.0, 2.0] * 40}, {"A": [8.0, 9.0] * 40}))
-    assert Judgement.TOO_FEW not in {line.difference for line in shifted}, "with enough of them both are"
+    assert Judgement.TOO_FEW not in {line.difference for line in shifted}, "with enough waits both are judged"
 
 
 def test_figures_of_an_event_are_all_compared_or_none() -> None:

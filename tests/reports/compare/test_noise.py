@@ -54,8 +54,8 @@ def test_windows_without_overlap_are_called_that() -> None:
     before, then = polls(*[20.0] * 6, *[16.0] * 34), polls(*[64.0] * 6, *[48.0] * 10, *[32.0] * 4, *[48.0] * 11)
     assert chance(before, then) is None
     assert judge(before, then) is judge(then, before) is Judgement.NO_OVERLAP
-    assert judge(before, [*then, Value(20.0, 1.0)]) is Judgement.TOO_FEW, "one of the other is as low"
-    assert judge(before, then[:4]) is Judgement.TOO_FEW, "four are too few for that, too"
+    assert judge(before, [*then, Value(20.0, 1.0)]) is Judgement.TOO_FEW, "one value of the other window is as low"
+    assert judge(before, then[:4]) is Judgement.TOO_FEW, "four blocks are too few for that, too"
 
 
 def test_a_figure_missing_in_one_window_is_not_zero() -> None:
@@ -97,7 +97,7 @@ def test_rounding_differences_are_no_autocorrelation() -> None:
     assert memory(two_levels(2e-9)) > 1
     # Lag 1 has 7 pairs, one of them unequal: 5/8. Lag 2 has 6 pairs, two of them unequal: 2/8.
     assert memory(two_levels(0.1)) == 6  # twice 1 + 2 x (5/8 + 2/8) = 2.75, rounded up
-    assert memory(polls(1, 2, 1)) == 1, "three values tell nothing"
+    assert memory(polls(1, 2, 1)) == 1, "three values are not enough"
 
 
 def test_too_many_deals_are_sampled_and_the_observed_one_is_added() -> None:

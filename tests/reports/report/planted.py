@@ -40,7 +40,7 @@ RAN = "planted"
 HARMLESS = "harmless "
 """A harmless text, with which pages are made for comparison."""
 
-_POLLS = 4
+_POLLS = 2
 EVERY = -1
 """The round that changes all text columns."""
 

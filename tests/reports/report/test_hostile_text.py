@@ -53,7 +53,7 @@ def held(hostile: Iterable[PlantedPage], harmless: Iterable[PlantedPage]) -> lis
     found = []
     for one, other in zip(hostile, harmless, strict=True):
         parts = Parts(one)
-        assert f'<svg onload="{RAN}=1' in parts.text, f"{one.name}: it did not come so far"
+        assert f'<svg onload="{RAN}=1' in parts.text, f"{one.name}: the text is missing"
         if not parts.parts <= Parts(other).parts:
             found.append(one.name)
     return found

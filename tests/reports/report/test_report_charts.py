@@ -76,7 +76,7 @@ def test_layers_stand_on_each_other_and_a_gap_is_none() -> None:
     etl, batch = re.findall(r'<path d="(M[^"]*)" fill="#', drawn)
     assert etl == "M104.0 158.0V108.0H114.0V158.0z"
     assert batch == "M104.0 108.0V8.0H114.0V108.0zM124.0 158.0V108.0H134.0V158.0z"
-    assert re.findall(r">([^<]*servers)<", drawn) == ["3 servers"], "the highest tick alone has the unit"
+    assert re.findall(r">([^<]*servers)<", drawn) == ["3 servers"], "only the highest tick has the unit"
     assert '<path d="" ' not in drawn
 
 

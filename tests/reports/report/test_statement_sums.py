@@ -26,7 +26,7 @@ from presman.reports.report.report_charts import TimeAxis, life_chart
 from tests.recording.recorded import Moment, figures, polled, record, recorded
 from tests.thorough import THOROUGH, some
 
-POLLS, STEP = 25, 5.0
+POLLS, STEP = 16, 5.0
 SCENARIOS = some(("mixed", "storm"), ("holders", "queueing", "rac"))
 Key = tuple[int, int, int, str]
 

@@ -165,7 +165,9 @@ def test_cpu_is_the_mean_of_the_polls_that_know_it() -> None:
     assert (
         "The groups used 3.0 CPUs on average; 14 % of their demand had to wait, most of it for ETL (0.4 CPUs)." in told
     )
-    assert "had to wait. No event" in whole(bins=bins, groups=(group(0, "ETL", 0.19),)), "less than 0.05 is nobody's"
+    assert "had to wait. No event" in whole(bins=bins, groups=(group(0, "ETL", 0.19),)), (
+        "less than 0.05 is not attributed"
+    )
     assert "most of it for ETL (0.1 CPUs)" in whole(bins=bins, groups=(group(0, "ETL", 0.2),))
     calm = whole(bins=(stretch(0, 10, used=6.0, waited=0.0),))
     assert "The groups used 6.0 CPUs on average. No event" in calm

@@ -151,7 +151,7 @@ def test_the_search_comes_near_the_best_with_a_tenth_of_the_replays(
     search.courses = whole.courses = 1
     search.run(lambda *_: None)
     totals = [whole.score(choice).total for choice in every_choice(whole)]
-    assert whole.scored[PRESENT].total > 2 * min(totals), "there is something to be found"
+    assert whole.scored[PRESENT].total > 2 * min(totals), "the fault matters"
     assert search.scored[search.best].total <= 1.05 * min(totals)
     assert len(search.scored) <= len(totals) / 10
 
@@ -184,7 +184,7 @@ def test_what_is_said_of_a_limit_too_low() -> None:
     assert "presman never runs" in text
     assert "run times do not depend on what else runs" in " ".join(text.split())
     assert "with --keep you name a group that must not wait longer" in text
-    assert text == as_text(given(LIMITED)), "the same seed says the same"
+    assert text == as_text(given(LIMITED)), "the same seed gives the same advice"
 
 
 def test_scripts_change_and_undo() -> None:

@@ -55,7 +55,7 @@ def test_targets_are_larger_whole_for_each_instance_and_no_more_than_there_are_s
 
 
 def test_limits_have_room_for_one_statement_two_and_more() -> None:
-    assert values(load(), "limits", BATCH) == (25, 50, 75), "the whole is in force"
+    assert values(load(), "limits", BATCH) == (25, 50, 75), "100 % is in force"
     # ETL's 8 servers are 12.5 %: six of 13, 25, 38, 50, 63, 75, 88 and 100 are kept, evenly.
     assert values(load(), "limits", ETL) == (13, 25, 50, 63, 88)
     limited = plan_of(directive("BATCH", 1, 50, limit=50), directive("ETL", 1, 50))
@@ -204,7 +204,7 @@ def test_it_goes_on_from_the_best_and_last_from_similar_choices() -> None:
         order.append(choice)
         found._vary(choice, dict.fromkeys(found.grid, ()))
     firsts = [limit(BATCH, 50), limit(BATCH, 25), limit(ETL, 88), limit(ETL, 13), PRESENT]
-    assert order == [*firsts, limit(BATCH, 75), limit(ETL, 63)], "one comes to what 50 % does, one does nothing"
+    assert order == [*firsts, limit(BATCH, 75), limit(ETL, 63)], "one equals 50 %, one has no effect"
 
 
 def test_the_change_of_a_group_is_tried_at_another() -> None:
@@ -217,7 +217,7 @@ def test_the_change_of_a_group_is_tried_at_another() -> None:
     assert found.best == {limit, Change("limits", group, 25), Change("target", None, 128)}
     assert len(found.scored) <= 57
     of_batch = found.best - {Change("limits", group, 25)} | {Change("limits", Group(0, "BATCH"), 25)}
-    assert [*found._exchanged(of_batch)] == [found.best], "what the group with the goal has stays its own"
+    assert [*found._exchanged(of_batch)] == [found.best], "the group with the goal keeps its own limit"
 
 
 def test_several_groups_are_held_back_together() -> None:
@@ -243,7 +243,7 @@ def test_what_could_not_be_the_best_is_left_out() -> None:
     assert found._next() == limit(BATCH, 50)
     found.scored.clear()
     put(found, PRESENT, Scored(1.0, (0.0,), 0.0, False))
-    assert found._may_be_best(larger), "somebody loses by the best who must not"
+    assert found._may_be_best(larger), "a protected group loses by the best"
 
 
 def test_values_that_come_to_the_same_by_themselves_are_tried_once_at_first() -> None:
@@ -266,7 +266,7 @@ def test_it_goes_on_from_what_costs_little_and_nearly_meets_the_goal() -> None:
         order.append(choice)
         found._vary(choice, dict.fromkeys(found.grid, ()))
     firsts = [limit(ETL, 25), limit(BATCH, 50), limit(ETL, 50), limit(BATCH, 75), PRESENT]
-    assert order == [*firsts, limit(ETL, 63)], "who must not lose does by the last"
+    assert order == [*firsts, limit(ETL, 63)], "a protected group loses by the last"
 
 
 def test_a_smaller_target_with_a_limit_is_found_beside_a_target_that_is_enough() -> None:

@@ -224,7 +224,7 @@ def test_more_cpus_are_advised_if_no_degree_changes() -> None:
     )
     with_high = [*bursts(15), came(5000, 16, 60, group="HIGH", limit=48, **OBSERVED)]
     assert not is_target_free(seen(with_high, plan())), "the degree of HIGH is half the CPUs"
-    assert not is_target_free(seen(bursts(), plan(100))), "and one that was set grows with them"
+    assert not is_target_free(seen(bursts(), plan(100))), "a limit that was set grows with them"
     unknown = as_text(advise(with_high, plan(), AdviceWanted([goal], (), only, quick=2)).advice)
     assert "Whether more ECPUs (or OCPUs) would do is not known." in unknown
     assert "against PARALLEL_SERVERS_TARGET" not in unknown
@@ -240,7 +240,7 @@ def test_unknowns_are_listed() -> None:
         given(bursts(), plan(most=None), quick=2).notes
     )
     high = given(bursts(group="HIGH"), plan(), Goal("HIGH", 0.95, 5.0))
-    assert high.curves == (), "neither its limit nor the target is for a customer to set"
+    assert high.curves == (), "a customer can set neither its limit nor the target"
 
 
 @pytest.mark.parametrize("seed", some([1], [2]))

@@ -234,7 +234,7 @@ def test_a_groups_waits_are_without_those_that_came_before() -> None:
     assert (found.median_before, found.p95_before, found.median_after, found.p95_after) == (2, None, 0, 7)
     assert (found.unstarted_before, found.unstarted_after) == (1, 0)
     assert found.runs_longer == (1 + 3 + 4 + 5) / 4
-    assert found.longer == (False, False, False, False), "one that timed out waits for ever already"
+    assert found.longer == (False, False, False, False), "a timeout already counts as an endless wait"
 
 
 def test_a_wait_that_is_cut_at_the_end_is_at_least_that_long() -> None:
@@ -243,7 +243,7 @@ def test_a_wait_that_is_cut_at_the_end_is_at_least_that_long() -> None:
     before = outcome(waits, "B" * 60, unstarted=frozenset(range(60)))
     after = outcome(waits, "B" * 60, unstarted=frozenset({0}))
     found = _group_waits(BATCH, before, after, {})
-    assert found.longer == (True, False, True, False), "one of 60 moves nothing by much"
+    assert found.longer == (True, False, True, False), "one of 60 changes little"
     choice = ReplayedChoice(("x",), True, 64, (found,))
     assert "≥ 0:30 -> 0:30 ≥ 0:57 -> 0:57" in " ".join(as_text(advice(choices=(choice,))).split())
     unsure = replace(FOUND, longer=(True, True), now=90.0)
@@ -280,7 +280,7 @@ def test_a_replay_judges_a_goal_within_its_error(wait: float, off_by: float | No
     too_long = replace(right, now=61.0 + 90.0)
     assert _told(after, [(GOAL, too_long)], off_by) is (None if (wait, off_by) == (61.1, 31.0) else met)
     etl = Goal("ETL", 0.95, 60.0), right
-    assert _told(outcome([0, 5, 0], "EBB"), [(GOAL, right), etl], 31.0) is None, "of one goal nothing is known"
+    assert _told(outcome([0, 5, 0], "EBB"), [(GOAL, right), etl], 31.0) is None, "one goal cannot be judged"
     assert _told(outcome([61, 5, 0], "EBB"), [(GOAL, right), etl], 31.0) is False, "the other is missed"
 
 

@@ -84,7 +84,7 @@ def test_leaving_within_five_seconds_of_the_timeout_counts_as_timeout() -> None:
 def test_waits_of_none_and_of_some() -> None:
     assert tuple(waits([]))[:6] == (0, 0, 0, 0, 0, 0)
     some = [ReplayedStatement(BATCH, wait, False) for wait in (1.0, 0.0, 1.1)]
-    assert tuple(waits(some))[:6] == (3, 1, 1.0, 1.1, 1.1, 0), "a second is no wait that polls see"
+    assert tuple(waits(some))[:6] == (3, 1, 1.0, 1.1, 1.1, 0), "polls do not see waits of a second"
     many = [ReplayedStatement(BATCH, float(n), False) for n in range(1, 101)]
     assert (waits(many).p95, waits(many[:1]).p95) == (95.0, 1.0)
     assert waits(many).longer == (False, False, False)
@@ -102,8 +102,8 @@ def test_a_replay_misses_by_the_mean_of_the_differences() -> None:
     )
     assert error(one, other) == 5.0
     queued = [each._replace(is_cut=True) for each in one]
-    assert error(queued, other) == 5.0, "each ended in one of both, so there is a difference"
-    assert error(queued[:1] + one[1:], [queued[0]._replace(waited=4.0), *other[1:]]) == 4.5, "10 and 4 s say nothing"
+    assert error(queued, other) == 5.0, "each ended in one of the two, so they differ"
+    assert error(queued[:1] + one[1:], [queued[0]._replace(waited=4.0), *other[1:]]) == 4.5, "10 and 4 s do not count"
     assert error(queued, queued) is None
     assert error([], []) is None
 

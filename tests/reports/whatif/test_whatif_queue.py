@@ -165,9 +165,9 @@ def test_a_queue_too_long_for_its_courses_says_how_long_it_will_not_start() -> N
     choice: Choice = frozenset({Change("target", None, 32)})
     found = courses.compare(many.reading, many.load, choice)
     for each in found:
-        assert ENOUGH <= each.courses < COURSES, "fewer courses are played where each takes long"
+        assert ENOUGH <= each.courses < COURSES, "fewer courses if each takes long"
         assert (each.sooner, each.later) == (0, each.courses)
-        assert each.then_beyond == pytest.approx(40.0, abs=0.5), "4,000 came in that time: there it ends"
+        assert each.then_beyond == pytest.approx(40.0, abs=0.5), "the course ends after 4,000 arrivals"
         assert each.then.why_none.startswith("it does not start within ")
     assert "in 8 cases of 10), what if: not within " in last_words(
         WhatIfAnswer(many.reading, choice, choice, present()[1], found, "")
@@ -212,7 +212,7 @@ def test_poor_forecasts_are_not_shown_and_the_reason_is() -> None:
     assert why_unknown(some.reading, None) == "it is being calculated"
     few = StartForecast(why_none="a forecast needs 5 statements that have ended, and presman has seen 3")
     assert why_unknown(Knowing(shown=(few, few)).reading, None) == few.why_none
-    assert why_unknown(replace(poor, queue=()), None) == "", "nobody waits"
+    assert why_unknown(replace(poor, queue=()), None) == "", "no statement waits"
 
 
 # ---- Limits.
@@ -299,9 +299,9 @@ def test_digits_are_typed_behind_each_other_and_steps_stay_within_bounds() -> No
     assert (changes.type(limit, "7"), changes.type(limit, "5")) == ("", "")
     assert changes.values == {limit.knob: 75}
     assert changes.type(limit, "0") == "PARALLEL_SERVER_LIMIT is from 1 to 100."
-    assert changes.values == {limit.knob: 75}, "what was there stays"
+    assert changes.values == {limit.knob: 75}, "the present value stays"
     assert (changes.type(limit, "5"), changes.type(limit, "0")) == ("", "")
-    assert changes.values == {}, "50 is what is in force"
+    assert changes.values == {}, "50 is in force"
     for _ in range(30):
         changes.step(limit, 1)
     assert changes.choice == {Change("limits", BATCH, 100)}
@@ -374,7 +374,7 @@ def test_statements_that_a_screen_has_seen_are_those_of_an_hour() -> None:
     )
     found = observed_arrivals(runs, reading, plan)
     assert [round((AT - each.at).total_seconds() / 60) for each in found] == [70, 40, 5]
-    assert min(each.first for each in found) == AT - timedelta(hours=1), "the first one came before: it counts not"
+    assert min(each.first for each in found) == AT - timedelta(hours=1), "the first one came before and does not count"
     assert ObservedLoad.of(found, plan, [Goal("BATCH", 0.9, 60.0)], 1).skipped == 1
     assert {(each.timeout, each.action) for each in found} == {(600, "RUN")}
     few = StatementRuns(kept=1)

@@ -52,7 +52,7 @@ def again(fleet: StoreFleet) -> dict[str, Member]:
     before = {name: known.at for name, known in fleet._known.items()}
     fleet.poll_now()
     until(
-        lambda: all(fleet._known[name].at > at for name, at in before.items() if name in fleet._known), "another look"
+        lambda: all(fleet._known[name].at > at for name, at in before.items() if name in fleet._known), "another read"
     )
     return {member.name: member for member in fleet.members()}
 
@@ -90,7 +90,7 @@ def test_the_newest_poll_with_its_age_and_the_past_before_it(
         assert member.age is not None
         assert 0 <= member.age < 60
         assert member.past.queued == tuple(len(reading.queue) for _, reading in moments[:2])
-        assert again(fleet)["prod"].past == member.past, "what was seen is not drawn twice"
+        assert again(fleet)["prod"].past == member.past, "a poll is not drawn twice"
         writer.append(*moments[2])
         assert again(fleet)["prod"].past.queued == tuple(len(reading.queue) for _, reading in moments)
     writer.close()
@@ -206,7 +206,7 @@ def test_a_lost_store_is_reported_and_read_again_when_it_is_back(
     with watching(place) as fleet:
         away = place.rename(tmp_path / "b")
         fleet.poll_now()
-        until(lambda: fleet.trouble, "that it is away is told")
+        until(lambda: fleet.trouble, "the loss is reported")
         assert [member.name for member in fleet.members()] == ["prod"]
         away.rename(place)
         fleet.poll_now()

@@ -140,7 +140,7 @@ def test_a_faulty_poll_is_reported_and_the_next_one_counts(
         broken.setattr("presman.services.live_fleet.key_figures_of", fail)
         database = watch(FakeSource())
         fault = "internal error: ZeroDivisionError: a fault"
-        until(lambda: database.member().reason == fault, "the fault is told")
+        until(lambda: database.member().reason == fault, "the fault is reported")
     database.sampler.poll_now()
     assert reaches(database, ConnectionState.LIVE).reason == ""
 

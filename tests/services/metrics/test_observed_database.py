@@ -111,7 +111,7 @@ def test_a_lost_database_has_no_figures_and_is_reported_once(watch: Watch, told:
     until(lambda: database.state().failures == 2, "the second attempt")
     database.sampler.poll_now()
     until(lambda: database.state().is_up, "the connection")
-    until(lambda: len(said(told)) == 2, "what is said of it")
+    until(lambda: len(said(told)) == 2, "the message")
     assert said(told) == ["prod: DPY-4011 cut number 0", "prod: connected again"]
     events = [(event.event, event.level, event.database) for event in told]
     assert events[0] == ("polled", "debug", "prod")
@@ -125,7 +125,7 @@ def test_a_database_whose_views_do_not_answer_is_not_up(watch: Watch, told: list
     late = Section(problem=Problem("", "no answer in time", "V$X", late=True))
     source = FakeSource(answers=lambda _: late)
     database = watch(source)
-    until(lambda: database.state().failures, "a poll that brought nothing")
+    until(lambda: database.state().failures, "a poll without an answer")
     assert not database.state().is_up
     assert said(told) == ["prod: no view answers in time"]
     source.answers = lambda _: None

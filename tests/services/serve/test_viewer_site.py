@@ -242,7 +242,7 @@ async def test_a_file_is_handed_over_once_to_its_viewer_alone() -> None:
         await line.close()
         await client.says("viewer 1 has left")
         async with client.get(f"/download/{key}") as answer:
-            assert answer.status == 404, "it went with its viewer"
+            assert answer.status == 404, "it ended with its viewer"
 
 
 @acted
@@ -344,7 +344,7 @@ async def test_a_server_that_ends_waits_for_no_body(monkeypatch: pytest.MonkeyPa
         code = asyncio.create_task(closing(line))
         async with asyncio.timeout(PATIENCE):
             await client.runner.cleanup()
-            assert await code == viewer_slots.GOING_AWAY, "a viewer is told all the same"
+            assert await code == viewer_slots.GOING_AWAY, "the viewer gets the message anyway"
             with suppress(ConnectionError):
                 assert await reader.read() == b""
         writer.close()
@@ -457,7 +457,7 @@ async def test_a_client_with_the_token_gets_in_beside_a_crowd_of_its_address(
             await shown(line, '"focus"')
         told = [line for line in client.said if line.startswith("web server")]
         full = ["web server: all connections are in use: idle ones are closed, or new ones refused"]
-        assert told == (full if data else []), "who says nothing takes no place"
+        assert told == (full if data else []), "a silent connection takes no place"
         for _, writer in crowd:
             writer.close()
 

@@ -170,7 +170,7 @@ def test_metrics(played: Played) -> None:
     start = {(row.inst_id, row.con_id, row.name): row for row in played.to(begin).rows(ConsumerGroup)}
     played.to(begin + 59.75)
     while simulation.opened == begin:
-        assert played.seconds < begin + 62, "the minute is not closed"
+        assert played.seconds < begin + 62, "the minute has not ended"
         end = {(row.inst_id, row.con_id, row.name): row for row in played.rows(ConsumerGroup)}
         played.to(played.seconds + 0.25)
     metrics = played.view("gv$rsrcmgrmetric", Minute)

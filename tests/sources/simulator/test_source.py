@@ -36,21 +36,19 @@ NEVER_EMPTY = {
     *("session", "session_info", "sysstat", "system_event"),
 }
 
+OF_KINDS = [Release(11, 2), Release(12, 2), Release(19), Release(23)]
+"""One of each kind: the oldest, one with containers, one with small changes, one with a version of its own."""
+
 OF_CONTAINERS = [Release(12, 1), Release(18), SUPPORTED[-1]]
 """Releases with different queries for containers."""
 
 
+ORDINARY = {"mixed": OF_KINDS, "pdb": OF_CONTAINERS} | {name: [Release(19)] for name in ("rac", "adb", "noplan")}
+RELEASES = dict.fromkeys(scenarios(), SUPPORTED) if THOROUGH else ORDINARY
+
+
 @pytest.mark.parametrize(
-    ("scenario", "release"),
-    [
-        (scenario, release)
-        for scenario in scenarios()
-        for release in (
-            SUPPORTED if THOROUGH or scenario == "mixed" else OF_CONTAINERS if scenario == "pdb" else [Release(19)]
-        )
-        if THOROUGH or scenario in {"mixed", "pdb", "rac", "adb", "noplan"}
-    ],
-    ids=str,
+    ("scenario", "release"), [(name, each) for name, releases in RELEASES.items() for each in releases], ids=str
 )
 def test_every_query_of_every_release(scenario: str, release: Release, play: Play) -> None:
     if scenario in {"pdb", "tenants"} and release < Release(12, 1):
