@@ -108,6 +108,8 @@ def test_the_column_works_in_a_copy_of_the_project(tmp_path: Path) -> None:
         "tests/recording/test_exactness.py",
         "tests/recording/test_redaction.py",
         "tests/tui/test_every_tab.py",
+        "tests/tui/test_row_pages.py",
+        "tests/tui/test_screens.py",
         "tests/docs/test_written.py",
     )
     said = run(tmp_path, "pytest", "-n0", *tests, "-k", "not some_scenario", PRESMAN_UPDATE_GOLDEN="1")

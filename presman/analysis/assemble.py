@@ -201,14 +201,16 @@ def late(snapshot: Snapshot) -> tuple[LateView, ...]:
     return tuple(LateView(view, age) for view, age in ages)
 
 
+_NOT_READ = frozenset({*SHOWN, *REMEMBERED})
+
+
 def stale(snapshot: Snapshot) -> float | None:
     """Return by how many seconds the newest rows are older than the snapshot, None if there never were any.
 
     What polls remember is no answer, however new.
     """
-    read = (section for record, section in snapshot.sections.items() if record not in (*SHOWN, *REMEMBERED))
-    ages = (_age(snapshot, section) for section in read)
-    return min((age for age in ages if age is not None), default=None)
+    read = [section.at for record, section in snapshot.sections.items() if section.at and record not in _NOT_READ]
+    return max(0.0, (snapshot.at - max(read)).total_seconds()) if read else None
 
 
 def _age(snapshot: Snapshot, section: Section) -> float | None:

@@ -22,7 +22,7 @@ from presman.rows.group_rows import CPU_COLUMNS, IO_COLUMNS, ConsumerGroup, Rsrc
 from presman.rows.instance_rows import Instance, Pdb, Sysstat
 from presman.rows.queries import RecordType, Scope, field_types, main_records, view_read
 from presman.rows.session_rows import PxSession, Session, SessionCount
-from presman.rows.session_state import is_queued
+from presman.rows.session_state import QUEUE_WAITS, is_queued
 from presman.rows.snapshot import Snapshot
 
 _NOT_THERE = " is not there"
@@ -264,8 +264,8 @@ def _queued(snapshot: Snapshot) -> tuple[int, int] | None:
         return None
     if "current_pqs_queued" in snapshot.section(ConsumerGroup).absent or "event" in snapshot.section(Session).absent:
         return None
-    waiting = sum(is_queued(row.event, row.state) for row in snapshot.rows(Session))
-    return waiting, sum(row.current_pqs_queued for row in snapshot.rows(ConsumerGroup))
+    waiting = [row for row in snapshot.rows(Session) if row.event in QUEUE_WAITS and is_queued(row.event, row.state)]
+    return len(waiting), sum([row.current_pqs_queued for row in snapshot.rows(ConsumerGroup)])
 
 
 def unlisted_queue(deltas: Deltas) -> str:

@@ -244,12 +244,10 @@ def _expression(each: KeptFigure, place: str, instant: Instant) -> str:
 
 def _of_rows(name: str, table: RowTable, instant: Instant) -> str:
     kept = {each.key: each for each in table.figures}
-    columns = [
-        f'{table.derived[figure.key]} AS "{figure.key}"'
-        if figure.key in table.derived
-        else _expression(kept[figure.key], "r" if figure.key in table.quick else "c", instant)
-        for figure in MEASURES[name].figures
-    ]
+    columns = []
+    for key in (figure.key for figure in MEASURES[name].figures):
+        place, derived = "r" if key in table.quick else "c", table.derived.get(key)
+        columns.append(f'{derived} AS "{key}"' if derived else _expression(kept[key], place, instant))
     return _select(
         [*_common(instant), *columns],
         f"{table.name}_rows r",

@@ -108,10 +108,8 @@ def given(demand: CpuDemand, shares: PlanShares) -> dict[Key, float]:
     """Return the CPUs that each group gets for a demand; a group that the plan does not name keeps what it had."""
     wanted = {key: load.wanted / demand.capacity for key, load in demand.loads.items() if load.wanted >= QUIET}
     claims = shares.entitled(wanted, _whole(demand))
-    return {
-        key: min(load.wanted, claims[key] * demand.capacity) if key in claims else load.used
-        for key, load in demand.loads.items()
-    }
+    got = {key: claims[key] * demand.capacity for key in demand.loads if key in claims}
+    return {key: min(load.wanted, got[key]) if key in got else load.used for key, load in demand.loads.items()}
 
 
 def _whole(demand: CpuDemand) -> float:

@@ -105,12 +105,10 @@ async def n_and_p_go_to_what_happened(acting: Stage) -> None:
 async def a_time_on_the_go_line_or_by_the_key_jumps_there(acting: Stage) -> None:
     minute = f"{(START + timedelta(seconds=120)).astimezone():%Y-%m-%d %H:%M}"
     words = {clock(90): 90, clock(91): 90, "90s ago": 102, minute: 120}  # the last poll not after it
-    for each, at in words.items():
-        await acting.keys("colon", *typed(each), "enter")
+    for line, (each, at) in zip(("colon", "J", "J", "colon"), words.items(), strict=True):
+        await acting.keys("end", line, *typed(each), "enter")
         assert shown(acting) == at
         assert f"◀ {clock(at)}" in acting.screen.splitlines()[0]
-        await acting.keys("end", "J", *typed(each), "enter")
-        assert shown(acting) == at
 
 
 async def the_first_and_the_last_poll_have_words_on_both_lines(acting: Stage) -> None:

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
 from msgspec.structs import replace
 
 from presman.analysis.readings.reading import Reading
-from presman.analysis.trends.series import KEPT, Series
+from presman.analysis.trends.series import Series
 from tests.tui.readings import AT, busy, group
 
 KEY = ("used", 0, 0, "BATCH")
@@ -44,11 +45,12 @@ def test_a_group_that_comes_later_has_nothing_before() -> None:
     assert means(series, KEY, 0, 4) == (None, 3.0)
 
 
-def test_the_oldest_go_and_the_others_stay_in_place() -> None:
+def test_the_oldest_go_and_the_others_stay_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("presman.analysis.trends.series.KEPT", 100)
     series = Series()
-    for number in range(KEPT + 500):
+    for number in range(600):
         series.add(poll(number, float(number)))
-    newest = KEPT + 498
+    newest = 598
     assert means(series, KEY, newest, 2) == (newest + 0.5,)
     assert means(series, KEY, 0, 2) == (None,)
 

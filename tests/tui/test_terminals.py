@@ -64,7 +64,7 @@ async def test_all_that_is_painted_in_sixteen_colours_is_of_the_sixteen() -> Non
 async def test_without_unicode_every_sign_has_a_likeness(scenario: str) -> None:
     async with playing(scenario, (160, 45)) as (acting, polls):
         await polls(40 if THOROUGH else 6)
-        for name in tab_names():
+        for name in tab_names() if THOROUGH else tab_names()[::3]:
             whole = await acting.press(name.key)
             with mock.patch.object(acting.app, "_ascii", None):
                 acting.app.keep_to_ascii()

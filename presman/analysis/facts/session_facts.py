@@ -122,8 +122,8 @@ class SessionFacts(Struct, frozen=True, dict=True):
             return 0
         if self.snapshot.section(SessionCount).problem is not None:
             return None
-        counted = sum(row.sessions for row in self.counts if row.status in IDLE_STATUSES)
-        return max(0, counted - sum(row.status in IDLE_STATUSES for row in self.snapshot.rows(Session)))
+        counted = sum([row.sessions for row in self.counts if row.status in IDLE_STATUSES])
+        return max(0, counted - sum([row.status in IDLE_STATUSES for row in self.snapshot.rows(Session)]))
 
     def find(self, inst_id: int, sid: int, serial: int | None) -> Session | None:
         """Return a session if it is still the same one: a SID is used again by others."""

@@ -101,7 +101,11 @@ class ComparedWindows(NamedTuple):
 def lines(first: WindowFigures, second: WindowFigures) -> tuple[Line, ...]:
     """Return the figures of two windows side by side, by section, with the figures of a group together."""
     keys = list(dict.fromkeys([*first.series, *second.series]))
-    shown = _busiest(first, second)
+    most: dict[str, float] = {}
+    for key, values in (*first.series.items(), *second.series.items()):
+        if key.section == figures.STATEMENTS:
+            most[key.subject] = max(most.get(key.subject, 0.0), noise.mean(values) or 0.0)
+    shown = sorted(most, key=lambda sql_id: (-most[sql_id], sql_id))[:MOST_STATEMENTS]
     keys = [key for key in keys if key.section != figures.STATEMENTS or key.subject in shown]
     keys = [key for key in keys if key.figure != figures.MEAN_WAIT]
     found = [_line(key, list(first.series.get(key, ())), list(second.series.get(key, ()))) for key in keys]
@@ -169,15 +173,6 @@ def _percent(first: float | None, second: float | None) -> float | None:
     if not first or second is None or abs(first) < _NEARLY_NOTHING * abs(second):
         return None
     return 100 * (second - first) / first
-
-
-def _busiest(first: WindowFigures, second: WindowFigures) -> list[str]:
-    most: dict[str, float] = {}
-    for window in (first, second):
-        for key, values in window.series.items():
-            if key.section == figures.STATEMENTS:
-                most[key.subject] = max(most.get(key.subject, 0.0), noise.mean(values) or 0.0)
-    return sorted(most, key=lambda sql_id: (-most[sql_id], sql_id))[:MOST_STATEMENTS]
 
 
 # ---- percentiles

@@ -100,6 +100,7 @@ class ActivePlans:
             self.root = plan_tree(plans[self.active[0]], plans)
         self.ceilings: dict[Group, float] = {}
         self.leaves: dict[Group, Node] = {}
+        self._resolved: dict[tuple[int, str], Group] = {}
         if self.root is None:
             self.groups = [Group(0, name) for name in _ALWAYS]
             self.ceilings = dict.fromkeys(self.groups, 1.0)
@@ -146,8 +147,12 @@ class ActivePlans:
 
     def resolve(self, con_id: int, name: str) -> Group:
         """Return the group of sessions that are mapped to `name`: OTHER_GROUPS if the active plan lacks it."""
-        group = Group(con_id, name)
-        return group if group in self.leaves else Group(con_id, OTHER_GROUPS)
+        found = self._resolved.get((con_id, name))
+        if found is None:
+            group = Group(con_id, name)
+            found = group if group in self.leaves else Group(con_id, OTHER_GROUPS)
+            self._resolved[con_id, name] = found
+        return found
 
     def subplans(self) -> list[str]:
         """Return the names of the plans below the top plan."""

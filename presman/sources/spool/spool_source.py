@@ -94,7 +94,9 @@ class SpoolSource:
         del files  # their rows have become tables
         self._tables = spool_table.complete(tables, release)
         self._inst_id = spool_table.own_instance(self._tables)
-        self._instants = self._complete_samples(written.zone, _momentary(release)) or [written_at]
+        queries = [query for query in load(release).values() if not is_lasting(query)]
+        momentary = frozenset(selection(query, scope).view for query in queries for scope in Scope)
+        self._instants = self._complete_samples(written.zone, momentary) or [written_at]
         self._database = EmbeddedDatabase(release)
         return release
 
@@ -181,12 +183,6 @@ def _without_collector() -> Iterator[None]:
 def is_lasting(query: Query) -> bool:
     """Return whether a query's rows stay valid until the next ones; those of V$INSTANCE do, too."""
     return query.cadence is not Cadence.REFRESH or query.record is Instance
-
-
-def _momentary(release: Release) -> frozenset[str]:
-    """Return the views, V$ and GV$, whose rows are valid only in their own pass."""
-    queries = [query for query in load(release).values() if not is_lasting(query)]
-    return frozenset(selection(query, scope).view for query in queries for scope in Scope)
 
 
 def _files(folder: Path, encoding: str) -> tuple[list[SpoolFile], list[str]]:

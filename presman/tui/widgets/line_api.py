@@ -109,7 +109,8 @@ class LineApiWidget(Widget):
         if not self._is_plain():
             return super().render_lines(crop)
         width, ground = self.size.width, self.palette[""]
-        strips = [self.render_line(y).adjust_cell_length(width, ground) for y in crop.line_range]
+        lines = [self.render_line(y) for y in crop.line_range]
+        strips = [line if line.cell_length == width else line.adjust_cell_length(width, ground) for line in lines]
         return strips if crop.column_span == (0, width) else [strip.crop(*crop.column_span) for strip in strips]
 
     def _is_plain(self) -> bool:

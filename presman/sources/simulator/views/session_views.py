@@ -14,7 +14,7 @@ from presman.sources.simulator.counters import reading_events
 from presman.sources.simulator.executions import BACKGROUND, Execution, Phase, Server, SessionStream, SimulatedSession
 from presman.sources.simulator.machine import RATE_LIMIT
 from presman.sources.simulator.simulation import GvMonitor, Simulation
-from presman.sources.simulator.views.view import Row, View, in_ms, when
+from presman.sources.simulator.views.view import Row, View, when
 
 # ---- Activity: what each session does at one moment, as V$SESSION shows it.
 
@@ -338,11 +338,11 @@ class SessionRows:
             (
                 *(session.inst_id, session.con_id, session.sid, self._id(group.name), group.name, self._id(original)),
                 *(mapped, "ORACLE_USER", doing.rsrc_state),
-                *(in_ms(wait), int(wait / 0.2), in_ms(cpu), int(cpu * 2), in_ms(io)),
+                *(int(wait * 1000), int(wait / 0.2), int(cpu * 1000), int(cpu * 2), int(io * 1000)),
                 *(int(reads / 128), int(reads * 0.35 / 128), int(mb), int(written)),
                 *(int(reads), int(reads * 0.35), int(mb), int(written), session.canceled, dop, servers, None),
-                *(in_ms(queued), in_ms(session.pq_queued + queued)),
-                *(action, reason, when(self._simulation, at)),
+                *(int(queued * 1000), int((session.pq_queued + queued) * 1000)),
+                *(action, reason, None if at is None else when(self._simulation, at)),
             )
         )
 
