@@ -147,19 +147,23 @@ def test_behind_a_proxy_there_is_a_token_unless_the_proxy_asks(serves: Serves) -
     assert serving.access.token is None
 
 
-def told_by(serving: Serving) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(serving.launch.orders.reveal())
-    return told
+def orders_of(serving: Serving) -> dict[str, Any]:
+    orders: dict[str, Any] = json.loads(serving.launch.orders.reveal())
+    return orders
 
 
 def test_monitors_get_their_target_outside_of_the_command_line(serves: Serves, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serve_command, "terminal_prompt", lambda: lambda _prompt: "t1ger-secret")
     said, serving = serves("scott@dbhost/prod", "--refresh", "5", "--scope", "instance", "--packs", "tuning")
-    told = told_by(serving)
-    assert told["password"] == "t1ger-secret"
-    assert told["options"]["target"] == "scott@dbhost/prod"
-    assert (told["options"]["refresh"], told["options"]["scope"], told["options"]["packs"]) == (5, "instance", "tuning")
-    assert "allow_actions" not in told["options"]
+    orders = orders_of(serving)
+    assert orders["password"] == "t1ger-secret"
+    assert orders["options"]["target"] == "scott@dbhost/prod"
+    assert (orders["options"]["refresh"], orders["options"]["scope"], orders["options"]["packs"]) == (
+        5,
+        "instance",
+        "tuning",
+    )
+    assert "allow_actions" not in orders["options"]
     assert not any("scott" in word or "t1ger" in word for word in serving.launch.command)
     assert "t1ger" not in repr(serving) + "".join(said) + str(serving.launch.environment)
 
@@ -167,7 +171,7 @@ def test_monitors_get_their_target_outside_of_the_command_line(serves: Serves, m
 def test_a_password_that_is_not_asked_for_stays_where_it_is(serves: Serves, tmp_path: Path) -> None:
     (tmp_path / "config.ini").write_text("[presman]\nconnection_string = scott/t1ger@dbhost/prod\n")
     said, serving = serves()
-    assert told_by(serving) == {
+    assert orders_of(serving) == {
         "options": dict.fromkeys(serve_command.PASSED_ON) | {"target": "presman"},
         "password": None,
     }
@@ -181,11 +185,11 @@ def test_a_password_of_the_environment_is_passed_on_but_not_inherited(
     monkeypatch.setenv(PASSWORD, "t1ger-secret")
     monkeypatch.setattr(serve_command, "terminal_prompt", lambda: None)
     _, serving = serves("scott@dbhost/prod")
-    assert (told_by(serving)[PASSWORD], told_by(serving)["password"]) == ("t1ger-secret", None)
+    assert (orders_of(serving)[PASSWORD], orders_of(serving)["password"]) == ("t1ger-secret", None)
     assert PASSWORD not in serving.launch.environment
     assert "t1ger" not in repr(serving) + str(serving.launch.environment)
     _, serving = serves(QUIET)
-    assert PASSWORD not in told_by(serving), "a simulation needs none"
+    assert PASSWORD not in orders_of(serving), "a simulation needs none"
 
 
 @pytest.fixture
@@ -216,8 +220,8 @@ def monitored(monkeypatch: pytest.MonkeyPatch, inside: Run) -> Callable[..., dic
 
 
 def line_for(**options: Any) -> bytes:
-    told = {"options": dict.fromkeys(serve_command.PASSED_ON) | options, "password": options.pop("password", None)}
-    return json.dumps(told).encode() + b"\n"
+    orders = {"options": dict.fromkeys(serve_command.PASSED_ON) | options, "password": options.pop("password", None)}
+    return json.dumps(orders).encode() + b"\n"
 
 
 def test_a_monitor_shows_its_target(monitored: Callable[..., dict[str, Any]], tmp_path: Path) -> None:

@@ -63,29 +63,29 @@ def locked_out(inside: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, as_
     return inside
 
 
-def done_well(done: subprocess.CompletedProcess[str]) -> list[str]:
+def succeeded(done: subprocess.CompletedProcess[str]) -> list[str]:
     assert done.returncode == exit_codes.OK, done.stderr
     return done.stderr.splitlines()
 
 
 @pytest.mark.parametrize("words", QUIET)
 def test_without_a_home_other_commands_work(homeless: Run, words: str) -> None:
-    assert done_well(homeless(*words.split())) == []
+    assert succeeded(homeless(*words.split())) == []
 
 
 @pytest.mark.parametrize("name", ["once", "check", "alerts", "lint", "doctor"])
 def test_without_a_home_a_database_is_read(homeless: Run, name: str) -> None:
     more = ("--interval", "0.1") if name in {"once", "check", "alerts"} else ()
-    assert done_well(homeless(name, f"demo:{with_short_past('quiet')}", *more)) == []
+    assert succeeded(homeless(name, f"demo:{with_short_past('quiet')}", *more)) == []
 
 
 def test_without_a_home_recording_works_and_says_what_is_not_saved(homeless: Run) -> None:
     words = (f"demo:{with_short_past('quiet')}", "-o", "x.presman", "--polls", "1", "--redact")
-    said = done_well(homeless("record", *words))
+    said = succeeded(homeless("record", *words))
     assert "no key can be kept: the home folder is not known" in said[0]
     assert said[2] == "presman: presman status cannot show this run: its file: the home folder is not known"
     assert len(said) == 4
-    assert done_well(homeless("report", "x.presman", "-o", "x.html")) == ["presman: 1 poll in x.html"]
+    assert succeeded(homeless("report", "x.presman", "-o", "x.html")) == ["presman: 1 poll in x.html"]
 
 
 @pytest.mark.parametrize(

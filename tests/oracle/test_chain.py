@@ -102,11 +102,11 @@ def test_the_wire_changes_nothing(
         for record, section in one.sections.items():
             assert other.rows(record) == section.rows, record
         readings = analyse(previous[0], one), analyse(previous[1], other)
-        assert told(readings[0]) == told(readings[1])
+        assert comparable(readings[0]) == comparable(readings[1])
         previous = one, other
 
 
-def told(reading: Any) -> dict[str, Any]:
+def comparable(reading: Any) -> dict[str, Any]:
     """Return a reading without its source's name and cost."""
     apart = {"target", "kind", "round_trips"}
     return {item.name: getattr(reading, item.name) for item in fields(reading) if item.name not in apart}

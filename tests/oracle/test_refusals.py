@@ -101,7 +101,7 @@ def test_a_locked_account_is_tried_again_until_it_is_unlocked(inside: Run, serve
     assert door.knocks == 1 + 3 + 1
 
 
-def looks_for_another(monkeypatch: pytest.MonkeyPatch) -> list[Source | None]:
+def searches_for_another(monkeypatch: pytest.MonkeyPatch) -> list[Source | None]:
     """Return a list that gets the result of each search for another password."""
     looks: list[Source | None] = []
     look = PolledSource._renewed
@@ -121,7 +121,7 @@ def test_after_a_wrong_password_another_one_is_waited_for(
     kept = tmp_path / "kept"
     kept.write_text("presman\n")
     config(tmp_path, server, f"password_command = cat {kept}" if by_command else "password = presman")
-    door, looks = Door(server, password="another"), looks_for_another(monkeypatch)
+    door, looks = Door(server, password="another"), searches_for_another(monkeypatch)
 
     def change() -> None:
         until(lambda: len(looks) > 3, "a few searches for another password, without a login")

@@ -24,10 +24,10 @@ from tests.recording.recorded import record
 from tests.scenarios import without
 
 POLLS = 24
-Told = list[tuple[str, str]]
+Alerts = list[tuple[str, str]]
 
 
-def told(reading: Reading) -> Told:
+def alerts_of(reading: Reading) -> Alerts:
     return [(each.text, each.short) for each in wrong(reading)]
 
 
@@ -66,7 +66,7 @@ def test_each_poll_has_the_alerts_of_a_live_monitor(live: list[tuple[Snapshot, R
     whole = range(POLLS)
     for indexes in (whole, [kept[8]], whole[::-5], [3, kept[12], kept[5]]):
         for index in indexes:
-            assert told(playback.reading(index)) == told(live[index][1]), index
+            assert alerts_of(playback.reading(index)) == alerts_of(live[index][1]), index
 
 
 def test_alerts_before_a_restart_are_forgotten(

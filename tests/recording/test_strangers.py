@@ -271,7 +271,7 @@ def test_numbers_out_of_range_are_reported_with_their_place(tmp_path: Path, insi
     assert not (tmp_path / "b.presman").exists()
 
 
-def cpu_of_those_who_ended() -> float:
+def cpu_of_ended_children() -> float:
     """Return the CPU seconds of all child processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
@@ -289,7 +289,7 @@ def test_a_signal_ends_what_reads_such_a_file(
     path.write_bytes(whole)
     endless_pages(table)(path)
     words = command(*(each.format(path) for each in asked))
-    before = cpu_of_those_who_ended()
+    before = cpu_of_ended_children()
     with subprocess.Popen(
         words, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -299,7 +299,7 @@ def test_a_signal_ends_what_reads_such_a_file(
         process.send_signal(number)
         _, said = process.communicate(timeout=30)
     assert process.returncode == 128 + number
-    assert cpu_of_those_who_ended() - before - begun.user - begun.system < CPU_SECONDS
+    assert cpu_of_ended_children() - before - begun.user - begun.system < CPU_SECONDS
     assert "Traceback" not in said
 
 

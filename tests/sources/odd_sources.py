@@ -24,7 +24,7 @@ from tests.patience import PATIENCE
 AT = datetime(2026, 3, 12, tzinfo=UTC)
 
 
-def keep_what_a_look_has_read() -> None:
+def keep_reads_of_a_look() -> None:
     """Let the source's process keep its first reads for as long as a busy machine needs until the first poll."""
     source_process.FRESH = PATIENCE
 
@@ -43,7 +43,7 @@ class OddSource:
         self.scope = Scope.CLUSTER
         self._manner = manner
         if manner == "lose":
-            keep_what_a_look_has_read()
+            keep_reads_of_a_look()
         self._password = password
         self._reading = reading
         self._cancelled = False
@@ -99,7 +99,7 @@ class CountingSource(SimulatorSource):
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
-        keep_what_a_look_has_read()
+        keep_reads_of_a_look()
 
     def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
         self._reads += 1

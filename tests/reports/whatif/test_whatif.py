@@ -267,18 +267,18 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["whatif"]) == 2
     assert main(["whatif", str(path), "--limit", "BATCH"]) == 2
     capsys.readouterr()
-    for words, told in (("--limit BATCH=500", "from 0 to 100"), ("--level BATCH=9", "from 1 to 8")):
+    for words, allowed in (("--limit BATCH=500", "from 0 to 100"), ("--level BATCH=9", "from 1 to 8")):
         assert main(["whatif", str(path), *words.split()]) == 2
-        assert told in capsys.readouterr().err
+        assert allowed in capsys.readouterr().err
 
 
 def test_a_recording_is_replayed_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     record(tmp_path / "storm.presman", list(polled("storm", 3)))
     assert main(["whatif", str(tmp_path / "storm.presman"), "--target", "320"]) == 0
-    told = capsys.readouterr().out
-    assert " parallel statement in 0:10 (and 26 that were there before: replayed, not counted)" in told
-    assert "what if" in told
-    assert "PARALLEL_MAX_SERVERS" not in told
+    output = capsys.readouterr().out
+    assert " parallel statement in 0:10 (and 26 that were there before: replayed, not counted)" in output
+    assert "what if" in output
+    assert "PARALLEL_MAX_SERVERS" not in output
     assert main(["whatif", str(tmp_path / "storm.presman"), "--target", "764"]) == 0
     assert (
         "a target of 764 is above PARALLEL_MAX_SERVERS (480): the replay assumes that it is raised as well"
@@ -296,12 +296,12 @@ def test_the_observation_is_replayed_under_its_own_plan(tmp_path: Path, capsys: 
     place = str(tmp_path / "storm.presman")
     record(tmp_path / "storm.presman", list(polled("storm", 25)))
 
-    def told(*words: str) -> str:
+    def report_of(*words: str) -> str:
         assert main(["whatif", place, "--target", "160", *words]) == 0
         return capsys.readouterr().out
 
     bare, same, other = (
-        told(*(word for name in names for word in ("--level", name)))
+        report_of(*(word for name in names for word in ("--level", name)))
         for names in ((), ("BATCH=2", "ETL=2"), ("REPORTS=3",))
     )
     assert bare == same

@@ -36,9 +36,9 @@ def target(
     return LiveTarget(label, lambda: source, interval, notifier=AlertNotifier(alerts), **more)
 
 
-def said(told: list[LogEvent]) -> list[str]:
+def said(messages: list[LogEvent]) -> list[str]:
     """Return the messages except those of each poll."""
-    return [event.line for event in told if event.level != "debug"]
+    return [event.line for event in messages if event.level != "debug"]
 
 
 class Clock:
@@ -50,18 +50,18 @@ class Clock:
 
 
 @pytest.fixture
-def told() -> list[LogEvent]:
+def messages() -> list[LogEvent]:
     return []
 
 
 @pytest.fixture
-def watch(told: list[LogEvent], monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
+def watch(messages: list[LogEvent], monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
     """Reconnect only when the test says so: otherwise the database would be back before a slow test has checked."""
     monkeypatch.setattr(sampler, "FIRST_PAUSE", 600.0)
     begun: list[ObservedDatabase] = []
 
     def begin(source: Any, clock: Clock | None = None, **more: Any) -> ObservedDatabase:
-        database = ObservedDatabase(target(source, **more), told.append, clock=clock or Clock())
+        database = ObservedDatabase(target(source, **more), messages.append, clock=clock or Clock())
         begun.append(database)
         database.sampler.begin()
         return database
@@ -92,14 +92,14 @@ def test_what_was_polled_last_is_shown(watch: Watch) -> None:
     assert state.round_trips >= 3
 
 
-def test_before_anything_is_known_it_is_neither_up_nor_down(told: list[LogEvent]) -> None:
-    database = ObservedDatabase(target(FakeSource()), told.append)
+def test_before_anything_is_known_it_is_neither_up_nor_down(messages: list[LogEvent]) -> None:
+    database = ObservedDatabase(target(FakeSource()), messages.append)
     assert database.state().is_up is None
     assert of(series(database), "up") == []  # type: ignore[arg-type]
     assert of(series(database), "polls_total") == [0]  # type: ignore[arg-type]
 
 
-def test_a_lost_database_has_no_figures_and_is_reported_once(watch: Watch, told: list[LogEvent]) -> None:
+def test_a_lost_database_has_no_figures_and_is_reported_once(watch: Watch, messages: list[LogEvent]) -> None:
     source = FakeSource()
     database = watch(source)
     until(lambda: database.state().is_up, "the first poll")
@@ -111,32 +111,32 @@ def test_a_lost_database_has_no_figures_and_is_reported_once(watch: Watch, told:
     until(lambda: database.state().failures == 2, "the second attempt")
     database.sampler.poll_now()
     until(lambda: database.state().is_up, "the connection")
-    until(lambda: len(said(told)) == 2, "the message")
-    assert said(told) == ["prod: DPY-4011 cut number 0", "prod: connected again"]
-    events = [(event.event, event.level, event.database) for event in told]
+    until(lambda: len(said(messages)) == 2, "the message")
+    assert said(messages) == ["prod: DPY-4011 cut number 0", "prod: connected again"]
+    events = [(event.event, event.level, event.database) for event in messages]
     assert events[0] == ("polled", "debug", "prod")
-    until(lambda: ("connected", "info", "prod") in [(each.event, each.level, each.database) for each in told], "it")
+    until(lambda: ("connected", "info", "prod") in [(each.event, each.level, each.database) for each in messages], "it")
     assert ("lost", "warning", "prod") in events
     assert database.reachability.trouble == ""
     assert of(series(database), "connection_failures_total") == [2]  # type: ignore[arg-type]
 
 
-def test_a_database_whose_views_do_not_answer_is_not_up(watch: Watch, told: list[LogEvent]) -> None:
+def test_a_database_whose_views_do_not_answer_is_not_up(watch: Watch, messages: list[LogEvent]) -> None:
     late = Section(problem=Problem("", "no answer in time", "V$X", late=True))
     source = FakeSource(answers=lambda _: late)
     database = watch(source)
     until(lambda: database.state().failures, "a poll without an answer")
     assert not database.state().is_up
-    assert said(told) == ["prod: no view answers in time"]
+    assert said(messages) == ["prod: no view answers in time"]
     source.answers = lambda _: None
     source.now += timedelta(hours=1)  # slow views are not read for a while
     until(lambda: database.state().is_up, "an answer")
 
 
-def test_a_wrong_password_is_not_tried_again(watch: Watch, told: list[LogEvent]) -> None:
+def test_a_wrong_password_is_not_tried_again(watch: Watch, messages: list[LogEvent]) -> None:
     database = watch(FakeSource(failures=[SourceError("ORA-01017: no", code="ORA-01017", retry=False)]))
-    until(lambda: said(told), "the reason")
-    assert said(told) == ["prod: ORA-01017: no; not tried again before a restart"]
+    until(lambda: said(messages), "the reason")
+    assert said(messages) == ["prod: ORA-01017: no; not tried again before a restart"]
     assert database.sampler.is_alive
     assert not database.state().is_up
 
@@ -161,7 +161,7 @@ def test_a_poll_that_hangs_takes_the_figures_with_it(watch: Watch) -> None:
 
 
 def test_an_error_of_presman_costs_one_database_alone(
-    watch: Watch, told: list[LogEvent], monkeypatch: pytest.MonkeyPatch
+    watch: Watch, messages: list[LogEvent], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     analyse = assemble.analyse
 
@@ -176,7 +176,7 @@ def test_an_error_of_presman_costs_one_database_alone(
     until(lambda: bad.state().failures >= 2, "errors of the one")
     assert bad.sampler.is_alive
     assert not bad.state().is_up
-    assert said(told) == ["bad: internal error: ZeroDivisionError: of ␛[31m its own"]
+    assert said(messages) == ["bad: internal error: ZeroDivisionError: of ␛[31m its own"]
 
 
 def test_histograms_stay_as_they_were_read_with_their_sums(watch: Watch) -> None:
@@ -218,9 +218,9 @@ def test_neither_texts_nor_idle_sessions_are_read(watch: Watch) -> None:
     assert len({request.binds["sql_id"] for request in requests if "sql_id" in request.binds}) == 20
 
 
-def test_databases_begin_one_after_the_other_and_end_together(told: list[LogEvent]) -> None:
+def test_databases_begin_one_after_the_other_and_end_together(messages: list[LogEvent]) -> None:
     sources = [FakeSource(hang=threading.Event()) for _ in range(5)]
-    exporter = Exporter([target(source, f"db{number}", 5.0) for number, source in enumerate(sources)], told.append)
+    exporter = Exporter([target(source, f"db{number}", 5.0) for number, source in enumerate(sources)], messages.append)
     assert exporter.is_healthy
     pauses: list[float] = []
     exporter.start(pauses.append)
@@ -240,12 +240,12 @@ def test_the_source_s_own_clock_does_not_matter(watch: Watch) -> None:
     assert last > START.timestamp() - 10 * 366 * 86400
 
 
-def test_the_next_attempt_for_a_locked_account_is_reported(watch: Watch, told: list[LogEvent]) -> None:
+def test_the_next_attempt_for_a_locked_account_is_reported(watch: Watch, messages: list[LogEvent]) -> None:
     locked = SourceError("ORA-28000: locked", code="ORA-28000", retry=False, refusal=LoginRefusal.LOCKED)
     begun = time.time()
     database = watch(FakeSource(failures=[locked]))
     until(lambda: database.state().failures, "the loss")
-    assert said(told) == ["prod: ORA-28000: locked; tried again every 10 min"]
+    assert said(messages) == ["prod: ORA-28000: locked; tried again every 10 min"]
     state = database.state()
     assert state.next_try is not None
     assert begun <= state.next_try - 600 <= time.time()

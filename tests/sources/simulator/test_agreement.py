@@ -61,7 +61,7 @@ def test_second_by_second(played: Played) -> None:
         played.to(second)
         servers_agree(played)
         groups = the_queue_agrees(played, groups)
-        times = nobody_had_more_than_a_second_in_a_second(played, times)
+        times = no_session_had_more_time_than_passed(played, times)
 
 
 def servers_agree(played: Played) -> None:
@@ -111,7 +111,7 @@ def the_queue_agrees(
     return {**before, **now}
 
 
-def nobody_had_more_than_a_second_in_a_second(
+def no_session_had_more_time_than_passed(
     played: Played, before: dict[tuple[int, int, int | None], int]
 ) -> dict[tuple[int, int, int | None], int]:
     """A session's CPU and waits for CPU are at most the time that passed; views have whole milliseconds."""

@@ -229,7 +229,7 @@ def test_a_scenario_of_another_size_has_all_of_it_in_proportion() -> None:
     assert {each.sessions for each in nobody.sized(8.0).streams} == {0}
 
 
-def told(read: Any, value: object) -> str:
+def error_of(read: Any, value: object) -> str:
     """Return the error of a key for a value, "" if it accepts the value."""
     try:
         read(value)
@@ -246,7 +246,7 @@ def test_keys_have_the_bounds_and_defaults_that_everybodys_files_rely_on() -> No
         for field in fields(kind):
             if "read" in field.metadata:
                 default = "" if field.default is MISSING else f" = {field.default!r}"
-                said = dict.fromkeys(told(field.metadata["read"], value) for value in (-(10**14), 10**14, "?"))
+                said = dict.fromkeys(error_of(field.metadata["read"], value) for value in (-(10**14), 10**14, "?"))
                 lines.append(f"{kind.__name__}.{field.name}{default}: {', '.join(filter(None, said))}\n")
     golden = Path(__file__).parent / "golden/keys.txt"
     if os.environ.get("PRESMAN_UPDATE_GOLDEN"):

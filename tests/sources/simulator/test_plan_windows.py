@@ -21,7 +21,7 @@ class Plans(ActivePlans):
     def rebuild(self) -> None:
         self.rebuilt += 1
 
-    def told(self, con_id: int) -> list[tuple[int, str, float, float | None, str]]:
+    def listed(self, con_id: int) -> list[tuple[int, str, float, float | None, str]]:
         own = (each for each in self.windows if each.con_id == con_id)
         return [(each.sequence, each.plan, each.start, each.end, each.window) for each in own]
 
@@ -30,8 +30,8 @@ def test_each_container_has_its_own_and_the_next_ends_the_one_before() -> None:
     plans = Plans()
     for con_id, plan, now in ((3, "DAY", 1.0), (4, "DAY", 2.0), (3, "NIGHT", 5.0), (3, "", 9.0)):
         plans.change(con_id, plan, now, "MONDAY" if plan == "NIGHT" else "")
-    assert plans.told(3) == [(1, "DAY", 1.0, 5.0, ""), (2, "NIGHT", 5.0, 9.0, "MONDAY"), (3, "", 9.0, None, "")]
-    assert plans.told(4) == [(1, "DAY", 2.0, None, "")]
+    assert plans.listed(3) == [(1, "DAY", 1.0, 5.0, ""), (2, "NIGHT", 5.0, 9.0, "MONDAY"), (3, "", 9.0, None, "")]
+    assert plans.listed(4) == [(1, "DAY", 2.0, None, "")]
     assert (plans.active, plans.rebuilt) == ({3: "", 4: "DAY"}, 4)
 
 
@@ -40,5 +40,5 @@ def test_so_many_are_kept_of_each_container() -> None:
     plans.change(4, "DAY", 0.0, "")
     for number in range(1, KEPT + 3):
         plans.change(3, "DAY", float(number), "")
-    assert [sequence for sequence, *_ in plans.told(3)] == list(range(3, KEPT + 3))
-    assert len(plans.told(4)) == 1
+    assert [sequence for sequence, *_ in plans.listed(3)] == list(range(3, KEPT + 3))
+    assert len(plans.listed(4)) == 1
