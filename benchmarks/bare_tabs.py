@@ -16,7 +16,6 @@ class BareTabs(App[None]):
     BINDINGS = [(str(number), f"turn_to({number})", f"tab {number}") for number in range(1, TABS + 1)]  # noqa: RUF012
 
     def compose(self) -> ComposeResult:
-        """Lay out the tabs."""
         yield Header()
         with TabbedContent():
             for number in range(1, TABS + 1):
@@ -25,7 +24,6 @@ class BareTabs(App[None]):
         yield Footer()
 
     def on_mount(self) -> None:
-        """Fill the tables."""
         self.animation_level = "none"
         for number in range(1, TABS + 1):
             table = self.query_one(f"#table-{number}", DataTable)
@@ -33,7 +31,6 @@ class BareTabs(App[None]):
             table.add_rows([f"{number}:{row}:{column}" for column in range(COLUMNS)] for row in range(ROWS))
 
     def action_turn_to(self, number: int) -> None:
-        """Show a tab."""
         self.query_one(TabbedContent).active = f"tab-{number}"
 
 

@@ -224,7 +224,6 @@ def table(scenarios: Iterable[str], seeds: Sequence[int], hours: int | None) -> 
 
 
 def main() -> None:
-    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("scenarios", nargs="*", default=SCENARIOS)
     parser.add_argument("--seeds", type=int, default=SEEDS, help="how many")

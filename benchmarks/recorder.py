@@ -94,7 +94,6 @@ def recorders(scenario: str, polls: int) -> tuple[RecorderTime, RecorderTime]:
 
 
 def main() -> None:
-    """Print the CPU of each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("scenario", nargs="?", default="storm")
     parser.add_argument("--polls", type=int, default=340)

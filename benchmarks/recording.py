@@ -298,7 +298,6 @@ def _jumping(report: Report, day: Path, polls: int, keep: float) -> None:
 
 
 def recordings(report: Report, days: int = 1, *, month: bool = False) -> None:
-    """Print the section."""
     with tempfile.TemporaryDirectory(prefix="presman-bench-") as name:
         folder = Path(name)
         keep = 0.0
@@ -325,7 +324,6 @@ def recordings(report: Report, days: int = 1, *, month: bool = False) -> None:
 
 
 def main() -> int:
-    """Measure, or be the process that writes."""
     if sys.argv[1:2] == ["write"]:
         place, polls, step = sys.argv[2:]
         print(json.dumps(long_run(Path(place), int(polls), float(step))._asdict()), flush=True)

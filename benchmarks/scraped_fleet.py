@@ -249,7 +249,6 @@ def _long_run(database: ObservedDatabase, url: str, polls: int) -> Watched:
 
 
 def scraped(report: Lines) -> None:
-    """Print the section."""
     with serving(1) as (one,):
         alone = watched([one])
     healthy = FLEET - SLOW - REFUSED - MUTE

@@ -120,7 +120,6 @@ async def _idle(pilot: Pilot[None]) -> float:
 
 
 def main() -> None:
-    """Print the figures."""
     import asyncio
 
     for size in ((200, 50), (160, 45), (80, 24)):

@@ -47,7 +47,6 @@ class Screen:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
         return int(self._process.pid)
 
     @property
@@ -88,7 +87,6 @@ class Screen:
             self._read(left)
 
     def press(self, keys: bytes) -> None:
-        """Press keys."""
         self._process.write(keys)
 
     def idle(self, seconds: float, refresh: float) -> Idle:
@@ -116,7 +114,6 @@ class Screen:
                 pass
 
     def close(self) -> None:
-        """End the program."""
         self._process.terminate(force=True)
 
     def _read(self, seconds: float) -> bool:

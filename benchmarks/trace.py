@@ -121,7 +121,6 @@ def traces(report: Report, megabytes: int = 100, runs: int = 3, *, stream: bool 
 
 
 def main() -> int:
-    """Measure and print."""
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--megabytes", type=int, default=200, help="of each trace (200)")

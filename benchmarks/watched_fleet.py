@@ -209,7 +209,6 @@ def measured(places: Sequence[str], databases: int, seconds: float, interval: fl
 
 
 def watched(report: Lines, databases: int, seconds: float, interval: float, release: Release) -> None:
-    """Print the section."""
     with servers(release) as places:
         one = measured(places, 1, 3 * seconds, interval)  # one database has few polls
         many = measured(places, databases, seconds, interval)

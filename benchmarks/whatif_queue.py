@@ -155,7 +155,6 @@ def line(changed: ChangedLimit, found: Sequence[Judged]) -> str:
 
 
 def main() -> None:
-    """Print a line for each change."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--first", type=int, default=1)

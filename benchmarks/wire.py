@@ -127,7 +127,6 @@ def crowd(report: Lines) -> None:
 
 
 def wire(report: Lines, presman: str) -> None:
-    """Print the section."""
     for release in RELEASES:
         round_trips(report, release)
     crowd(report)

@@ -219,7 +219,6 @@ class Tests:
             os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # its .pyc stays valid
 
     def end(self) -> None:
-        """End the process."""
         self._warm.end()
 
     def _noticed(self, trial: Trial, original: bytes) -> str:

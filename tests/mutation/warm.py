@@ -166,7 +166,6 @@ class _Trials:
         self._failed: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Record a failure."""
         if report.failed:
             self._failed.append(report.nodeid)
 
@@ -225,7 +224,6 @@ class _Trials:
 
 
 def dotted(path: Path) -> str:
-    """Return the module name of a file."""
     return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
 
 
@@ -254,6 +252,5 @@ class Warm:
         return Found(*self._line.recv())
 
     def end(self) -> None:
-        """End the process."""
         self._line.close()
         os.waitpid(self._pid, 0)

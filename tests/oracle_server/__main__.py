@@ -11,7 +11,6 @@ from tests.oracle_server.simulated import simulated_server
 
 
 def main() -> None:
-    """Serve until interrupted."""
     parser = argparse.ArgumentParser(prog="python -m tests.oracle_server", description=__doc__)
     parser.add_argument("scenario", nargs="?", default="mixed")
     parser.add_argument("--release", type=Release.parse, default=None)

@@ -114,7 +114,6 @@ class Answer(Writer):
         return self
 
     def version(self) -> Answer:
-        """Send the release."""
         banner = f"presman simulator of Oracle {self._profile.version_text}".encode()
         self.u8(PARAMETER).ub(len(banner))
         self._text(banner).ub(self._profile.version_number)
@@ -124,7 +123,6 @@ class Answer(Writer):
         return self.clr(data) if self._counted else self.raw(data)
 
     def warning(self, code: int, text: str) -> Answer:
-        """Add a warning to a login."""
         data = f"ORA-{code:05}: {text}".encode()
         self.u8(WARNING).ub(code, len(data), 0).clr(data)
         return self
@@ -146,7 +144,6 @@ class Answer(Writer):
         return self
 
     def describe(self, columns: Sequence[ResultColumn]) -> Answer:
-        """Describe the columns of a result."""
         self.u8(DESCRIBE).clr(b"\1").ub(1, len(columns))
         if columns:
             self.u8(0)

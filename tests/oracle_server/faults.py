@@ -125,7 +125,6 @@ class Faults:
         return fault
 
     def clear(self) -> None:
-        """Forget all faults."""
         self.waiting.clear()
         self.chooser = None
 

@@ -69,7 +69,6 @@ class Packets:
         return head[4], body
 
     async def write(self, kind: Packet, body: bytes) -> None:
-        """Send one packet."""
         size = len(body) + HEADER
         length = size.to_bytes(4, "big") if self.wide else size.to_bytes(2, "big") + b"\0\0"
         await self.write_bytes(length + bytes([kind, 0, 0, 0]) + body)
@@ -97,7 +96,6 @@ class Packets:
             await self.write(Packet.DATA, flags.to_bytes(2, "big") + message[start : start + room])
 
     def start(self) -> None:
-        """Begin to read in the background."""
         self._pump = asyncio.create_task(self._read_on())
 
     async def _read_on(self) -> None:

@@ -39,7 +39,6 @@ class Session:
         self._hold = 0.0
 
     async def serve(self) -> None:
-        """Run the session to its end."""
         counters = self._house.counters
         counters.connections += 1
         try:

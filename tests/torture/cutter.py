@@ -54,7 +54,6 @@ class Cutter(Relay):
             self._sever(line, cut.how)
 
     def end(self, line: Line) -> None:
-        """Close both sockets of a line."""
         self._deaf.discard(line)
         super().end(line)
 

@@ -27,7 +27,6 @@ class Mutator(Relay):
         self.begin(0)
 
     def begin(self, number: int) -> None:
-        """Begin another session."""
         self._rng = random.Random(f"{self._seed} {number} {self._heads}")
         self._next = self._rng.randrange(1, self._rng.choice((500, 3_000, FURTHEST)))
 

@@ -41,11 +41,9 @@ class Relay:
         self._thread = threading.Thread(target=self._run, name="relay", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Close everything."""
         self._waker.close()
         self._thread.join()
 
@@ -55,7 +53,6 @@ class Relay:
             (line.server if asking else line.client).sendall(data)
 
     def end(self, line: Line) -> None:
-        """Close both sockets of a line."""
         for end in (line.client, line.server):
             if self._open.pop(end, None):
                 self._selector.unregister(end)
@@ -105,7 +102,6 @@ R = TypeVar("R", bound=Relay)
 
 @contextmanager
 def running(relay: R) -> Iterator[R]:
-    """Run a relay."""
     relay.start()
     try:
         yield relay
