@@ -287,8 +287,9 @@ def why_limit_unknown(key: Key, facts: Facts, inst_id: int) -> str:
 
 def _has_directives(key: Key, facts: Facts, inst_id: int) -> bool:
     """Whether the directives of a group's plan were read."""
-    plan = facts.plans.plan_of(inst_id, key[0])
-    return key in facts.division.shares[inst_id].shares or plan in facts.plans.books.of(key[0]).directives
+    if key in facts.division.shares[inst_id].shares:
+        return True
+    return facts.plans.plan_of(inst_id, key[0]) in facts.plans.books.of(key[0]).directives
 
 
 def limit_by_metric(key: Key, facts: Facts, found: Mapping[int, ServerBudget], inst_id: int) -> NotKnown | None:
