@@ -225,7 +225,7 @@ def test_more_cpus_are_advised_if_no_degree_changes() -> None:
     with_high = [*bursts(15), came(5000, 16, 60, group="HIGH", limit=48, **OBSERVED)]
     assert not is_target_free(seen(with_high, plan())), "the degree of HIGH is half the CPUs"
     assert not is_target_free(seen(bursts(), plan(100))), "a limit that was set grows with them"
-    unknown = as_text(advise(with_high, plan(), AdviceWanted([goal], (), only, quick=2)).advice)
+    unknown = as_text(advise(with_high, plan(), AdviceWanted([goal], (), only)).advice)
     assert "Whether more ECPUs (or OCPUs) would do is not known." in unknown
     assert "against PARALLEL_SERVERS_TARGET" not in unknown
 
