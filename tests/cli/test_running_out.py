@@ -393,14 +393,14 @@ def test_metrics_go_on_without_unpollable_databases_and_report_it_once(
     limited: dict[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refusing_threads(monkeypatch, 1)
-    told: list[LogEvent] = []
+    messages: list[LogEvent] = []
     sources = [LiveTarget(name, partial(SimulatorSource, "quiet")) for name in ("one", "two")]
-    exporter = Exporter(sources, told.append)
+    exporter = Exporter(sources, messages.append)
     try:
         exporter.start(lambda _: None)
         assert [exporter.run_out(), exporter.run_out()] == ["", ""]
     finally:
         exporter.stop()
-    assert [each.line for each in told if each.level != "debug"] == [
+    assert [each.line for each in messages if each.level != "debug"] == [
         f"two: {PROCESSES}; not tried again before a restart"
     ]

@@ -50,8 +50,8 @@ def test_ten_databases_of_which_one_is_slow_and_one_is_dead(make_bench: Callable
     slow.server.faults.add(Stage.STATEMENT, Mute(), "v$", times=-1)
     dead = partial(bench.source, dsn="127.0.0.1:9/nowhere")
     makers = [*(bench.source for _ in range(HEALTHY)), partial(slow.source, call_timeout=600.0), dead]
-    told: list[LogEvent] = []
-    exporter = Exporter([observed(f"db{number}", make) for number, make in enumerate(makers)], told.append)
+    messages: list[LogEvent] = []
+    exporter = Exporter([observed(f"db{number}", make) for number, make in enumerate(makers)], messages.append)
     healthy, (hangs, nowhere) = exporter.databases[:HEALTHY], exporter.databases[HEALTHY:]
     before = files()
     exporter.start(lambda _: None)
@@ -63,7 +63,7 @@ def test_ten_databases_of_which_one_is_slow_and_one_is_dead(make_bench: Callable
         assert hangs.state().is_up is None, "unknown: its first poll hangs"
         assert nowhere.state().is_up is False
         assert [each.sampler.is_alive for each in exporter.databases] == [True] * 10
-        assert {each.database for each in told if each.level != "debug"} == {"db9"}
+        assert {each.database for each in messages if each.level != "debug"} == {"db9"}
     finally:
         exporter.stop()
     until(lambda: not threads(), "the end of all threads")
@@ -105,14 +105,14 @@ def no_third_thread(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_third_thread")
 def test_metrics_of_the_others_go_on() -> None:
-    told: list[LogEvent] = []
-    exporter = Exporter([observed(f"db{number}", FakeSource) for number in range(5)], told.append)
+    messages: list[LogEvent] = []
+    exporter = Exporter([observed(f"db{number}", FakeSource) for number in range(5)], messages.append)
     exporter.start(lambda _: None)
     others = [database for number, database in enumerate(exporter.databases) if number != 2]
     until(lambda: all(each.state().polls >= 3 for each in others), "polls of the others")
     assert exporter.databases[2].state().is_up is False
     assert exporter.run_out() == "", "the others are polled"
-    assert [each.line for each in told if each.level == "warning"] == [
+    assert [each.line for each in messages if each.level == "warning"] == [
         f"db2: {NO_THREAD}; not tried again before a restart"
     ]
     assert not exporter.is_healthy, "it must be restarted"
@@ -136,12 +136,12 @@ def test_the_others_of_a_fleet_go_on() -> None:
 @pytest.mark.usefixtures("no_third_thread")
 def test_recordings_of_the_others_go_on(tmp_path: Path) -> None:
     """The third has no polling thread, the fourth no writing thread."""
-    told: list[LogEvent] = []
+    messages: list[LogEvent] = []
     targets = [LiveTarget(f"db{number}", FakeSource, 0.02, Scope.INSTANCE, kind="simulator") for number in range(5)]
-    recorder = Recorder(targets, str(tmp_path / "many.presman"), told.append, polls=2)
+    recorder = Recorder(targets, str(tmp_path / "many.presman"), messages.append, polls=2)
     recorder.run(60.0, lambda: None)
     assert [each.written for each in recorder.databases] == [2, 2, 0, 0, 2]
-    assert [each.line for each in told if each.event == "lost"] == [
+    assert [each.line for each in messages if each.event == "lost"] == [
         f"db2: not connected: {NO_THREAD}; not tried again",
         f"db3: not connected: {NO_THREAD}; not tried again",
     ]  # fmt: skip

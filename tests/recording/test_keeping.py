@@ -196,19 +196,19 @@ def test_a_file_is_kept_small_whatever_is_in_it(tmp_path: Path) -> None:
     location.close()
 
 
-def recorder_to(place: str, told: list[LogEvent], polls: int | None = None) -> DatabaseRecorder:
+def recorder_to(place: str, messages: list[LogEvent], polls: int | None = None) -> DatabaseRecorder:
     target = LiveTarget("demo:x", SimulatorSource, 1.0, kind="simulator")
-    return DatabaseRecorder(target, RecordingLocation(place), told.append, polls=polls)
+    return DatabaseRecorder(target, RecordingLocation(place), messages.append, polls=polls)
 
 
 def test_polls_that_come_too_late_or_are_too_many_are_not_called_lost(tmp_path: Path) -> None:
     moments = list(polled("quiet", 4))
-    told: list[LogEvent] = []
-    stopped = recorder_to(str(tmp_path / "stopped.presman"), told)
+    messages: list[LogEvent] = []
+    stopped = recorder_to(str(tmp_path / "stopped.presman"), messages)
     stopped._thread.start()
     stopped.stop_polling()
     stopped._post(Polled(moments[0][0]))
-    limited = recorder_to(str(tmp_path / "limited.presman"), told, polls=2)
+    limited = recorder_to(str(tmp_path / "limited.presman"), messages, polls=2)
     for snapshot, _ in moments:
         limited._post(Polled(snapshot))
     limited._thread.start()
@@ -216,15 +216,15 @@ def test_polls_that_come_too_late_or_are_too_many_are_not_called_lost(tmp_path: 
         (True, 0, 0),
         (True, 2, 0),
     ]
-    assert [each for each in told if each.level != "debug"] == []
+    assert [each for each in messages if each.level != "debug"] == []
 
 
 def test_a_folder_has_a_file_for_each_day(tmp_path: Path) -> None:
     (first, reading), (second, _) = polled("quiet", 2)
     later = replace(second, at=second.at + timedelta(days=1))
     moments = [(first, reading), (later, analyse(first, later))]
-    told: list[LogEvent] = []
-    recorder = recorder_to(f"{tmp_path}/", told)
+    messages: list[LogEvent] = []
+    recorder = recorder_to(f"{tmp_path}/", messages)
     for snapshot, _ in moments:
         recorder._take(snapshot)
         recorder._write(*recorder._waiting.popleft())
@@ -237,7 +237,7 @@ def test_a_folder_has_a_file_for_each_day(tmp_path: Path) -> None:
         playback = recording.playback()
         assert [playback.reading(place) for place in range(2)] == [reading for _, reading in moments]
         assert {row["time"] for row in figures(playback, "cpu")} == {snapshot.at for snapshot, _ in moments}
-    assert [each for each in told if each.level != "debug"] == []
+    assert [each for each in messages if each.level != "debug"] == []
 
 
 @pytest.mark.parametrize("number", some([signal.SIGTERM], [signal.SIGINT]))

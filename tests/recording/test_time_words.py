@@ -97,9 +97,9 @@ def ends(hours: tuple[str, str]) -> tuple[datetime, datetime]:
 def test_the_chosen_one_of_two_equal_hours_is_reported(
     words: str, zone: ZoneInfo, found: str, taken: str | None
 ) -> None:
-    told: list[str] = []
-    assert f"{instant_of(words, *ends(BACK[zone]), zone, told.append):%H:%M}" == found
-    assert [each.partition("clocks go back: ")[2] for each in told] == ([taken] if taken else [])
+    messages: list[str] = []
+    assert f"{instant_of(words, *ends(BACK[zone]), zone, messages.append):%H:%M}" == found
+    assert [each.partition("clocks go back: ")[2] for each in messages] == ([taken] if taken else [])
 
 
 def test_a_window_may_begin_yesterday_where_the_recording_does() -> None:
@@ -113,17 +113,17 @@ def test_a_window_may_begin_yesterday_where_the_recording_does() -> None:
 
 def test_of_an_hour_that_comes_twice_the_one_that_was_recorded_is_taken() -> None:
     _, last = ends(BACK[BERLIN])
-    told: list[str] = []
+    messages: list[str] = []
     first = datetime(2026, 10, 25, 0, 45, tzinfo=UTC)  # the first 02:45
-    assert f"{instant_of('02:30', first, last, BERLIN, told.append):%H:%M}" == "01:30"
-    assert told == ["2026-10-25 02:30 comes twice, as clocks go back: 02:30+01:00 is taken, not 02:30+02:00"]
+    assert f"{instant_of('02:30', first, last, BERLIN, messages.append):%H:%M}" == "01:30"
+    assert messages == ["2026-10-25 02:30 comes twice, as clocks go back: 02:30+01:00 is taken, not 02:30+02:00"]
 
 
 def test_a_window_ends_after_it_begins_where_an_hour_comes_twice() -> None:
-    told: list[str] = []
-    found = span_of("02:50+02:00", "02:05", *ends(BACK[BERLIN]), BERLIN, told.append)
+    messages: list[str] = []
+    found = span_of("02:50+02:00", "02:05", *ends(BACK[BERLIN]), BERLIN, messages.append)
     assert [each and f"{each:%H:%M}" for each in found] == ["00:50", "01:05"]
-    assert told == ["2026-10-25 02:05 comes twice, as clocks go back: 02:05+01:00 is taken, not 02:05+02:00"]
+    assert messages == ["2026-10-25 02:05 comes twice, as clocks go back: 02:05+01:00 is taken, not 02:05+02:00"]
 
 
 @pytest.mark.parametrize("zone", [BERLIN, NEW_YORK], ids=str)

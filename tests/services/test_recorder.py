@@ -27,16 +27,16 @@ SNAPSHOT = next(iter(polled("quiet", 1)))[0]
 
 
 def made(folder: Path, polls: int | None = None) -> tuple[DatabaseRecorder, list[LogEvent]]:
-    told: list[LogEvent] = []
-    return DatabaseRecorder(TARGET, RecordingLocation(str(folder / "a.presman")), told.append, polls=polls), told
+    logged: list[LogEvent] = []
+    return DatabaseRecorder(TARGET, RecordingLocation(str(folder / "a.presman")), logged.append, polls=polls), logged
 
 
 def lost(text: str = "no listener", retry_in: float | None = 5.0, refusal: LoginRefusal | None = None) -> SourceLost:
     return SourceLost(text, "ORA-12541", retry_in, START, refusal)
 
 
-def messages(told: list[LogEvent]) -> list[str]:
-    return [each.message for each in told if each.level != "debug"]
+def messages(logged: list[LogEvent]) -> list[str]:
+    return [each.message for each in logged if each.level != "debug"]
 
 
 def test_of_too_many_polls_that_wait_the_oldest_are_given_up(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_the_recorder_waits_after_a_loss_unless_a_person_must_act(tmp_path: Path
         ([lost(refusal=LoginRefusal.LOCKED)], False, "", "ORA-12541 no listener; tried again every 5 s"),
     ]
     for events, is_over, refused, mark in cases:
-        one, told = made(tmp_path)
+        one, logged = made(tmp_path)
         for event in events:
             one._post(event)
         assert (one._ended, one.refused, one._loss_to_store) == (is_over, refused, mark)
@@ -74,16 +74,16 @@ def test_the_recorder_waits_after_a_loss_unless_a_person_must_act(tmp_path: Path
         assert one.reachability.trouble == trouble
         state = "lost" if len(events) > 1 else "not connected"
         again = "" if is_over or "tried again" in trouble else "; trying again"
-        assert messages(told) == [f"{state}: {trouble}{again}"]
+        assert messages(logged) == [f"{state}: {trouble}{again}"]
 
 
 def test_a_loss_is_noted_once_until_a_poll_comes(tmp_path: Path) -> None:
-    one, told = made(tmp_path)
+    one, logged = made(tmp_path)
     for event in (lost(), lost("no route"), Polled(SNAPSHOT), lost()):
         one._post(event)
     assert one._losses == [(START, "ORA-12541 no listener")] * 2
     trouble = "ORA-12541 no listener; trying again"
-    assert messages(told) == [f"not connected: {trouble}", "connected again", f"lost: {trouble}"]
+    assert messages(logged) == [f"not connected: {trouble}", "connected again", f"lost: {trouble}"]
 
 
 def test_the_next_item_is_a_poll_or_a_reason_or_the_end(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def refusing(one: DatabaseRecorder, errors: list[RecordingError | None], waits: 
 
 
 def test_a_lost_store_is_retried_less_and_less_often_and_reported_once(tmp_path: Path) -> None:
-    one, told = made(tmp_path)
+    one, logged = made(tmp_path)
     one._post(Polled(SNAPSHOT))
     one._post(Polled(SNAPSHOT))
     one.given_up = 1
@@ -123,21 +123,21 @@ def test_a_lost_store_is_retried_less_and_less_often_and_reported_once(tmp_path:
     refusing(one, [*[gone] * 7, None, gone, None], waits)
     assert waits == [0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 15.0, 0.5]
     again = ["cannot be written: the disk is full; polls wait in memory, up to 240", "written again; given up: 1 poll"]
-    assert messages(told) == again * 2
+    assert messages(logged) == again * 2
     assert (one.written, one.waiting, one.output_trouble, one.last_at) == (2, 0, "", SNAPSHOT.at)
-    written = [each for each in told if each.level == "debug"]
+    written = [each for each in logged if each.level == "debug"]
     assert [each.figures["poll"] for each in written] == [1, 2]
 
 
 def test_a_store_that_will_not_take_it_ends_that_database(tmp_path: Path) -> None:
     for is_told_to_end, error in ((False, RecordingError("another schema")), (True, StoreLostError("another schema"))):
-        one, told = made(tmp_path)
+        one, logged = made(tmp_path)
         one._post(Polled(SNAPSHOT))
         one._stopping = is_told_to_end
         waits: list[float] = []
         refusing(one, [error], waits)
         assert (waits, one.written, one.waiting, one.output_trouble) == ([], 0, 1, "another schema")
-        assert messages(told) == ["cannot be written: another schema"]
+        assert messages(logged) == ["cannot be written: another schema"]
 
 
 def test_so_many_polls_and_no_more_are_written(tmp_path: Path) -> None:
@@ -151,28 +151,28 @@ def test_so_many_polls_and_no_more_are_written(tmp_path: Path) -> None:
 
 
 def test_a_fault_ends_one_database_and_is_reported(tmp_path: Path) -> None:
-    one, told = made(tmp_path)
+    one, logged = made(tmp_path)
     one._post(Polled(SNAPSHOT))
     with mock.patch.object(one, "_write", side_effect=KeyError("x")):
         one._keep_writing()
     assert (one.is_over, one.finish(0.0), one.waiting) == (True, False, 1)
     assert isinstance(one.fault, KeyError)
-    assert messages(told) == ["cannot be written: internal error: KeyError: 'x'"]
+    assert messages(logged) == ["cannot be written: internal error: KeyError: 'x'"]
 
 
 def test_without_a_thread_the_recorder_ends(tmp_path: Path) -> None:
-    one, told = made(tmp_path)
+    one, logged = made(tmp_path)
     with mock.patch.object(recording, "start", side_effect=RuntimeError("can't start new thread")):
         one.start()
     assert (one.is_over, one.finish(0.0)) == (True, True)
-    assert "processes and threads have run out" in messages(told)[0]
+    assert "processes and threads have run out" in messages(logged)[0]
 
 
 @pytest.fixture
 def recorder(tmp_path: Path) -> tuple[Recorder, list[LogEvent]]:
-    told: list[LogEvent] = []
+    logged: list[LogEvent] = []
     limits = RetentionLimits(age=timedelta(days=1))
-    return Recorder([TARGET], str(tmp_path / "a.presman"), told.append, limits=limits), told
+    return Recorder([TARGET], str(tmp_path / "a.presman"), logged.append, limits=limits), logged
 
 
 def at(now: float) -> Callable[[], float]:
@@ -182,7 +182,7 @@ def at(now: float) -> Callable[[], float]:
 def test_old_polls_are_looked_for_at_once_and_then_every_ten_minutes(
     recorder: tuple[Recorder, list[LogEvent]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, told = recorder
+    one, logged = recorder
     tries = []
     answers: list[int | RecordingError] = [0, 3, RecordingError("it is locked")]
 
@@ -198,7 +198,7 @@ def test_old_polls_are_looked_for_at_once_and_then_every_ten_minutes(
         monkeypatch.setattr("presman.services.recorder.time.monotonic", at(now))
         one._trim()
     assert tries == [(now, timedelta(days=1), ["demo:x"]) for now in (1000.0, 1600.0, 2200.0)]
-    assert [(each.event, each.message) for each in told] == [
+    assert [(each.event, each.message) for each in logged] == [
         ("trimmed", "removed by --retain or --max-size: 3 polls"),
         ("not_trimmed", "old polls could not be removed: it is locked"),
     ]
@@ -212,7 +212,7 @@ def test_without_limits_nothing_is_removed(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_it_records_until_all_are_over_or_the_time_is_up(recorder: tuple[Recorder, list[LogEvent]]) -> None:
-    one, told = recorder
+    one, logged = recorder
     (database,) = one.databases
     database._finished.set()  # nothing waits for it
     steps: list[int] = []
@@ -225,14 +225,14 @@ def test_it_records_until_all_are_over_or_the_time_is_up(recorder: tuple[Recorde
     database._stopping = False
     database._post(Polled(SNAPSHOT))
     one._finish()
-    assert messages(told)[-1:] == ["1 poll could not be written"]
-    assert told[-1].figures == {"waiting": 1}
+    assert messages(logged)[-1:] == ["1 poll could not be written"]
+    assert logged[-1].figures == {"waiting": 1}
 
 
 def test_at_the_end_each_poll_has_its_time_as_long_as_one_after_the_other_is_written(
     recorder: tuple[Recorder, list[LogEvent]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, told = recorder
+    one, logged = recorder
     (database,) = one.databases
     waits: list[float] = []
 
@@ -246,7 +246,7 @@ def test_at_the_end_each_poll_has_its_time_as_long_as_one_after_the_other_is_wri
     monkeypatch.setattr(database, "finish", finish)
     database._waiting.extend([(None, SNAPSHOT)] * 3)
     assert one._is_written(database, time.monotonic() + 60.0)
-    assert (waits, messages(told)) == ([8.0] * 3, ["2 polls still to be written"])
+    assert (waits, messages(logged)) == ([8.0] * 3, ["2 polls still to be written"])
     waits.clear()
     database._waiting.extend([(None, SNAPSHOT)] * 4)
     assert not one._is_written(database, time.monotonic() + 60.0), "the fourth is not written in its time"

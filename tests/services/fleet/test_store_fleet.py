@@ -244,23 +244,23 @@ def test_older_polls_cost_nothing(tmp_path: Path, moments: list[tuple[Snapshot, 
     write(place, moments[:1], "prod").close()
     with closing(sqlite3.connect(place)) as connection:
         plan = connection.execute(f"EXPLAIN QUERY PLAN {PAST['sqlite']}", {"kept": KEPT}).fetchall()
-    told = " ".join(str(row[-1]) for row in plan)
-    assert "SEARCH p USING PRIMARY KEY (database_id=? AND poll>?)" in told
-    assert "SCAN p" not in told
+    messages = " ".join(str(row[-1]) for row in plan)
+    assert "SEARCH p USING PRIMARY KEY (database_id=? AND poll>?)" in messages
+    assert "SCAN p" not in messages
 
 
 def test_a_recorder_writes_to_its_store_that_a_database_is_lost(tmp_path: Path) -> None:
     place = tmp_path / "a.presman"
     source = FakeSource(failures=[SourceError("ORA-01017: wrong", code="ORA-01017", retry=False)])
     target = LiveTarget("prod", lambda: source, 3600.0, kind="oracle")
-    told: list[LogEvent] = []
-    recorder = DatabaseRecorder(target, RecordingLocation(str(place)), told.append)
+    messages: list[LogEvent] = []
+    recorder = DatabaseRecorder(target, RecordingLocation(str(place)), messages.append)
     recorder.start()
     assert recorder.finish(PATIENCE)
     with closing(Store(str(place), writing=False)) as store, store.engine.connect() as connection:
         (row,) = read_fleet(connection)
     assert (row.target, row.link, row.reason, row.key_figures) == ("prod", "lost", "ORA-01017: wrong", None)
-    assert [(event.event, event.level, event.database) for event in told] == [("lost", "warning", "prod")]
+    assert [(event.event, event.level, event.database) for event in messages] == [("lost", "warning", "prod")]
     recorder.stop_polling()
 
 

@@ -110,18 +110,18 @@ def _kinds(metrics: dict[str, Any], observation: Any) -> None:
 
 
 def test_a_collector_that_accepts_nothing_is_reported_once(collector: Collector) -> None:
-    told: list[LogEvent] = []
+    messages: list[LogEvent] = []
     collector.status = 400
-    push = pusher(collector, Shown(None), report=told.append, interval=0.01)
+    push = pusher(collector, Shown(None), report=messages.append, interval=0.01)
     push.start()
     until(lambda: len(collector.paths) >= 3, "three pushes")
     collector.status = 200
-    until(lambda: len(told) == 2, "one that succeeds")
+    until(lambda: len(messages) == 2, "one that succeeds")
     push.stop()
-    assert [(event.event, event.level) for event in told] == [("not_pushed", "warning"), ("pushed_again", "info")]
-    assert told[0].message.startswith("OTLP to http://127.0.0.1:")
-    assert ".;" not in told[0].message
-    assert "400" in told[0].message
+    assert [(event.event, event.level) for event in messages] == [("not_pushed", "warning"), ("pushed_again", "info")]
+    assert messages[0].message.startswith("OTLP to http://127.0.0.1:")
+    assert ".;" not in messages[0].message
+    assert "400" in messages[0].message
 
 
 def test_a_missing_collector_is_reported_in_a_line(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
