@@ -44,6 +44,7 @@ _FIGURES: Mapping[str, _Figures] = {
         "throttled_percent": lambda row: throttled_percent(row.avg_running_sessions, row.avg_waiting_sessions),
     },
     "session_io": {
+        # INTSIZE_CSEC is in hundredths of a second.
         "io_mb_per_s": lambda row: 100 * row.io_megabytes / row.intsize_csec,
         "io_requests_per_s": lambda row: None if row.io_requests is None else 100 * row.io_requests / row.intsize_csec,
     },
