@@ -262,7 +262,7 @@ class Viewer:
     async def start(self, columns: int, rows: int) -> None:
         """Start the monitor with a screen of that size. Raises OSError."""
         size = {"COLUMNS": str(columns), "ROWS": str(rows)}
-        # A process group of its own: `_kill` also ends the process that holds the database connection.
+        # Ctrl-C in the terminal reaches presman serve alone, which then ends its monitors; `_kill` ends a whole group.
         self._process = await asyncio.create_subprocess_exec(
             *self._launch.command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env={**self._launch.environment, **size},
             start_new_session=True,
