@@ -260,12 +260,12 @@ class Poller:
         due += [each for each in requested if each not in due and not self._asked.rests(each.record, expected)]
         first = self._ask(due, texts=self._busy_texts(expected) if expected and self._is_live else None)
         measured = self._clock()
-        if self._last and first.at < self._last[0]:
+        if self._last and first.at < self._last[0]:  # the source's clock went back
             self._begin_epoch(keep=self._number)
-        elif plans and plans != self._asked.plans():
+        elif plans and plans != self._asked.plans():  # under another plan, directives and groups are others, too
             rare = {Cadence.ONCE, Cadence.MINUTE}
             self._asked.forget((each for each in self._queries if self._queries[each].cadence in rare), self._number)
-        elif targets and targets != self._asked.targets():
+        elif targets and targets != self._asked.targets():  # ALTER SYSTEM may have changed other parameters with it
             self._asked.forget((Parameter,), self._number)
         self._last = (first.at, measured)
         self._remember(first.at)
@@ -453,6 +453,7 @@ class Poller:
             self._asked.pop(SessionCount, None)
         if before is not None and before.section.rows == section.rows:
             section = replace(section, rows=before.section.rows)
+        # The view answered, even if with an error; or not in time, and there are no rows to keep; or there are.
         if section.problem is None or not section.problem.late:
             answer = LastAnswer(at, self._number, section if section.at else replace(section, at=at))
         elif before is None or not self._keep_late or (before.section.problem and not before.late):

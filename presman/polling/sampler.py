@@ -46,6 +46,7 @@ def pause_before(attempt: int) -> float:
 
     The jitter keeps many monitors from returning to a restarted database at the same instant.
     """
+    # The exponent is limited: after a thousand attempts the power would overflow.
     longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(attempt - 1, 10))
     return longest * random.uniform(0.8, 1.0)
 
@@ -130,7 +131,7 @@ class PolledSource:
         if source is None and self.refused is not None and self.refused.refusal is not None:
             source = self._renewed()  # for a locked account, too: often the old password locked it
             if source is None and self.refused.refusal is LoginRefusal.PASSWORD and not insists:
-                raise self.refused.with_traceback(None)
+                raise self.refused.with_traceback(None)  # the traceback would grow with each attempt
         if source is not None or self.poller is None:
             from presman.polling.poller import Poller
 

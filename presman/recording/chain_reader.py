@@ -27,6 +27,7 @@ from presman.rows.snapshot import Snapshot
 
 
 _MOST = 1 << 53
+"""Above every number that a recorder writes: as microseconds it is the year 2255."""
 
 
 class Chain(NamedTuple):
@@ -88,7 +89,7 @@ class ChainIndex:
     def at(self, microseconds: int) -> tuple[Chain, int] | None:
         """Return the last chain that begins not after an instant, and the index of its first poll; None without one."""
         number = bisect_right(self._begins, microseconds) - 1
-        if self.went_back:
+        if self.went_back:  # chains overlap in time: the one that reaches nearest to the instant is taken
             begun = [each for each, begin in enumerate(self._begins) if begin <= microseconds]
             number = max(begun, key=lambda each: (min(self.chains[each].last_at, microseconds), each), default=-1)
         return (self.chains[number], self._starts[number]) if number >= 0 else None
@@ -311,6 +312,7 @@ class ChainReader:
         if found is None:
             if self._refused >= _MOST_TRIED:
                 raise ChangedError(_NOT_TRIED)
+            # A large chain may take as much memory as presman allows for all: it goes before another is opened.
             for other in [other for other, each in self._decoders.items() if each.is_large]:
                 del self._decoders[other]
             found = self._decoders[key] = _opened(chain)

@@ -302,9 +302,9 @@ class Playback(StoredRows):
         return as_shown(analyse(*pair, self._cache), pair[1])
 
     def before(self, pair: Pair) -> Reading | None:
-        """Return the reading with the alerts that a poll may be unable to check, None if all views answer in time.
+        """Return an earlier reading, with the alerts that a poll cannot check because views are silent.
 
-        It is the last one that was asked for, if that has seen them, too.
+        None if all views answered in time, or if no earlier poll tells.
         """
         previous, current = pair
         views = silent(current) | (silent(previous) if previous is not None else set())
@@ -312,6 +312,8 @@ class Playback(StoredRows):
             return None
         last, index = self._last, self.index(current.at)
         if last is not None and 0 < (polls := current.number - last.number) <= LOOKED_BACK:
+            # The reading made last serves if it is of the poll just before, or if views were silent then, too: it has
+            # the earlier alerts itself. The index is compared as well, because each recorder counts polls from 1.
             is_in_between = self.index(last.at) == index - polls
             if is_in_between and (polls == 1 or last.late):
                 return last
@@ -352,6 +354,7 @@ class Playback(StoredRows):
         sums: list[list[Any]] = [[None, 0, 0, 0] for _ in range(count)]
 
         def add(row: Row) -> None:
+            # A row of a damaged file may be outside: it is added to a cell that nothing shows.
             cell = sums[row["place"]] if 0 <= row["place"] < count else [0, 0, 0, 0]
             cell[0] = max((each for each in (cell[0], a_number(row["queued"])) if each is not None), default=None)
             cell[1:] = [cell[1] + (row["waited"] or 0), cell[2] + (row["used"] or 0), cell[3] + row["polls"]]
@@ -369,7 +372,7 @@ class Playback(StoredRows):
             own = [each for each in chains if each.store is store]
             reasons = list(chain_reader.why_damaged(store, own)) if own else []
             for each in (each for each, reason in zip(own, reasons, strict=True) if reason):
-                with suppress(DamagedError):
+                with suppress(DamagedError):  # opening the chain finds how many of its polls can be read
                     self._reader.snapshot(each, 0)
                 good = self._reader.readable_polls(each)  # before the damage
                 since = instant_of(each, good) if good else each.first_at

@@ -364,6 +364,7 @@ def statement_sums(playback: Playback, start: datetime, end: datetime) -> list[S
 
 
 def _sum(row: Row) -> StatementSum:
+    # 0 + raises TypeError for the text that a forged file may have in place of a number: the row is then skipped.
     return StatementSum(
         clean(row["sql_id"]), clean(row["user"]), clean(row["consumer_group"]), row["executions"],
         row["statements"], 0 + row["servers"],

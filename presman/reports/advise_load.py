@@ -195,8 +195,10 @@ class ObservedLoad(Struct, frozen=True):
         return kind == "limits" or (kind == "cpu" and of_cpu)
 
     def allowed(self, group: Group, percent: int) -> int:
-        """Return the servers that a limit allows a group: within a container's limit it is a percentage of that."""
+        """Return the servers that a limit in percent allows a group; in a limited container it is a part of that."""
         now, present = self.rules.limits.get(group), self.percent(group)
+        # If the present servers are not the present percentage of the target, except for rounding, the percentage is of
+        # something else, such as a container's limit. Then the new limit is to the present one as the percentages are.
         if now is None or present == 0 or abs(self.rules.target * present // 100 - now) <= 1:
             return self.rules.target * percent // 100
         return now * percent // present
@@ -206,6 +208,7 @@ class ObservedLoad(Struct, frozen=True):
         row = self.plan.directives.get(group)
         if row is None or self.plan.tree is None or not self.plan.is_ordered:
             return None
+        # Fields 4 to 11 of a directive are MGMT_P1 to MGMT_P8.
         return next((index + 1 for index, part in enumerate(row[4:12]) if part > 0), None)
 
     def percentage(self, group: Group) -> int:
@@ -238,7 +241,10 @@ class ObservedLoad(Struct, frozen=True):
 
 
 class Size(NamedTuple):
-    """The servers of a group's statements under a choice: `then` for those that had `usual`, at most `then` else."""
+    """The servers of a group's statements under a choice.
+
+    Those that had `usual` servers or more get `then`, all others at most `then`.
+    """
 
     usual: float
     then: int
@@ -369,6 +375,7 @@ def _drawn(
     the observation is only a sample of what usually comes.
     """
     begin, size = spans[0], (spans[1] - spans[0]) / _STRETCHES
+    # The section followed by itself, so that a stretch that begins near its end goes on at its beginning.
     ring = [*came[section[0] : section[1]], *(at + spans[1] - begin for at in came[section[0] : section[1]])]
     known = [random.uniform(*spans) for _ in range(_STRETCHES)]
     found = []

@@ -137,6 +137,7 @@ def _thinned(values: Sequence[int]) -> list[int]:
 def quantile(waits: Iterable[float], part: float) -> float:
     """Return the smallest wait that this part of the waits does not exceed, 0 if there are none."""
     ordered = sorted(waits)
+    # A product such as 0.07 x 100 is a little above the whole number that it should be: it must not be rounded up.
     return ordered[max(0, ceil(part * len(ordered) - 1e-9) - 1)] if ordered else 0.0
 
 
@@ -234,6 +235,8 @@ class Search:
         self.grid = grid(load, kinds, goals)
         self.courses = 3 if len(load.early.arrivals) <= 1000 else 1
         choices = prod(1 + len(values) for values in self.grid.values())
+        # A replay takes as long as it has statements, so of many statements there are fewer replays; but no more than a
+        # tenth of all choices, unless that is below 40.
         steps = len(load.early.arrivals) * self.courses
         self.most = most or max(40, min(choices // 10, max(80, 500_000 // max(1, steps))))
         self.scored: dict[Choice, Scored] = {}
@@ -298,7 +301,7 @@ class Search:
     def _generous(self) -> Choice:
         """Return the choice that puts groups with a goal first, removes their limits, and has the largest target.
 
-        Of services, none of which is first, those with a goal get the most shares and the others the fewest.
+        Services of an Autonomous Database have no levels: those with a goal get the most shares, the others the fewest.
         """
         names = {goal.group for goal in self.goals}
         first = min(self.load.level(group) or LEVELS for group in self.load.groups if group.name in names)
@@ -344,8 +347,8 @@ class Search:
     def _next(self) -> Choice | None:
         """Return the choice not varied yet that one more change is likeliest to make the best; None if there is none.
 
-        That is one with little cost whose goals are met or nearly so: what costs much is made cheaper only by undoing
-        it. A choice comes last if its result equals that of a choice with fewer changes or with other values.
+        Such a choice costs little, and its goals are met or nearly so: one more change makes no expensive choice cheap.
+        A choice comes last if its result equals that of a choice with fewer changes or with other values.
         """
 
         def rank(choice: Choice) -> tuple[object, ...]:
@@ -387,7 +390,10 @@ class Search:
             yield rest | {Change(*knob, value)}
 
     def _exchanged(self, choice: Choice) -> Iterator[Choice]:
-        """Yield choices that move a change to another group without a goal: single changes need not lead there."""
+        """Yield choices that move a change to another group without a goal.
+
+        In two steps, first without the change and then with the other, the search might reject the choice in between.
+        """
         names = {goal.group for goal in self.goals}
         for each in sorted(choice, key=str):
             for knob, values in self.grid.items():
@@ -426,7 +432,7 @@ def is_target_free(load: ObservedLoad) -> bool:
 def servers_needed(load: ObservedLoad, goals: Sequence[Goal], courses: int) -> int | None:
     """Return the smallest target that meets the goals, None if none does or that cannot be replayed.
 
-    It does without limits on the groups of the goals where these can be changed.
+    Limits on the groups of the goals are lifted for this where they can be changed.
     """
     names = {goal.group for goal in goals if not load.plan.autonomous}
     free = frozenset(Change("limits", group, 100) for group in load.groups if group.name in names)

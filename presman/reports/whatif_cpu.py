@@ -126,6 +126,7 @@ def replay_cpu(demands: Iterable[CpuDemand], changes: CpuChanges) -> dict[Key, G
     sums: dict[Key, list[float]] = {}
     made: dict[int, tuple[PlanShares, PlanShares]] = {}
     for demand in demands:
+        # By identity, because plans are slow to compare. The plan is kept beside, so that its id is not used again.
         _, other = made.setdefault(id(demand.shares), (demand.shares, under(demand.shares, changes)))
         same, then = given(demand, demand.shares), given(demand, other)
         for key, load in demand.loads.items():

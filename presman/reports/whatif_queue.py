@@ -98,6 +98,7 @@ class PresentLimits(Struct, frozen=True):
         limits = [limit for group in groups for limit in of_group(group)]
         yield from (limit for limit in limits if limit.knob[1] == first)
         if target < UNLIMITED and not plan.autonomous:
+            # About a sixteenth of the target, and the same for each instance.
             step = max(1, target // (16 * plan.instances)) * plan.instances
             most, why = plan.maximum or 10 * target, " (PARALLEL_MAX_SERVERS)" if plan.maximum else ""
             yield PlanLimit(TARGET, "all", "PARALLEL_SERVERS_TARGET", target, " servers", most, step, why_most=why)

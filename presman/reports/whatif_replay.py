@@ -173,6 +173,7 @@ def observed(arrivals: Sequence[Arrival]) -> tuple[ReplayedStatement, ...]:
     """Return what really became of the statements."""
     found = []
     for each in arrivals:
+        # The end of a wait is known only to an interval of polls: 5 seconds less than the timeout may be the timeout.
         timed_out = each.outcome is ArrivalOutcome.LEFT and each.timeout is not None and each.waited >= each.timeout - 5
         found.append(ReplayedStatement(_group(each), each.waited, timed_out, each.outcome is ArrivalOutcome.QUEUED))
     return tuple(found)
@@ -239,6 +240,7 @@ class _Play:
             if now > self._end:
                 break
             while self._events and self._events[0][0] <= now:
+                # At the same instant an end (0) comes before an arrival (1), which then finds the servers free.
                 _, kind, _, number = heappop(self._events)
                 if kind == 0:
                     self._queue.release(self._entries[number])
@@ -276,6 +278,7 @@ class _Play:
             return self._mean.get((each.con_id, each.group), self._mean.get((-1, ""), 60.0))
         if each.outcome is ArrivalOutcome.RUNNING:
             return max(each.ran, self._end - now) + 1.0  # it was still running when the observation ended
+        # Of a statement that already ran when the observation began, only the rest is played.
         started_before = (self._begin - each.at).total_seconds() - each.waited
         return max(0.0, each.ran - max(0.0, started_before))
 

@@ -90,6 +90,7 @@ class Tally:
         if self.bits is None:
             self.counts.update(other.counts)
         else:
+            # From rounded values it is not known which waits were over a limit: the other tally counted them before.
             exact = other.bits is None
             self._add_rounded(other.counts, count_over=exact)
             if not exact:

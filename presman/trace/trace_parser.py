@@ -68,10 +68,12 @@ def is_pattern(name: str) -> bool:
 def _matches(event: str, name: str) -> bool:
     if not is_pattern(name):
         return event.casefold() == name.casefold()
+    # For fnmatch a bracket begins a set of characters; here only * and ? are wildcards.
     return fnmatch.fnmatchcase(_masked(event.casefold()), _masked(name.casefold()).replace("[", "[[]"))
 
 
 def _masked(name: str) -> str:
+    # A zero byte, which is no wildcard and in no event's name, stands for the asterisk.
     return re.sub(r"(?i)(sql)\*(net)", "\\1\0\\2", name)
 
 

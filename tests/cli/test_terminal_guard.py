@@ -144,15 +144,15 @@ def dies(monitor: Watched, name: str) -> None:
     assert termios.tcgetattr(monitor.file) != monitor.before
     number = signal.Signals[name]
     os.kill(monitor.screen.pid, number)
-    told = monitor.ends()
+    message = monitor.ends()
     assert monitor.is_put_back()
     assert monitor.screen._process.signalstatus == number, "the parent sees presman's own exit status"
     if name in FAULTS:
-        assert told == f"presman: ended by a fault in compiled code ({FAULTS[name]}); where: {monitor.log}"
+        assert message == f"presman: ended by a fault in compiled code ({FAULTS[name]}); where: {monitor.log}"
         assert f"Fatal Python error: {FAULTS[name]}" in monitor.log.read_text()
     else:
-        assert told in {f"presman: killed by {name}", "presman: killed"}
-    assert len(told.splitlines()) == 1
+        assert message in {f"presman: killed by {name}", "presman: killed"}
+    assert len(message.splitlines()) == 1
     assert stat.S_IMODE(monitor.log.stat().st_mode) == 0o600
 
 
@@ -202,8 +202,8 @@ def costs_little(monitor: Watched) -> None:
     if not Path("/proc/self/smaps_rollup").exists():
         return  # the system does not show a process's own memory
     monitor.screen.quiet(0.3)
-    told = Path(f"/proc/{monitor.guard.pid}/smaps_rollup").read_text().splitlines()
-    own = sum(int(line.split()[1]) for line in told if line.startswith("Private"))
+    lines = Path(f"/proc/{monitor.guard.pid}/smaps_rollup").read_text().splitlines()
+    own = sum(int(line.split()[1]) for line in lines if line.startswith("Private"))
     assert own < 3_072
     before = sum(monitor.guard.cpu_times()[:2])
     monitor.screen.idle(0.5, 0.5)
@@ -264,8 +264,8 @@ def test_a_driver_that_spins_is_given_up(watched: Callable[..., Watched], spin: 
         os.kill(monitor.screen.pid, signal.SIGTERM)
     else:
         monitor.screen.press(asked.encode())
-    told = monitor.ends(limit=20)
-    assert told == f"presman: it did not end when asked to, and was killed; where: {monitor.log}"
+    message = monitor.ends(limit=20)
+    assert message == f"presman: it did not end when asked to, and was killed; where: {monitor.log}"
     assert termios.tcgetattr(monitor.file) == monitor.before
     assert " in spin" in monitor.log.read_text(), "the log says where it hung"
 
@@ -345,16 +345,16 @@ def test_there_is_none_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize(
-    ("heard", "number", "told"),
+    ("heard", "number", "message"),
     [
         ((watching.SCREEN_ON, watching.FAREWELL), 0, ""),
         ((watching.SCREEN_ON, watching.FAREWELL), signal.SIGSEGV, "presman: killed by SIGSEGV\n"),
         ((watching.SCREEN_ON,), 0, "presman: killed\n"),
     ],
-    ids=["it has told why itself", "a fault after that", "it said nothing"],
+    ids=["it has said why itself", "a fault after that", "it said nothing"],
 )
 def test_a_screen_that_ends_with_an_error_is_restored_without_a_message_of_a_kill(
-    monkeypatch: pytest.MonkeyPatch, heard: tuple[int, ...], number: int, told: str
+    monkeypatch: pytest.MonkeyPatch, heard: tuple[int, ...], number: int, message: str
 ) -> None:
     """This happens without threads: presman says so in its line while the screen is still on."""
     said, back = bytearray(), []
@@ -365,4 +365,4 @@ def test_a_screen_that_ends_with_an_error_is_restored_without_a_message_of_a_kil
     for each in heard:
         guard._receive(each)
     guard._clean_up()
-    assert (said.decode(), len(back)) == (told, 1)
+    assert (said.decode(), len(back)) == (message, 1)

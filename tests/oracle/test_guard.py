@@ -171,16 +171,16 @@ class Driver:
     """A stand-in for the driver that records its calls."""
 
     def __init__(self, stumbles: bool = False) -> None:
-        self.told: list[Any] = []
+        self.received: list[Any] = []
         self.stumbles = stumbles
 
     def data_received(self, data: bytes) -> None:
         if self.stumbles:
             raise AttributeError("what is this?")
-        self.told.append(data)
+        self.received.append(data)
 
     def connection_lost(self, error: Exception | None) -> None:
-        self.told.append("lost")
+        self.received.append("lost")
 
 
 class Transport:
@@ -226,7 +226,7 @@ def guarded(loop: Sockets, **given: Any) -> tuple[Guard, Driver, Transport]:
 def test_during_the_login_the_driver_learns_of_a_loss(loop: Sockets) -> None:
     guard, driver, _ = guarded(loop)
     guard.connection_lost(None)
-    assert driver.told == ["lost"]
+    assert driver.received == ["lost"]
     assert not loop.lost.is_set()
 
 
@@ -236,7 +236,7 @@ def test_data_sent_after_a_loss_is_answered_with_the_loss(loop: Sockets) -> None
     guard.connection_lost(None)
     guard.wire.write(b"login")
     loop.run_until_complete(asyncio.sleep(0))
-    assert (driver.told, transport.done) == (["lost", "lost"], [])
+    assert (driver.received, transport.done) == (["lost", "lost"], [])
 
 
 def test_a_partial_answer_of_a_listener_is_reported(loop: Sockets) -> None:
@@ -254,7 +254,7 @@ def test_after_the_login_only_the_line_learns_of_a_loss(loop: Sockets) -> None:
     assert loop.lost.is_set()
     guard.data_received(REFUSED)
     guard.wire.write(b"anybody there?")
-    assert (driver.told, transport.done) == ([], [])
+    assert (driver.received, transport.done) == ([], [])
 
 
 def test_a_loss_before_the_end_of_the_login_is_a_loss(loop: Sockets) -> None:
@@ -271,7 +271,7 @@ def test_nothing_comes_after_the_driver_has_closed(loop: Sockets) -> None:
     guard.wire.close()
     guard.data_received(REFUSED)
     guard.connection_lost(None)
-    assert (driver.told, transport.done) == ([], ["closed"])
+    assert (driver.received, transport.done) == ([], ["closed"])
     assert loop.lost.is_set()
 
 
@@ -289,7 +289,7 @@ def test_an_answer_has_a_limit_and_each_call_a_new_one(loop: Sockets) -> None:
     loop.settle()
     loop.count(MOST - len(REFUSED))
     guard.data_received(REFUSED)
-    assert driver.told == [REFUSED]
+    assert driver.received == [REFUSED]
     loop.allow()
     loop.count(MOST)
     guard.data_received(REFUSED)
@@ -302,7 +302,7 @@ def test_a_proxys_answer_is_passed_on_as_a_whole(loop: Sockets) -> None:
     guard.wire.write(b"CONNECT db:1521 HTTP/1.0\r\n\r\n")
     for part in (b"HT", b"TP/1.1 200 Connection established\r\n", b"Via: x\r\n\r\n"):
         guard.data_received(part)
-    assert driver.told == [b"HTTP/1.1 200 Connection established\r\nVia: x\r\n\r\n"]
+    assert driver.received == [b"HTTP/1.1 200 Connection established\r\nVia: x\r\n\r\n"]
 
 
 @pytest.mark.parametrize("answer", [b"SSH-2.0-x\r\n", b"H\0"])
@@ -310,11 +310,11 @@ def test_the_driver_refuses_what_is_no_proxy(loop: Sockets, answer: bytes) -> No
     guard, driver, _ = guarded(loop)
     guard.wire.write(b"CONNECT db:1521 HTTP/1.0\r\n\r\n")
     guard.data_received(answer)
-    assert driver.told == [answer]
+    assert driver.received == [answer]
 
 
 def test_a_proxy_that_goes_on_and_on(loop: Sockets) -> None:
     guard, driver, transport = guarded(loop)
     guard.wire.write(b"CONNECT db:1521 HTTP/1.0\r\n\r\n")
     guard.data_received(b"HTTP/1.1 200 " + bytes(9_000))
-    assert (driver.told, transport.done[1:]) == (["lost"], ["aborted"])
+    assert (driver.received, transport.done[1:]) == (["lost"], ["aborted"])

@@ -145,10 +145,10 @@ def refused(bench: Bench, place: str | None) -> SourceError:
 
 def test_certificate_of_a_stranger_is_refused(secured: Callable[..., Bench], tmp_path: Path, ours: Authority) -> None:
     bench = secured(Release(19), authority=Authority("somebody else"))
-    told = str(refused(bench, wallet(tmp_path / "wallet", ours)))
-    assert "CERTIFICATE_VERIFY_FAILED" in told
-    assert "TLS works, but no certificate here has signed the server's" in told
-    assert "wallet_location" in told
+    message = str(refused(bench, wallet(tmp_path / "wallet", ours)))
+    assert "CERTIFICATE_VERIFY_FAILED" in message
+    assert "TLS works, but no certificate here has signed the server's" in message
+    assert "wallet_location" in message
 
 
 def test_certificate_for_another_host_is_refused(
@@ -205,10 +205,10 @@ class Encrypted:
 
     def read(self) -> bytes:
         """Read a CONNECT, and the following packet with the connect data."""
-        told = b""
-        while b"CONNECT_DATA" not in told:
-            told += self._do(self._tls.read, 65_536)
-        return told
+        received = b""
+        while b"CONNECT_DATA" not in received:
+            received += self._do(self._tls.read, 65_536)
+        return received
 
     def write(self, data: bytes) -> None:
         self._do(self._tls.write, data)
@@ -219,16 +219,16 @@ def test_a_second_handshake_after_the_listeners_resend(tmp_path: Path, ours: Aut
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(ours.issue(tmp_path / "server.pem", "127.0.0.1"))
     listener = socket.create_server(("127.0.0.1", 0))
-    told: list[bytes] = []
+    connects: list[bytes] = []
 
     def serve() -> None:
         client, _ = listener.accept()
         with client:
             first = Encrypted(context, client)
-            told.append(first.read())
+            connects.append(first.read())
             first.write(bytes.fromhex("00080000 0b080000"))  # resend, after a new handshake
             second = Encrypted(context, client)
-            told.append(second.read())
+            connects.append(second.read())
             text = b"(DESCRIPTION=(TMP=)(VSNNUM=0)(ERR=12514))"
             head = bytes.fromhex("0000 04000000 2200 00")
             second.write((len(text) + 12).to_bytes(2, "big") + head + bytes([len(text)]) + text)
@@ -246,7 +246,7 @@ def test_a_second_handshake_after_the_listeners_resend(tmp_path: Path, ours: Aut
     thread.join(60)
     listener.close()
     assert caught.value.code == "ORA-12514"
-    assert [text[4] for text in told] == [1, 1], "a CONNECT each time"
+    assert [text[4] for text in connects] == [1, 1], "a CONNECT each time"
 
 
 # -- through a proxy --------------------------------------------------------------------------------------------------

@@ -87,23 +87,23 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def readable(path: Path) -> tuple[int, list[str]]:
     """Read polls and some figures; return how many polls could be read, and the reported damage."""
-    found, told = 0, []
+    found, reported = 0, []
     try:
         with Recording(str(path)) as recording:
             for playback in recording.playbacks:
                 found += read_polls(playback)
                 playback.events(), playback.strip(9)
-                told += playback.damage
-            told += recording.damage
+                reported += playback.damage
+            reported += recording.damage
     except RecordingError as error:
-        told.append(str(error))
-    assert not any("\n" in each for each in told)
-    return found, told
+        reported.append(str(error))
+    assert not any("\n" in each for each in reported)
+    return found, reported
 
 
 def test_changed_bytes_are_reported_and_the_rest_is_read(whole: Path, tmp_path: Path) -> None:
     found = [readable(path) for path in damaged_copies(whole.read_bytes(), range(FLIPS), 3, tmp_path)]
-    assert all(told for polls, told in found if polls < POLLS)
+    assert all(reported for polls, reported in found if polls < POLLS)
     assert {polls for polls, _ in found} >= {8, 12}, "a part was lost, or nothing"
 
 
@@ -113,10 +113,10 @@ def columns(path: Path) -> list[tuple[str, str, str]]:
     with closing(sqlite3.connect(path)) as file:
         names = [name for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
         for table in names:
-            told = file.execute(f'PRAGMA table_info("{table}")').fetchall()
-            keys = ", ".join(f'"{row[1]}"' for row in told if row[5]) or "rowid"
+            table_info = file.execute(f'PRAGMA table_info("{table}")').fetchall()
+            keys = ", ".join(f'"{row[1]}"' for row in table_info if row[5]) or "rowid"
             row = f'({keys}) = (SELECT {keys} FROM "{table}" LIMIT 1 OFFSET (SELECT COUNT(*) / 2 FROM "{table}"))'
-            found += [(table, each[1], row) for each in told]
+            found += [(table, each[1], row) for each in table_info]
     return found
 
 
@@ -146,8 +146,8 @@ def test_a_damaged_schema_is_taken_from_a_new_recording(whole: Path, tmp_path: P
         content[content.index(word)] ^= 4
     path = tmp_path / "a.presman"
     path.write_bytes(content)
-    polls, told = readable(path)
-    assert (polls, told) == (POLLS, [f"{path}: its schema is damaged: the one that presman writes is used"])
+    polls, reported = readable(path)
+    assert (polls, reported) == (POLLS, [f"{path}: its schema is damaged: the one that presman writes is used"])
 
 
 def test_of_a_file_cut_short_what_is_left_is_read(whole: Path, tmp_path: Path) -> None:
@@ -461,12 +461,14 @@ def test_of_a_chain_with_a_poll_that_no_recorder_wrote_no_other_is_tried(monkeyp
     monkeypatch.setattr("presman.recording.chain_reader._opened", lambda chain: FrameDecoder(frames[chain.chain]))
     store = mock.Mock()
     store.name = "a"
-    reader, told = ChainReader(), []
+    reader, errors = ChainReader(), []
     for number, place in ((3, 2), (3, 1), (3, 0), (2, 2), (2, 1)):
         with pytest.raises(DamagedError) as error:
             reader.snapshot(Chain(store, 1, number, 3, 0, 0), place)
-        told.append(str(error.value))
-    assert told == ["it holds something else than a poll"] * 3 + ["it is large, as another that no recorder wrote"] * 2
+        errors.append(str(error.value))
+    assert (
+        errors == ["it holds something else than a poll"] * 3 + ["it is large, as another that no recorder wrote"] * 2
+    )
     assert reader.snapshot(Chain(store, 1, 1, 1, 0, 0), 0).sections
     assert len(tried) == 2
     assert tried[0] > 9_000_000 > tried[1]
@@ -520,9 +522,9 @@ def test_behind_hundreds_of_blocks_that_no_recorder_wrote_no_other_is_tried(
     monkeypatch.setattr(chain_reader, "_opened", tried)
     with pytest.raises(
         SourceError, match="every poll is damaged: it holds something else than a poll, not tried"
-    ) as told:
+    ) as caught:
         RecordingSource(str(path), name="a").open()
-    assert len(str(told.value)) < 200
+    assert len(str(caught.value)) < 200
     assert tried.call_count == 512
 
 
@@ -549,17 +551,17 @@ def test_texts_that_a_recorder_would_have_cleaned_are_cleaned_up_to_so_many() ->
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (b"", "is not a recording"),
         (b"PK\3\4 a zip", "is not a recording"),
         (b"SQLite format 3\0" + bytes(84), "but not a recording"),
     ],
 )
-def test_other_files_are_named_for_what_they_are(content: bytes, told: str, tmp_path: Path) -> None:
+def test_other_files_are_named_for_what_they_are(content: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "a.presman"
     path.write_bytes(content)
-    with pytest.raises(RecordingError, match=told):
+    with pytest.raises(RecordingError, match=message):
         Recording(str(path))
 
 
@@ -702,11 +704,11 @@ def test_an_unreadable_format_is_reported_with_the_name_once(whole: Path, tmp_pa
     path.write_bytes(whole.read_bytes())
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE meta SET value = 'two' WHERE name = 'format'")
-    told = (
+    line = (
         f"{path}: its format cannot be read and is taken to be {FORMAT} (not a recording of presman: it has no format)"
     )
     with Recording(str(path)) as recording:
-        assert told in recording.damage_of(recording.playback())
+        assert line in recording.damage_of(recording.playback())
 
 
 def test_only_texts_that_have_lines_keep_them() -> None:

@@ -78,9 +78,9 @@ def test_what_was_shown_is_shown_again_by_once_replay_and_report(tmp_path: Path,
     assert figures(found) == figures(jumped) == figures(last)
     assert figures(last)[-1], "a statement waits"
     assert "again" not in forecast_record(found)
-    told = json.loads(inside("once", str(place), "--format", "json").stdout)
-    assert told["forecast"]["record"]["judged"] == last.forecast.record.judged
-    assert [row["starts"]["median"] for row in told["queue"]] == [
+    document = json.loads(inside("once", str(place), "--format", "json").stdout)
+    assert document["forecast"]["record"]["judged"] == last.forecast.record.judged
+    assert [row["starts"]["median"] for row in document["queue"]] == [
         None if row.starts is None or row.starts.median is None else pytest.approx(row.starts.median, abs=0.06)
         for row in last.queue
     ]
@@ -98,9 +98,9 @@ def test_once_compares_the_queue_with_the_minute_and_the_hour_before_as_whoever_
     def compared(text: str) -> str:
         return text.partition("-- Worse than usual?")[2].partition("\n\n")[0]
 
-    told = compared(inside("once", str(place)).stdout)
-    assert told == compared(full(reading, None, (before, last), watch))
-    assert told != compared(full(reading, None, (before, last))), "a single poll has no earlier minute"
+    comparison = compared(inside("once", str(place)).stdout)
+    assert comparison == compared(full(reading, None, (before, last), watch))
+    assert comparison != compared(full(reading, None, (before, last))), "a single poll has no earlier minute"
 
 
 def test_every_reader_shows_the_live_do(tmp_path: Path, inside: Run) -> None:
@@ -124,9 +124,9 @@ def test_every_reader_shows_the_live_do(tmp_path: Path, inside: Run) -> None:
     for step in filter(None, said[:2]):
         assert f"  do: {step.text}\n" in watched
     for (snapshot, _), step in zip(live, said, strict=True):
-        told = json.loads(inside("once", str(place), "--at", str(snapshot.at), "--format", "json").stdout)
+        document = json.loads(inside("once", str(place), "--at", str(snapshot.at), "--format", "json").stdout)
         assert step is not None
-        assert (told["to_do"]["step"], told["to_do"]["text"]) == (step.step.value, step.text)
+        assert (document["to_do"]["step"], document["to_do"]["text"]) == (step.step.value, step.text)
 
 
 def with_effect(number: int) -> tuple[Snapshot, Reading]:

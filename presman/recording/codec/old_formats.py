@@ -39,10 +39,13 @@ how many polls back that is follows."""
 
 _MOST = {"bytes": 32 << 20, "polls": MOST_POLLS, "texts": 250_000, "parts": 250_000}
 _MOST_GONE = 512
+"""Removed rows that are remembered: as many as the recorder remembered, because later polls refer to them by index."""
 _LONGEST_PATH = 64
+"""The most polls that one poll may be built on."""
 _HASH = 16
 _WIDTHS = {1: "b", 2: "h", 4: "i", 8: "q"}
 _ZERO, _CONSTANT, _ANY_NUMBERS = 0, 3, 9
+"""What may stand in place of a width: all numbers are 0, all are the one that follows, each has a width of its own."""
 _INTS, _RAW, _SCALED, _TEXTS, _INSTANTS, _ANY, _WHOLE_SECONDS = range(7)
 _WITH_NULLS = 8
 _START = Snapshot("", "", Release(0), Scope.CLUSTER, instant(0), 0, 0, 0.0, 0)
@@ -62,11 +65,12 @@ class _Unpacker:
         return value
 
     def signed(self) -> int:
-        value = self._number()
+        value = self._number()  # its last bit is the sign, so that small negative numbers are short, too
         return value >> 1 if not value & 1 else -(value >> 1) - 1
 
     def _number(self) -> int:
         value = 0
+        # Seven bits in each byte, the lowest first; the eighth says that another byte follows.
         for shift in range(0, 71, 7):
             byte = self._content[self._position]
             self._position += 1

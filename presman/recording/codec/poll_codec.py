@@ -129,7 +129,7 @@ def _packed_section(record: RecordType, section: Section, *, words_by_row: bool)
     is_wide = False
     try:
         content = _encode(columns)
-    except OverflowError:
+    except OverflowError:  # MessagePack has no numbers of more than 64 bits
         wide = [[str(v) if type(v) is int and v.bit_length() > 63 else v for v in own] for own in columns]
         content, is_wide = _encode(wide), True
     absent, rounded = sorted(section.absent), sorted(section.rounded)
@@ -185,6 +185,7 @@ class PollDecoder:
         for (shape, each), at, taken in zip(packed, poll.read_at, poll.milliseconds, strict=True):
             if shape.record is not None:
                 key = (each.shape, bytes(each.columns))
+                # The same bytes as in the previous poll: its rows are taken, but their memory counts here, too.
                 rows, memory = self._known.get(key, ((), 0))
                 if len(rows) == each.length:
                     room.take(memory)
@@ -345,6 +346,7 @@ class FrameDecoder:
             sizes = [zstandard.frame_content_size(each) for each in frames]
         except zstandard.ZstdError as error:
             raise DamagedError("it cannot be decompressed") from error
+        # -1 stands for a frame that does not say its size; those of a recorder do.
         is_large = max(sizes, default=0) > _LARGEST or sum(sizes) > _FULL + _LARGEST
         if min(sizes, default=0) < 0 or (is_large and not trusted):
             raise DamagedError("it decompresses to more bytes than a recorder writes")
@@ -374,13 +376,14 @@ class FrameDecoder:
 
     def _content(self, index: int) -> bytes:
         """Return the decompressed content of a frame, by decompressing those before it."""
+        # Each frame needs the content of the one before: begin at the nearest that is still decompressed.
         kept = [(each, content) for each, content in self._unfolded.items() if each <= index]
         near, content = max([*kept, self._last] if self._last[0] <= index else kept, default=(-1, b""))
         for each in range(near + 1, index + 1):
             try:
                 content = zstandard.ZstdDecompressor(dict_data=_prefix(content)).decompress(self._frames[each])
             except zstandard.ZstdError as error:
-                if "memory" in str(error):
+                if "memory" in str(error):  # zstandard reports a lack of memory like a damaged frame
                     raise MemoryError from error
                 raise DamagedError("it cannot be decompressed") from error
             if each % _STRIDE == 0:

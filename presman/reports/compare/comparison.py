@@ -38,7 +38,7 @@ MOST_HISTOGRAMS = 8
 _MILLISECOND = 1024
 """Microseconds: the bucket bound in V$EVENT_HISTOGRAM_MICRO that is nearest to 1 ms."""
 _NEARLY_NOTHING = 0.01
-"""The part of the other value below which percentages of a value say nothing: +300,000 % are from 0.001 to 3."""
+"""A value below this part of the other is no base for a percentage: +300,000 % only means from 0.001 to 3."""
 
 
 class Line(NamedTuple):
@@ -133,9 +133,9 @@ def plan_differences(
 
 
 def _at_end(directives: figures.Directives, key: tuple[str, str]) -> Any:
-    """Return the plan's value for a key; without one whether it is the group or the value that the plan lacks.
+    """Return the plan's value for a key. If there is none, say whether the plan lacks the group or only the value.
 
-    If no groups were read, that is not known.
+    That is not known if no groups were read.
     """
     there = {group for group, _ in directives if group}
     absent = figures.NOT_SET if key[0] in there else figures.NOT_IN_PLAN if there else figures.NOT_KNOWN

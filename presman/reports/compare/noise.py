@@ -92,6 +92,7 @@ def chance(first: Sequence[Value], second: Sequence[Value], least: int = LEAST_L
     def difference(part: float) -> float:
         return abs(part / small - (total - part) / (count - small))
 
+    # A little less, so that rounding cannot keep the observed division, or its mirror image, from reaching itself.
     seen = difference(sum(one)) - _CLOSE * max(map(abs, every))
     divisions = _divisions(count, small)
     reached = sum(difference(sum([every[index] for index in division])) >= seen for division in divisions)

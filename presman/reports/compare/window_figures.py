@@ -285,6 +285,7 @@ def _waits_of(bins: Sequence[LatencyBin], place: int) -> Mapping[int, int]:
     return bins[place].waits
 
 
+# The + keeps SQLite from going through all polls of the window: it looks up the poll of each arrival.
 _ARRIVALS = text(
     f"SELECT a.arrived, a.consumer_group, a.waited_s / {SCALE}.0 AS waited FROM arrived a"
     " JOIN polls p ON p.database_id = a.database_id AND p.poll = +a.poll"
@@ -344,7 +345,7 @@ def _latency(found: Mapping[str, Sequence[LatencyBin]]) -> dict[FigureKey, list[
 _OTHERWISE_TOLD = frozenset(
     ["con_id", "plan", "group_or_subplan", "type", "utilization_limit", "parallel_server_limit", "status", "comments"]
 )
-"""The columns of a directive that say whose it is, or that a figure tells with the limits above it."""
+"""Columns of a directive that are not listed: its plan, its group, and what figures show together with the limits."""
 
 
 def _directives(newest: tuple[Snapshot, Reading] | None, target: float) -> Directives:

@@ -43,6 +43,8 @@ def looks_like(data: bytes) -> str:
             return name
     if len(data) >= FRAME and data[0] == 0 and data[3] in {SETTINGS, GOAWAY} and not any(data[5:FRAME]):
         return "HTTP/2"
+    # MySQL's first packet has the number 0 and its length, lowest byte first; then its protocol, 10, or 255 for an
+    # error. PostgreSQL answers with an error (E) whose first field is the severity (S).
     if len(data) >= 6 and data[3] == 0 and data[4] in {10, 255} and 0 < int.from_bytes(data[:3], "little") < 1024:
         return "MySQL"
     if data[:1] == b"E" and data[5:6] == b"S" and data[6:11] in {b"FATAL", b"ERROR"}:

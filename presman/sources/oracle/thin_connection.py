@@ -61,7 +61,7 @@ def output_type(cursor: Any, column: Any) -> Any:
     if kind in {oracledb.DB_TYPE_VARCHAR, oracledb.DB_TYPE_CHAR}:
         size = column.internal_size or 4000
         return cursor.var(kind, size, arraysize=cursor.arraysize, encoding_errors="replace")
-    if kind is oracledb.DB_TYPE_CLOB:
+    if kind is oracledb.DB_TYPE_CLOB:  # as LONG it comes with its row, without a locator and another round trip
         return cursor.var(oracledb.DB_TYPE_LONG, arraysize=cursor.arraysize, encoding_errors="replace")
     return None
 
@@ -260,7 +260,7 @@ class ThinConnection:
             task.cancel()
             await asyncio.wait({task}, timeout=AFTERMATH)
         if task.done() and not task.cancelled():
-            task.exception()
+            task.exception()  # otherwise asyncio would log that nobody asked for it
 
     def cancel(self) -> None:
         """End the call in progress; may be called from any thread."""

@@ -23,6 +23,7 @@ ROOT = 1
 """The CDB root's container."""
 
 _KEPT_WINDOWS = 15
+"""Windows of a container that V$RSRC_PLAN_HISTORY keeps."""
 _ALWAYS = ("SYS_GROUP", "ORA$AUTOTASK", OTHER_GROUPS)
 
 
@@ -131,15 +132,18 @@ class ActivePlans:
         pools = []
         for pdb in self.scenario.pdbs:
             limit = pdb.directive.servers_limit(target, self.instances)
+            # The percentage of a group inside a limited PDB is of the PDB's limit.
             if pdb.con_id == group.con_id and limit is not None:
                 target = limit
                 pools.append(ServerPoolLimit(f"PDB {pdb.name}", target))
         since_12 = self.release >= Release(12, 1)
+        # From 12.1 on UTILIZATION_LIMIT limits parallel servers, too, where PARALLEL_SERVER_LIMIT is not set.
         percent = directive.parallel_server_limit
         if percent is None and since_12:
             percent = directive.utilization_limit
         if percent is not None:
             pools.append(ServerPoolLimit(f"{group.con_id} {group.name}", target * percent // 100))
+        # Before 18 a timeout always cancels the statement; 11.2 has no PARALLEL_STMT_CRITICAL.
         action = directive.pq_timeout_action if self.release >= Release(18) else "CANCEL"
         critical = directive.parallel_stmt_critical if since_12 else "FALSE"
         when = directive.parallel_queue_timeout, action, critical == "BYPASS_QUEUE", critical == "QUEUE"
@@ -223,5 +227,6 @@ class Cluster:
     def count(self, inst_id: int, group: Group, what: Count, amount: float = 1.0) -> None:
         """Add to a counter of a group, for an event without duration."""
         account = self.account(inst_id, group)
+        # A copy, because `base`, `mark` and `noted` may be the same list.
         account.totals = list(account.totals)
         account.totals[what] += amount

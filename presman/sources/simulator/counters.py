@@ -1,6 +1,6 @@
 """Counters: the resource usage of each consumer group on each instance, and histograms of wait times.
 
-The one-minute metrics are computed from the former; the sums of the histograms are the totals of the wait events.
+The metrics of one minute are differences of the counters; the totals of a wait event are the sums of its histogram.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ class GroupCounters:
 
     def take_noted(self) -> list[float]:
         """Return what was counted since the last call."""
+        # `flow` and `Cluster.count` replace the list and never change it: the same list means that nothing was counted.
         if self.noted is self.totals:
             return list(ZERO)
         delta = [total - noted for total, noted in zip(self.totals, self.noted, strict=True)]
@@ -98,6 +99,7 @@ def shape(*modes: tuple[float, float, float]) -> Shape:
             parts[bucket] += weight * (_normal(upper) - _normal(lower))
             # The contribution to the mean between two bounds is the probability of a normal shifted by sigma.
             times[bucket] += weight * mean * (_normal(upper - sigma) - _normal(lower - sigma))
+    # Every `record` goes through all buckets of a shape, so those that hardly any wait falls into are left out.
     kept = [bucket for bucket, part in enumerate(parts) if part > 1e-7]
     total = sum(parts[bucket] for bucket in kept)
     return tuple((bucket, parts[bucket] / total, times[bucket] / parts[bucket]) for bucket in kept)

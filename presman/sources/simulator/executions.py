@@ -216,10 +216,12 @@ class SessionStream:
 
     def stir(self, now: float, seconds: float) -> None:
         """Update the activity of the pool by one random step of `seconds`."""
+        # An Ornstein-Uhlenbeck process: its variance stays 1 whatever the step, so coarse steps end like fine ones.
         keep = exp(-seconds / _NOISE_TIME)
         self._noise = self._noise * keep + sqrt(1 - keep * keep) * self._random.gauss(0.0, 1.0)
         wave = self.spec.wave
         activity = 1.0 + wave.depth * sin(2 * pi * now / wave.period) + self.spec.swing * self._noise
+        # The noise has no bounds: an activity of 0 or less would make the time to think infinite or negative.
         activity = min(4.0, max(0.1, activity))
         self.cycle = self.spec.cpu + self.spec.io + self.spec.think / activity
         self.duty = self.spec.cpu / self.cycle
@@ -244,6 +246,7 @@ class SessionStream:
         at_work = number * self.fraction * self.pace
         using = at_work * self.duty + held_off - counted
         parts = (using, counted, at_work * self.spec.io / self.cycle, number - held_off - at_work)
+        # The sums are rounded, not the parts: so no session is lost or counted twice.
         ends = [round(end) for end in accumulate(parts)]
         return ends[0], ends[1] - ends[0], ends[2] - ends[1], ends[3] - ends[2]
 

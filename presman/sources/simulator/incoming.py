@@ -75,6 +75,7 @@ class Incoming:
     def _schedule(self, stream: Stream) -> None:
         spec, now = stream.spec, self._cluster.now
         wave = 1.0 + spec.wave.depth * sin(2 * pi * now / spec.wave.period)
+        # Random arrivals that do not know of each other (a Poisson process), more of them at the crest of the wave.
         gap = stream.random.expovariate(1.0) * (spec.every or 1.0) / max(0.1, wave)
         self._cluster.at(now + gap, partial(self._next, stream))
 

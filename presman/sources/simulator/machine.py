@@ -47,6 +47,7 @@ def _level(limit: float, wanted: Sequence[tuple[float, float]]) -> float:
     """Return the speed at which the sum of all amounts, each at no more than its own speed, equals the limit."""
     if sum(amount * speed for amount, speed in wanted) <= limit:
         return 1.0
+    # From the slowest on: work slower than the common speed keeps all of its amount, the others share what is left.
     rest, weight = limit, sum(amount for amount, _ in wanted)
     for amount, speed in sorted(wanted, key=lambda each: each[1]):
         if rest <= weight * speed:
@@ -84,6 +85,7 @@ _IO_LIMITS = Release(12, 2)
 RESERVED = 0.1
 """CPUs that are reserved for the background processes."""
 _SAME = 1e-9
+"""The difference of two speeds, or of CPUs, that is only rounding."""
 _COMMIT_REDO = 5_200
 _IDLE_REDO = 900
 """Bytes of redo per commit, and per second without commits. Direct path writes are assumed to be NOLOGGING."""
@@ -171,6 +173,8 @@ class Machine:
         """Yield the I/O at full speed of each pool and statement of a container on this instance."""
 
         def speed(group: Group) -> float:
+            # The fraction is of a demand that the present pace has already reduced. A group that gets all the CPU it
+            # demands is slowed down by the limit alone, which is what is computed here.
             part = fractions.get(group, 1.0)
             return part * now if part < 1.0 else 1.0
 
@@ -214,6 +218,7 @@ class Machine:
         number = len(pool.sessions)
         pool.fraction, pool.pace = fraction, self._pace_of(pool)
         pool.cpu_rate = number * pool.duty * fraction * pool.pace
+        # CPU_WAIT_TIME stays 0 while no plan manages CPU (Database Reference, V$RSRC_CONSUMER_GROUP).
         pool.wait_rate = number * (1 - fraction) if managed else 0.0
         pool.call_rate = number * fraction * pool.pace / pool.cycle
         reads = pool.read_rate = pool.call_rate * pool.spec.io / self.latency
@@ -295,6 +300,7 @@ class Machine:
         events[single].record(total[Count.SMALL_READ_REQUESTS], load)
         events[scan].record(total[Count.LARGE_READ_REQUESTS], load)
         events["direct path write"].record(total[Count.LARGE_WRITE_REQUESTS], load)
+        # One write of LGWR serves all commits that wait for it: many commits do not take as many writes.
         events["log file parallel write"].record(min(commits, 220 * seconds) + 0.8 * seconds, load * 0.5)
         events["log file sync"].record(commits, load * 0.5)
         events["control file sequential read"].record(0.7 * seconds, load)

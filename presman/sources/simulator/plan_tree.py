@@ -37,6 +37,7 @@ def plan_tree(plan: PlanSpec, plans: Mapping[str, PlanSpec], con_id: int = 0, **
     nodes = []
     shares = sum(directive.levels[0] for directive in plan.directives.values())
     for target, directive in plan.directives.items():
+        # With the method RATIO, MGMT_P1 has shares; otherwise MGMT_P1 to MGMT_P8 are percentages of their level.
         scale = shares if plan.method == "RATIO" else 100
         weights = tuple(level / scale if scale else 0.0 for level in directive.levels)
         limit = (directive.utilization_limit or 100) / 100
@@ -156,6 +157,7 @@ def fill(nodes: Sequence[Node], rooms: Sequence[float], amount: float) -> list[f
     while wanting and amount > _ENOUGH:
         shares = shares_among(nodes, wanting)
         takers = [index for index in wanting if shares[index] > 0]
+        # Until the next node has enough, all get CPU in the same proportion.
         slice_ = min(amount, *((rooms[index] - parts[index]) / shares[index] for index in takers))
         for index in takers:
             parts[index] += shares[index] * slice_

@@ -182,6 +182,7 @@ class Simulation(Cluster):
             done = sum(n * self.fractions[inst][group] * paces[inst] for inst, n in execution.threads.items())
             execution.fraction, execution.pace = gained / threads, done / gained if gained else 1.0
             entry = execution.entry
+            # The work is that of the full DOP: a statement that runs with fewer servers takes longer in proportion.
             execution.speed = done / threads * entry.degree / entry.dop
         set_queue_rates(self, self.workload.executions.values())
 
@@ -191,7 +192,7 @@ class Simulation(Cluster):
         machine.paces = {}
         for iteration in range(_ITERATIONS):
             wanted = machine.demand(running)
-            if root is None:
+            if root is None:  # the operating system divides CPU: every group gets the same fraction of its demand
                 asked = sum(wanted.values())
                 part = 1.0 if asked <= room else room / asked
                 given = {group: want * part for group, want in wanted.items()}
@@ -281,6 +282,7 @@ class Simulation(Cluster):
         con_id = self.scenario.con_id(change.pdb)
         self.plans.change(con_id, change.plan.upper(), self.now, change.window)
         self.open_accounts()
+        # Counters restart with the plan of their own container only (Database Reference, V$RSRC_CONSUMER_GROUP).
         for machine in self.machines:
             for group, account in machine.accounts.items():
                 if group.con_id == con_id:

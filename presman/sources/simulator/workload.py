@@ -205,6 +205,7 @@ class Workload:
         del self.executions[session]
         self._entries.pop(execution.number, None)
         session.last, session.changed = execution.cursor, cluster.now
+        # The CPU of a parallel statement is that of its servers, whose sessions have ended: only the group keeps it.
         if execution.servers:
             group = execution.group
             self.ended_cpu[group] = self.ended_cpu.get(group, 0.0) + execution.cpu
@@ -331,6 +332,7 @@ def _assign_servers(execution: Execution, machines: Sequence[Machine], skew: Ran
     entry = execution.entry
     skews = even_skews(entry.servers, _SKEW, skew)
     for index in range(entry.servers):
+        # Of equally free instances the first is taken: the same seed gives the same servers.
         machine = max(machines, key=lambda each: (each.names.free, -each.inst_id))
         sid, serial = machine.sids.take()
         set_, position = divmod(index, entry.degree)

@@ -40,15 +40,15 @@ def test_published_runs_side_by_side_as_a_page() -> None:
     assert not {each.tag for each in root.iter()} & {"script", "img", "iframe", "link"}
     assert not {name for each in root.iter() for name in each.attrib} & {"src", "href", "style", "onerror"}
     assert "default-src 'none'" in page.replace("&#x27;", "'")
-    told = " ".join(root.itertext())
-    assert "A: 2,460,371 waits below 1.0ms (99.56 %)" in told
-    assert "B: 51,521,618 waits below 1.0ms (99.51 %)" in told
+    shown = " ".join(root.itertext())
+    assert "A: 2,460,371 waits below 1.0ms (99.56 %)" in shown
+    assert "B: 51,521,618 waits below 1.0ms (99.51 %)" in shown
     for words in ("99.56", "-50.0", "≤ 1.00"):
-        assert words in told
+        assert words in shown
         assert words in compare_text(found)
     few = Judgement.TOO_FEW
     assert few in {line.difference for line in found.lines}
-    for text in (told, compare_text(found)):
+    for text in (shown, compare_text(found)):
         assert " ".join(text.split()).count(few.value) == 1, "the method explains it; no figure repeats it"
 
 
@@ -76,13 +76,13 @@ def test_without_a_difference_there_is_no_bar(percent: float | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "expected"),
     [(None, "-"), (0.5, "0.500"), (-0.5, "-0.500"), (1.0, "1.00"), (99.99, "99.99"), (100.0, "100"), (-150.4, "-150")],
 )
-def test_a_value_has_its_significant_digits(value: float | None, told: str) -> None:
-    assert value_of(Line("", "", "", value, value, None, Judgement.SAME), value) == told
+def test_a_value_has_its_significant_digits(value: float | None, expected: str) -> None:
+    assert value_of(Line("", "", "", value, value, None, Judgement.SAME), value) == expected
     bound = value_of(Line("", "", "", value, value, None, Judgement.SAME, is_bound=True), value)
-    assert bound == ("-" if value is None else f"≤ {told}")
+    assert bound == ("-" if value is None else f"≤ {expected}")
 
 
 def test_a_bar_for_each_window_of_each_bucket_on_a_scale_of_powers_of_ten() -> None:

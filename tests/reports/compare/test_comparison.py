@@ -151,8 +151,8 @@ def test_a_window_has_two_ends() -> None:
 def test_a_window_compared_with_itself_is_the_same(mixed: Path) -> None:
     found = compare(index(mixed), index(mixed))
     assert found.plan == ()
-    told = {line.difference for line in found.lines if line.first is not None}
-    assert told == {Judgement.SAME}
+    differences = {line.difference for line in found.lines if line.first is not None}
+    assert differences == {Judgement.SAME}
     assert {line.section for line in found.lines} >= {CPU, LATENCY, STATEMENTS}
     assert "No figure differs by more than noise" in compare_text(found)
 
@@ -224,8 +224,8 @@ def test_a_plan_and_a_group_that_only_one_has_differ() -> None:
         ("OLD", "share", 0.1, "not in plan"),
     ]
     unread = figures(directives={("", "servers target"): 64})
-    told = plan_differences((window[0], both), (window[0], unread))  # type: ignore[arg-type]
-    assert {each.second for each in told} == {64, "not known"}, "those groups are not said to be gone"
+    differences = plan_differences((window[0], both), (window[0], unread))  # type: ignore[arg-type]
+    assert {each.second for each in differences} == {64, "not known"}, "those groups are not said to be gone"
     assert plan_differences((window[0], both), (window[0], both)) == ()  # type: ignore[arg-type]
 
 
@@ -267,11 +267,11 @@ def test_any_changed_column_of_a_directive_is_listed(tmp_path: Path) -> None:
     record(path, [(early, reading), (changed, analyse(early, changed))])
     times = [f"{each.at:%Y-%m-%dT%H:%M:%S.%f}+00:00" for each in (early, late)]
     found = compare(index(path, times[0], times[0]), index(path, times[1], times[1]))
-    told = {each.figure: each.second for each in found.plan if each.subject == "REPORTS"}
-    assert told.keys() >= set(told_otherwise.values())
+    figures = {each.figure: each.second for each in found.plan if each.subject == "REPORTS"}
+    assert figures.keys() >= set(told_otherwise.values())
     plain = values.keys() - {"status", "comments"} - told_otherwise.keys()
-    assert {column.upper(): values[column] for column in plain}.items() <= told.items()
-    assert not told.keys() & {"STATUS", "COMMENTS"}
+    assert {column.upper(): values[column] for column in plain}.items() <= figures.items()
+    assert not figures.keys() & {"STATUS", "COMMENTS"}
     text = compare_text(found).split("plan at the end")[1]
     assert [values[column] for column in plain if f" {values[column]}\n" not in text] == [], "in full"
 
@@ -337,8 +337,8 @@ def test_figures_of_an_event_are_all_compared_or_none() -> None:
     key = FigureKey(LATENCY, "read", MEAN_WAIT)
     series = [{key: [Value(each[2048], sum(each.values())) for each in polls]} for polls in (slow, later)]
     both = [WindowFigures(own, {"read": polls}, {}, {}) for own, polls in zip(series, (slow, later), strict=True)]
-    told = {line.difference for line in lines(*both)}
-    assert told == {Judgement.NO_OVERLAP, Judgement.SAME}, "percentiles in one bucket are the same anyway"
+    differences = {line.difference for line in lines(*both)}
+    assert differences == {Judgement.NO_OVERLAP, Judgement.SAME}, "percentiles in one bucket are the same anyway"
 
 
 def test_the_first_sentence_says_how_many_cannot_be_compared() -> None:
@@ -370,9 +370,9 @@ def test_plans_of_which_one_is_not_known_are_not_called_the_same(tmp_path: Path)
     for path in (damaged, unanswered):
         found = compare(index(path), index(path))
         assert (found.first.plan, found.second.plan, found.plan) == (None, None, ())
-        told = "Whether the plans at the ends of the windows are the same is not known."
-        assert told in compare_text(found)
-        assert told in compare_page(found, START)
+        note = "Whether the plans at the ends of the windows are the same is not known."
+        assert note in compare_text(found)
+        assert note in compare_page(found, START)
         assert any("those polls are damaged" in note for note in found.first.notes) == (path is damaged)
 
 

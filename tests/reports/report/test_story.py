@@ -71,9 +71,9 @@ def test_the_frame_has_the_database_its_plans_and_its_cpus() -> None:
         "120 polls of DWPROD in 10 min. Resource plan: DAYTIME_PLAN, then NIGHT; 16 CPUs managed. "
     )
     unknown_cpus = replace(CALM.header, database="", num_cpus=0.0)
-    told = whole(samples=(look(0, header=unknown_cpus),))
-    assert "120 polls of prod in" in told
-    assert "- CPUs managed" in told
+    sentences = whole(samples=(look(0, header=unknown_cpus),))
+    assert "120 polls of prod in" in sentences
+    assert "- CPUs managed" in sentences
     assert " Goal: met by 3 of 4. " in whole(goals=(SimpleNamespace(sentence="met by 3 of 4", good=3, bad=1),))
 
 
@@ -94,8 +94,8 @@ def test_plans_are_listed_in_order_even_between_the_polls_that_are_read() -> Non
         changed(55, "plan none → DAY"),
     )  # fmt: skip
     samples = (planned(0, "DAY"), planned(30, "DAY"), planned(50, "INTERNAL_PLAN", "OFF"), planned(60, "DAY"))
-    told = whole(samples=samples, events=events)
-    assert "Resource plan: DAY, then NIGHT, then DAY, then none, then DAY; 16 CPUs, not always managed." in told
+    sentences = whole(samples=samples, events=events)
+    assert "Resource plan: DAY, then NIGHT, then DAY, then none, then DAY; 16 CPUs, not always managed." in sentences
     often = tuple(changed(each, f"plan A → {'NIGHT' if each % 2 else 'DAY'}") for each in range(1, 12))
     assert "Resource plan: DAY and NIGHT in turn, changed 12 times; 16 CPUs managed." in whole(
         samples=(planned(0, "DAY"), planned(20, "DAY")), events=often
@@ -121,10 +121,10 @@ def test_the_queue_is_described_at_its_longest() -> None:
     bins = (stretch(0, queued=3, servers=64, target=128, busy=4), stretch(1, queued=12, servers=None, busy=7),
             stretch(2, queued=1, servers=96, target=256, busy=1))  # fmt: skip
     samples = (look(0, why="the first"), look(30, why="the longest queue"))
-    told = whole(bins=bins, samples=samples)
+    sentences = whole(bins=bins, samples=samples)
     assert (
         f"Up to 12 parallel statements waited in the queue, at {clock(30)} (in 12 of 120 polls a statement waited). "
-        "Up to 96 parallel servers were in use; the target was 128, then 256." in told
+        "Up to 96 parallel servers were in use; the target was 128, then 256." in sentences
     )
     assert "waited in the queue (in 12 of" in whole(bins=bins)
     assert "Up to 1 parallel server was in use; the target is -." in whole(bins=(stretch(0, servers=1),))
@@ -161,9 +161,10 @@ def test_cpu_is_the_mean_of_the_polls_that_know_it() -> None:
     """10 polls with 6 CPUs used and 2 waited for, 30 with 2 and 0: 3 and 0.5 on average; 0.5 of 3.5 is 14 %."""
     bins = (stretch(0, 10, used=6.0, waited=2.0), stretch(1, 30, used=2.0, waited=None), stretch(2, 0))
     groups = (group(0, "ETL", 1.6), group(0, "BATCH", 0.4), group(1, "BATCH", None))
-    told = whole(bins=bins, groups=groups)
+    sentences = whole(bins=bins, groups=groups)
     assert (
-        "The groups used 3.0 CPUs on average; 14 % of their demand had to wait, most of it for ETL (0.4 CPUs)." in told
+        "The groups used 3.0 CPUs on average; 14 % of their demand had to wait, most of it for ETL (0.4 CPUs)."
+        in sentences
     )
     assert "had to wait. No event" in whole(bins=bins, groups=(group(0, "ETL", 0.19),)), (
         "less than 0.05 is not attributed"
@@ -233,9 +234,9 @@ def test_a_statement_that_can_never_start_comes_before_waiting_ones() -> None:
 def test_what_a_page_does_not_know() -> None:
     assert unknown(incident()) == []
     gaps = tuple(PollGap(at(100 * n), at(100 * n + 61)) for n in range(22))
-    told = unknown(incident(gaps=gaps))
-    assert told[0] == "22 gaps without polls, 22 min 22 s in all; nothing is known of that time:"
-    assert (len(told), told[-1]) == (22, "and 2 gaps more")
+    sentences = unknown(incident(gaps=gaps))
+    assert sentences[0] == "22 gaps without polls, 22 min 22 s in all; nothing is known of that time:"
+    assert (len(sentences), sentences[-1]) == (22, "and 2 gaps more")
     assert len(unknown(incident(gaps=gaps[:20]))) == 21
     none = "No parallel statement was seen waiting in the queue, but there are no polls of 2 min 2 s"
     assert f"{none}. " in whole(gaps=gaps[:2])
@@ -251,8 +252,8 @@ def test_what_a_page_does_not_know() -> None:
 @pytest.mark.parametrize(("many", "said"), [(1, "3 of 120 polls "), (2, "6 of 120 polls in 2 blocks ")])
 def test_damaged_polls_are_reported_from_the_first_to_the_last(many: int, said: str) -> None:
     damaged = tuple(SimpleNamespace(polls=3, start=at(60 * n), end=at(60 * n + 10)) for n in range(many))[::-1]
-    (told,) = unknown(incident(damaged=damaged))
-    assert told.startswith(f"{said}{clock(0)}–{at(60 * many - 50).astimezone():%H:%M:%S} are damaged")
+    (sentences,) = unknown(incident(damaged=damaged))
+    assert sentences.startswith(f"{said}{clock(0)}–{at(60 * many - 50).astimezone():%H:%M:%S} are damaged")
 
 
 def test_a_damaged_recording_is_not_called_uneventful() -> None:
