@@ -81,7 +81,6 @@ def run(options: Namespace) -> int:
 
 def _ending_in_time(seconds: float) -> AbstractContextManager[None]:
     """End presman as UNKNOWN after `seconds`, whatever hangs: a monitoring server kills a slow plug-in."""
-
     from presman.cli.interruption import after
 
     def end() -> None:

@@ -24,6 +24,7 @@ def bound_memory(databases: int = 1) -> None:
     most = MEMORY + (databases - 1) * EACH
     with suppress(OSError, ValueError):
         soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        # MEMORY is what an earlier call set for one database: it may be raised for more.
         if soft == resource.RLIM_INFINITY or soft > most or soft == MEMORY:
             resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
 

@@ -93,6 +93,7 @@ class Polling:
         if found.queue and self._resolved.target.kind != "recording":
             found = Forecaster().read(found, previous, last, None)
         elif found.queue:
+            # A recording is read again with the polls before its newest: forecasts learn from those.
             self._with_forecasts = True
             for came in self.moments(newest=LEADING_POLLS):
                 found = self._with_goals(came.reading)
@@ -212,6 +213,7 @@ class Polling:
                     break
                 yield source.before() if isinstance(source, WholePolls) else last, snapshot
                 number, last = number + 1, snapshot
+                # After a poll that took longer than the interval the next one begins at once; missed ones are left out.
                 due = max(due + interval, self._clock()) if self.endless else due
                 if number == polls or (duration is not None and due - begun > duration):
                     break

@@ -119,6 +119,7 @@ def _launch(options: Namespace) -> tuple[str, Launch]:
     if resolved.target.kind == "oracle" and (found := of_environment(PASSWORD)):  # only databases need it
         orders[PASSWORD] = found.reveal()
     line = json.dumps(orders)
+    # -P: a file in the working directory must not be imported in place of a module.
     command = (sys.executable, "-P", "-c", BEGIN, *sys.path)
     return resolved.target.name, Launch(command, Secret(line), {**os.environ, **TERMINAL})
 

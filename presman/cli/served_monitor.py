@@ -53,6 +53,7 @@ def _show(resolved: Resolved) -> int:
 def _first_line() -> bytes:
     """Return the first line of standard input without reading any byte after it."""
     line = b""
+    # Keys may follow the line: Textual's driver reads them from the same descriptor.
     while not line.endswith(b"\n") and len(line) < LONGEST and (byte := os.read(_STDIN, 1)):
         line += byte
     return line if line.endswith(b"\n") else b""

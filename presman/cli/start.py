@@ -171,7 +171,6 @@ def _wants_tour(resolved: Resolved, options: Namespace) -> bool:
 
 def _replay(resolved: Resolved, options: Namespace) -> MonitorEnd:
     """Show a recording on the screens of the monitor."""
-
     with ending_at_once():
         from presman.tui.replay_app import run_replay
 

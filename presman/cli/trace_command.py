@@ -177,6 +177,7 @@ def _replaced(name: str) -> Iterator[TextIO]:
         with path.open("w", encoding="utf-8", newline="") as file:
             yield file
         return
+    # In the same folder, because a file is replaced in one step only within its file system.
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with part.open("x", encoding="utf-8", newline="") as file:

@@ -53,6 +53,7 @@ def range_text(lower: float, upper: float | None) -> str:
         return f"≥{microseconds(lower)}"
     low, high = microseconds(lower), microseconds(upper)
     unit = high.lstrip("0123456789.,")
+    # A unit that both bounds share stands once; times by the clock (35:47) have none.
     if unit.isalpha() and low.lstrip("0123456789.,") == unit:
         low = low.removesuffix(unit)
     return f"{'0' if lower == 0 else low}–{high}"

@@ -182,6 +182,7 @@ class Subject(Struct, Generic[T], frozen=True):
         found: dict[tuple[str, ...], tuple[T, Labels]] = {}
         for row in self.rows(observation):
             values = tuple(get(row) for get in self.labels.values())
+            # OpenMetrics allows each series only once on a page.
             if values not in found:
                 labels = {name: value for name, value in zip(self.labels, values, strict=True) if value}
                 found[values] = row, {**common, **labels}

@@ -50,6 +50,7 @@ MOST_EVENTS = 24
 """Most events per instance that get a histogram: those with the longest total wait since it started."""
 
 _POWERS = (8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 24, 28)
+"""Powers of two of the kept bounds, in microseconds: each from 256 µs to 66 ms, then fewer, up to 268 s."""
 _MICROSECONDS = tuple(1 << power for power in _POWERS)
 _MILLISECONDS = tuple(1_000 << power - 10 for power in _POWERS if power >= 10)
 

@@ -104,9 +104,10 @@ class Calibration:
         found = ForecastOutcome(raw.score(seconds, least), abs(seconds - raw.median), held)
         if before is None:
             self._outcomes.append(found)
+            # A miss raises the aim by four times as much as a hit lowers it: they balance when 8 of 10 are held.
             self._aim += _LEARNING_RATE * (COVERAGE if not held else COVERAGE - 1)
             self._aim = min(_MOST_AIM, max(_LEAST_AIM, self._aim))
-        elif before in self._outcomes:
+        elif before in self._outcomes:  # else it is no longer among the newest ones that are kept
             self._outcomes[self._outcomes.index(before)] = found
         scores = sorted(each.score for each in self._outcomes)
         self.factor = _UNTRIED if len(scores) < FEW else _conformal_factor(self._aim, scores)
@@ -160,12 +161,14 @@ class QueueCalibration:
 
     def _late(self, now: float, since: float) -> list[float]:
         """Return the scores so far of the statements that still wait after their medians."""
+        # Without them a wait that is much longer than forecast would count only once it is over.
         still = (each for standings in self._open.values() for each in standings if each.at >= since)
         return [each.raw.score(now - each.at, each.least) for each in still if now - each.at > each.raw.median]
 
 
 def _conformal_factor(part: float, scores: Sequence[float]) -> float:
     """Return the factor within which `part` of the ascending `scores` lies."""
+    # Conformal prediction: the next score is one of n + 1, with equal chances for each rank among them.
     rank = min(len(scores), ceil(part * (len(scores) + 1))) - 1
     return min(_WIDEST, max(_NARROWEST, scores[rank]))
 

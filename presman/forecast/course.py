@@ -27,10 +27,10 @@ MOST_STEPS = 4_000
 class Holder(NamedTuple):
     """A statement that has held `servers` for `held` seconds; `duration` is None if it is unknown.
 
-    Then it may keep them for as long again as it has (as likely less as more), or forever if that is unknown, too. Its
-    current operation goes on for `remaining` seconds (V$SESSION_LONGOPS), None if there is no estimate; `times` are the
-    ratios, ascending, by which similar statements took longer than such an estimate until their end, () if none was
-    seen. `managed` says whether the queue counts it in its group.
+    Without a duration it keeps them for as long again as it has held them (as likely less as more), or forever if
+    `held` is 0. Its current operation goes on for `remaining` seconds (V$SESSION_LONGOPS), None if there is no
+    estimate. `times` are ratios, ascending: the time that similar statements took to their end, divided by such an
+    estimate; () if none was seen. `managed` says whether the queue counts the statement in its group.
     """
 
     group: Group
@@ -43,7 +43,7 @@ class Holder(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """A statement that has `waited` and wants `low` to `high` servers; `duration` is that after the start.
+    """A statement that has `waited` and wants `low` to `high` servers; `duration` is its run time after the start.
 
     `is_next` says that its wait event marks it as the next to start.
     """
@@ -57,9 +57,9 @@ class Waiting(NamedTuple):
 
 
 class PastArrival(NamedTuple):
-    """A statement that arrived `at` seconds after observation began; `duration` is that of such statements.
+    """A statement that arrived `at` seconds after observation began; `duration` is the run time of such statements.
 
-    A statement of a group that bypasses the queue does not queue.
+    `queues` is false if its group bypasses the queue.
     """
 
     at: float
@@ -137,6 +137,8 @@ def draw(now: QueueNow, seed: str) -> Draw:
     wants = tuple(each.high if high else each.low for each in now.waiting)
     lasts = tuple(each.duration.left(0.0, random.random()) for each in now.waiting)
     since = random.random() * now.watched
+    # Waits that differ by less than SAME_WAIT may be in either order, so each draw mixes them. The statement whose wait
+    # event says that it is next comes before all of them.
     waited = tuple(each.waited + SAME_WAIT * (2.0 if each.is_next else random.random()) for each in now.waiting)
     return Draw(left, wants, lasts, waited, since, seed)
 
@@ -145,7 +147,10 @@ def _left(holder: Holder, chance: float) -> float:
     if holder.remaining is not None and holder.times:
         return holder.remaining * holder.times[int(chance * len(holder.times))]
     if holder.duration is None:
+        # These odds have the median 1: as likely as not it keeps its servers for longer than it has held them.
         return holder.held * chance / (1.0 - chance) if holder.held else inf
+    # V$SESSION_LONGOPS knows the current operation only: what follows it lasts as for a statement that has run until
+    # then.
     at_least = holder.remaining or 0.0
     return at_least + holder.duration.left(holder.held + at_least, chance)
 
@@ -155,6 +160,7 @@ def play(now: QueueNow, drawn: Draw, ended: Collection[int] = ()) -> Played:
     return _Course(now, drawn, ended).run()
 
 
+# An arrival that never comes, after the last one: the loop needs no case for "no more arrivals".
 _NOBODY = inf, PastArrival(inf, Group(0, ""), 0, Durations((1.0,), (0.5,), 1.0))
 
 
@@ -173,6 +179,7 @@ class _Course:
         self._queue = StatementQueue(now.limits, SeededRandom(f"{drawn.seed}/order"))
         self._chance = SeededRandom(f"{drawn.seed}/arrivals")
         self._lasts: dict[int, float] = {}
+        # The number decides between two ends at the same time: entries have no order of their own.
         self._ends: list[tuple[float, int, QueueEntry]] = []
         self._starts = [inf] * len(now.waiting)
         self._to_start = len(now.waiting)
@@ -182,6 +189,7 @@ class _Course:
         for index, holder in enumerate(now.holders):
             if index not in ended:
                 self._hold(holder, drawn.left[index])
+        # The longest wait first: the model takes the order of a group's queue from the order of these calls.
         for index in sorted(range(len(now.waiting)), key=lambda index: -drawn.waited[index]):
             each = now.waiting[index]
             self._submit(index, each.group, drawn.wants[index], -each.waited, drawn.lasts[index])
@@ -201,6 +209,7 @@ class _Course:
             if when > HORIZON:
                 break
             until = when
+            # Ends come before arrivals of the same instant: what comes may use the servers that become free.
             while self._ends and self._ends[0][0] <= when:
                 steps += 1
                 self._queue.release(heappop(self._ends)[2])
@@ -212,6 +221,7 @@ class _Course:
         return Played(tuple(self._starts), steps, HORIZON if steps < most else until)
 
     def _hold(self, holder: Holder, left: float) -> None:
+        # The model counts servers alone, so every statement is entered as one set with a DOP of all its servers.
         entry = QueueEntry(self._next, holder.group, max(1, holder.servers), 1, 0.0, managed=holder.managed)
         self._queue.resume(entry, holder.servers)
         if left < inf:
@@ -223,7 +233,7 @@ class _Course:
         self._lasts[number] = lasts
         if self._queue.submit(entry):
             self._started(entry, at)
-        elif self._queue.is_first(entry):
+        elif self._queue.is_first(entry):  # behind a head it changes nothing
             self._moves = True
 
     def _come(self, when: float) -> None:
@@ -238,7 +248,7 @@ class _Course:
             self._moves = True
             if outcome is QueueOutcome.FORCED:
                 self._started(entry, when)
-            else:
+            else:  # cancelled: its start stays infinite, and the course need not wait for it
                 self._to_start -= entry.number < len(self._starts)
         if self._moves:
             self._moves = False

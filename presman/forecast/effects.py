@@ -90,6 +90,7 @@ class Effects:
         `last` is the forecast start of the last queued statement in seconds, None if unknown. Ranges are `factor` times
         as wide as in the courses.
         """
+        # What is proven needs fewer courses to stay proven: otherwise DO would offer an end and withdraw it in turn.
         played = {way: found for way in self._now if len(found := self._played.get(way, ())) >= ENOUGH}
         self._since = {
             way: self._since.get(way, at)

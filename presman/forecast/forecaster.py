@@ -216,11 +216,13 @@ class Forecaster:
 
     def add(self, reading: Reading, rules: Callable[[], QueueRules]) -> Reading:
         """Return the next reading with its forecasts; `rules` is called only if a forecast is possible."""
-        if self._at is not None and reading.at < self._at:
+        if self._at is not None and reading.at < self._at:  # another position in a recording
             self._reset()
         passed = 0.0 if self._at is None else (reading.at - self._at).total_seconds()
         self._judged_since = self._judged_since or reading.at
+        # A start is seen at the next poll, so a range cannot be narrower than the time between two polls.
         self._at, self._least = reading.at, max(1.0, min(passed, 60.0))
+        # The first budget may be larger than what accumulates (ONE_LOOK): it is spent, never cut.
         self._steps = max(self._steps, min(MOST_STEPS, self._steps + STEPS_PER_SECOND * passed))
         self._history.add(reading)
         if bypassed := self._bypassed.add(reading):
@@ -239,6 +241,7 @@ class Forecaster:
             return self._nothing(reading, few)
         found = rules()
         self._forget_old(reading.at, found)
+        # With the budget overdrawn, the forecasts come from the courses of earlier readings alone.
         model = modelled(reading, found, self._history) if self._steps > 0 else None
         if model is not None:
             self._play(model, reading)
@@ -314,6 +317,7 @@ class Forecaster:
         wanted = max(FRESH, COURSES - sum(waits <= each.starts.keys() for each in self._courses))
         rest = self._steps / 2 if self._effects.offer(reading) else 0.0
         fresh: list[tuple[Draw, Played]] = []
+        # Forecasts come before effects: until there are enough courses, they may take the whole budget.
         while len(fresh) < wanted and self._steps > (rest if len(self._courses) > 2 * ENOUGH else 0.0):
             self._number += 1
             drawn = draw(model.now, f"{self._seed}/{self._number}")
@@ -333,6 +337,7 @@ class Forecaster:
         found: dict[Executing, StartForecast] = {}
         self._standing = {}
         missed = [row for row in reading.queue if self._wait(row) in self._missed] if self._missed else []
+        # With one queue for all groups, a start that did not come holds up the later statements of every group.
         broken = max((row.waited or 0.0 for row in missed), default=0.0) if rules.one_queue else 0.0
         for _, queue in groupby(sorted(reading.queue, key=queue_of), queue_of):
             after = StartForecast(0.0, 0.0, 0.0)
@@ -353,6 +358,7 @@ class Forecaster:
         """Return the seconds after which a statement of those that came together starts in each course, ascending."""
         waits = [self._wait(row) for row in alike]
         known = (each.starts[wait] - now for each in self._courses for wait in waits if wait in each.starts)
+        # In some courses it should have started by now: they are refuted, because it still waits.
         return sorted(start for start in known if start >= 0.0)
 
     def _reach(self, wait: _Wait, now: float) -> float:
@@ -371,6 +377,7 @@ class Forecaster:
             return PENDING if at - self._pending.setdefault(wait, at) < _LASTS_LONG else _TOO_LONG
         self._pending.pop(wait, None)
         raw = Interval.of(starts)
+        # In most courses it does not start: the first of them to end shows for how long at least.
         at_least = raw.median if raw.median < inf else self._reach(wait, at.timestamp())
         if row.timeout_left is not None and at_least >= row.timeout_left - self._least:
             return StartForecast(timeout=True)
@@ -381,6 +388,7 @@ class Forecaster:
         self._standing[wait] = KeptForecast(at.timestamp(), raw, self._least)
         is_first = wait not in self._first
         shown = self._calibration.widened(raw, self._least) if is_first else raw.widened(self._factor, self._least)
+        # Few courses may have a later statement start earlier: no forecast is below that of the statement before.
         before = after.median or 0.0, after.low or 0.0, after.high or 0.0
         shown = Interval(*map(max, shown._replace(high=min(shown.high, latest)), before))
         self._first.setdefault(wait, _FirstForecast(at, raw, shown, self._least))
@@ -401,6 +409,7 @@ class Forecaster:
             if wait not in queued:
                 self._judge_start(wait, self._first.pop(wait), self._missed.pop(wait, None))
                 continue
+            # A start at the end of the range is seen at the next poll only.
             latest = first.at + timedelta(seconds=first.shown.high + first.least)
             if reading.at > latest and wait not in self._missed:
                 waited = (reading.at - first.at).total_seconds()
@@ -410,6 +419,7 @@ class Forecaster:
     def _judge_start(self, wait: _Wait, first: _FirstForecast, missed: _Missed | None) -> None:
         who, since = wait
         run = self._history.run(who)
+        # Another time means that the session has queued the same SQL again: that run is another wait.
         started = run.started if run is not None and run.queued == since else None
         self._queue_calibration.start(wait, None if started is None else started.timestamp())
         if started is not None and started >= first.at:

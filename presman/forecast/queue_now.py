@@ -25,6 +25,8 @@ from presman.forecast.scheduler import LEVELS, Group, Limits, Queueing, QueueRul
 from presman.forecast.statement_history import Durations, StatementHistory
 from presman.rows.session_state import NEXT_IN_LINE
 
+# The model needs a number of servers where there is no limit. It is also its PARALLEL_MAX_SERVERS: a forecast does not
+# have statements downgraded.
 _UNLIMITED = 1_000_000
 _NOBODY = Group(-1, "")
 """The group of servers in use that no visible statement holds."""
@@ -89,6 +91,7 @@ def _holder(each: RunningStatement, history: StatementHistory, *, managed: bool)
     if each.idle is not None and known is None:
         lasts = history.idling(each.con_id, each.group) if each.idle_known else None
         return Holder(group, each.servers, each.idle, lasts, managed=managed)
+    # How long others ran says nothing about a statement that waits for another session, or whose instance is gone.
     lasts = None if each.blocker or each.orphaned else history.lasting(each.con_id, each.group, each.sql_id)
     run = history.run(each.executing())
     held = (history.at - run.started).total_seconds() if run and run.started and history.at else 0.0
@@ -208,6 +211,7 @@ def queue_rules(facts: Facts, reading: Reading) -> QueueRules:
 
 
 def _one_queue(facts: Facts, reading: Reading) -> bool | None:
+    # In which order the queues of several containers are served is not documented if each has one queue for all groups.
     found = {facts.plans.has_one_queue(each.inst_id, each.con_id) for each in reading.queue}
     several = len({each.con_id for each in reading.queue}) > 1
     return None if len(found) != 1 or (several and True in found) else found.pop()

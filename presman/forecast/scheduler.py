@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol
 
 from msgspec import Struct, field
 
-LEVELS = 8
+LEVELS = 8  # MGMT_P1 to MGMT_P8 of a plan directive
 
 
 class Group(NamedTuple):
@@ -67,7 +67,11 @@ class ServerPoolLimit(Struct, frozen=True):
 
 
 class QueueRule(Struct, frozen=True):
-    """The plan's rule for one group's parallel statements. `timeout` in seconds; with `bypass` they never queue."""
+    """The plan's rule for one group's parallel statements.
+
+    `timeout` is in seconds, `action` is PQ_TIMEOUT_ACTION. By PARALLEL_STMT_CRITICAL the statements never queue
+    (`bypass`), or queue whatever the policy of their session is (`always`).
+    """
 
     pools: tuple[ServerPoolLimit, ...] = ()
     timeout: float | None = None
@@ -106,6 +110,8 @@ class Limits(Struct, frozen=True, dict=True):
     def served_first(self, groups: frozenset[Group]) -> WeightedGroups:
         """Return the groups that the plan serves first among `groups`; computed once for each set of groups."""
         if groups not in self._served_first:
+            # Without a plan that names them the groups have equal chances; sorted, because the order of a set differs
+            # from process to process, and a seed must give the same draws.
             found = (_first_level(self.root, groups) if self.root else {}) or dict.fromkeys(sorted(groups), 1.0)
             upto = tuple(accumulate(found.values()))
             self._served_first[groups] = WeightedGroups(tuple(found), frozenset(found), upto)
@@ -151,6 +157,7 @@ class HeldServers:
 
     def add(self, entry: QueueEntry, rule: QueueRule, servers: int) -> None:
         """Count servers that a statement takes, or gives back if negative."""
+        # As in V$RSRC_CONSUMER_GROUP.CURRENT_PQ_SERVERS_ACTIVE, statements that never queue do not count.
         if entry.managed:
             held = self._held
             for pool in rule.pools:
@@ -161,7 +168,10 @@ class HeldServers:
         return self._held.get(pool, 0)
 
     def binds(self, entry: QueueEntry, rule: QueueRule) -> bool:
-        """Return whether a limit of its group keeps a statement waiting; one that exceeds the limit starts alone."""
+        """Return whether a limit of its group or PDB keeps a statement waiting.
+
+        A statement that wants more than the limit waits until nothing is held under it.
+        """
         needs = entry.needs
         for pool in rule.pools:
             held = self._held.get(pool.name, 0)  # a forecast does this a million times, so `_exceeds` is inlined
@@ -228,6 +238,7 @@ class StatementQueue:
 
     def change(self, limits: Limits, groups: Mapping[int, Group]) -> None:
         """Apply other limits; `groups` has each statement's consumer group under them, by number."""
+        # Statements join the queue of their new group in the order in which they were submitted.
         waiting = sorted(self.queued(), key=lambda entry: (entry.submitted, entry.number))
         self.limits = limits
         self._queues, self._order = {}, _order(limits, self._chance)
@@ -236,6 +247,7 @@ class StatementQueue:
             self._queues.setdefault(entry.group, []).append(entry)
         for entry in self._running.values():
             entry.group = groups.get(entry.number, entry.group)
+        # The new limits may have other pools and other members, so what is held under them is counted anew.
         self.held = HeldServers()
         for entry in self._running.values():
             self._hold(entry, entry.servers)
@@ -250,6 +262,7 @@ class StatementQueue:
         if cap is not None and entry.dop > cap:
             entry.degree = cap
         never = rule.bypass or self.limits.queueing is Queueing.OFF or not (entry.queues or rule.always)
+        # A serial statement needs no server, so it never queues either.
         if never or not entry.needs:
             entry.managed = not never
             self._start(entry)
@@ -263,6 +276,7 @@ class StatementQueue:
 
     def _start(self, entry: QueueEntry) -> None:
         degree = entry.degree or entry.dop
+        # PARALLEL_MAX_SERVERS: a statement that finds fewer servers than it needs is downgraded, at last to serial.
         free = max(0, self.limits.maximum - self.in_use)
         if degree * entry.sets > free:
             degree = free // entry.sets
@@ -324,6 +338,7 @@ class StatementQueue:
             if group is None:
                 break
             head = self._queues[group][0]
+            # No other head is tried: if smaller statements passed the chosen one, it might never start.
             if _exceeds(head.needs, self.in_use, self.limits.target):
                 break
             self._remove(head)
@@ -343,6 +358,7 @@ class StatementQueue:
             is_run = self.limits.rule(group).action == "RUN"
             for entry in self._overdue(group, now):
                 self._remove(entry)
+                # PQ_TIMEOUT_ACTION: RUN starts it whatever the target is, CANCEL ends it with ORA-07454.
                 if is_run:
                     self._start(entry)
                 out.append((entry, QueueOutcome.FORCED if is_run else QueueOutcome.CANCELLED))
@@ -354,6 +370,7 @@ class StatementQueue:
 
     def next_timeout(self) -> float | None:
         """Return when the first statement in the queue times out, None if none will."""
+        # All statements of a group have the same timeout, so the first of its queue reaches it first.
         queues, first = self._queues, None
         for group, timeout in self.limits.timeouts.items():
             if group in queues:
@@ -375,6 +392,7 @@ class StatementQueue:
 
     def _choose(self) -> Group | None:
         """Return the group whose head is next among those within their limits: by the plan, or by arrival."""
+        # A head that its own limit keeps waiting does not hold up other groups: the plan chooses among the rest.
         rules = self.limits.rules
         heads = [
             group
@@ -404,6 +422,7 @@ def _first_level(node: PlanNode, heads: Collection[Group]) -> dict[Group, float]
     """Return the groups of `heads` that the plan serves first, with the weights of the draw among them."""
     if node.group is not None:
         return {node.group: 1.0} if node.group in heads else {}
+    # A branch without a head that fits is left out, so its part goes to the others of its level, or to the next level.
     below = [(child, found) for child in node.children if (found := _first_level(child, heads))]
     if not below:
         return {}
@@ -413,4 +432,5 @@ def _first_level(node: PlanNode, heads: Collection[Group]) -> dict[Group, float]
             total = sum(child.weights[level] for child, _ in served)
             parts = ((child.weights[level] / total, found) for child, found in served)
             return {group: part * chance for part, found in parts for group, chance in found.items()}
+    # None of them has a part in any level: the plan ranks none before another, so they have equal chances.
     return {group: chance / len(below) for _, found in below for group, chance in found.items()}

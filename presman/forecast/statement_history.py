@@ -30,7 +30,7 @@ FEW = 5
 class ObservedDuration(NamedTuple):
     """How long one statement held its servers, in seconds; censored if it has not `ended`.
 
-    It was seen from `entry_age` on: one that had ended before would not have been seen (left truncation).
+    presman first saw it at the age `entry_age`: a statement that ends at a lower age is not seen (left truncation).
     """
 
     seconds: float
@@ -41,8 +41,8 @@ class ObservedDuration(NamedTuple):
 class Durations(Struct, frozen=True, dict=True):
     """A distribution of seconds: `survival` is the part that lasts longer than each of `times`, ascending.
 
-    `mean` is that of all.
-    Between two times ends are spread evenly; those beyond the last go on for `mean` seconds more, on average.
+    Between two times the ends are spread evenly. Statements that outlast the last time go on for `mean` seconds more,
+    on average; `mean` is also the mean of all.
     """
 
     times: tuple[float, ...]
@@ -56,7 +56,7 @@ class Durations(Struct, frozen=True, dict=True):
         0.375
         """
         after = bisect_right(self.times, seconds)
-        if after == len(self.times):
+        if after == len(self.times):  # an exponential tail: it has no memory, so `mean` is left at any time in it
             return self.survival[-1] * exp((self.times[-1] - seconds) / self.mean)
         begin, part = (self.times[after - 1], self.survival[after - 1]) if after else (0.0, 1.0)
         way = (seconds - begin) / (self.times[after] - begin)
@@ -70,6 +70,7 @@ class Durations(Struct, frozen=True, dict=True):
         """
         if run >= self.times[-1]:
             return -self.mean * log(1.0 - chance)
+        # The inverse of `longer_than`, for the part of all statements that outlasts both `run` and the time sought.
         part = (self.longer_than(run) if run > 0.0 else 1.0) * (1.0 - chance)
         if part <= self.survival[-1]:
             return self.times[-1] + self.mean * log(self.survival[-1] / part) - run
@@ -102,10 +103,12 @@ def kaplan_meier(seen: Iterable[ObservedDuration]) -> Durations | None:
     part = 1.0
     for index, seconds in enumerate(ends):
         before = index - bisect_left(ends, seconds)  # ends at the same time
+        # Those that were seen at a lower age, without those that were over by then.
         at_risk = bisect_left(entries, seconds) - bisect_left(all_of_them, seconds) - before
         part *= 1.0 - 1.0 / (at_risk + 0.5)
         times.append(seconds)
         survival.append(part)
+    # The time observed, of running statements too, for each end: the mean of ended ones alone would be too short.
     exposed = sum(each.seconds - each.entry_age for each in known)
     return Durations(tuple(times), tuple(survival), exposed / len(ends))
 
@@ -204,6 +207,7 @@ class StatementHistory:
         run = replace(run, ended=None) if run.cut else run
         noted = self._remaining_of.pop((run.inst_id, run.sid, run.serial, run.sql_id), ())
         ended = run.ended
+        # For each estimate that was noted: the time from then to the end, as a multiple of the estimate.
         times = [(ended - when).total_seconds() / max(left, 1.0) for when, left in noted if ended and when < ended]
         for key, lasted in _kinds(run, at):
             self._ends.setdefault(key, deque(maxlen=KEPT)).append((at, lasted))

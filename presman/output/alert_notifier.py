@@ -233,6 +233,7 @@ class AlertCommand:
             with suppress(queue.Full):
                 self._events.put_nowait(None)
             has_ended = self._has_ended.wait(seconds)
+            # Commands that still wait are not run any more.
             self._over = True
             if not has_ended and self._process is not None:
                 _end_group(self._process)

@@ -44,6 +44,7 @@ _FIGURES: Mapping[str, _Figures] = {
         "throttled_percent": lambda row: throttled_percent(row.avg_running_sessions, row.avg_waiting_sessions),
     },
     "session_io": {
+        # INTSIZE_CSEC is in hundredths of a second.
         "io_mb_per_s": lambda row: 100 * row.io_megabytes / row.intsize_csec,
         "io_requests_per_s": lambda row: None if row.io_requests is None else 100 * row.io_requests / row.intsize_csec,
     },
@@ -73,7 +74,7 @@ class PastMinute(NamedTuple):
 
 
 def empty_columns(measure: str, found: Sequence[PastMinute]) -> list[str]:
-    """Return the columns of a measure that the view does not tell, or not in this release: they stay empty."""
+    """Return the columns of a measure that stay empty: the view does not have them, or not in this release."""
     filled = {figure.key for figure in COMMON} | {"inst_id", "con_id", "consumer_group", "limit_cpus"}
     filled |= {key for each in found for row in each.rows for key, value in row.items() if value is not None}
     return [key for key in MEASURES[measure].header() if key not in filled]

@@ -92,6 +92,7 @@ class CsvFile:
     def _continues(self, header: str) -> bool:
         if not self._regular or os.fstat(self._fd).st_size == 0:
             return False
+        # Two bytes more: a carriage return may follow, and a longer first line must not look like the header.
         length = len(header.encode()) + 2 if header else _LONGEST_LINE
         first = os.pread(self._fd, length, 0).partition(b"\n")[0].rstrip(b"\r")
         if not self._is_own(first.decode("utf-8", "replace")):
@@ -120,6 +121,7 @@ class CsvFile:
         data = memoryview(lines.encode("utf-8", "replace"))
         before = os.fstat(self._fd).st_size if self._regular else 0
         try:
+            # The system may write only a part, for example when a signal comes.
             while data:
                 data = data[os.write(self._fd, data) :]
             if self._durable and self._regular:
@@ -168,6 +170,7 @@ def _open(path: Path) -> tuple[int, bool]:
     try:
         if _special(path):
             return os.open(path, os.O_WRONLY), False
+        # O_EXCL comes first: only it shows whether this process has created the file.
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
         try:
             return os.open(path, flags | os.O_EXCL, 0o600), True
@@ -191,6 +194,7 @@ def _open_pipe(path: Path, note: Note) -> int:
             is_noted = True
             time.sleep(POLL_INTERVAL)
         else:
+            # From now on a slow reader makes the writer wait.
             os.set_blocking(descriptor, True)
             return descriptor
 

@@ -103,11 +103,11 @@ class Narration:
             yield _dated(since, text, reading.at)
 
     def _step_now(self, reading: Reading) -> Iterator[str]:
-        """Report what to do if it has changed in kind or subject: new times in the text do not count.
+        """Report the step of DO if its kind or subject has changed. New times in its text do not count.
 
-        Nor does a change of the queues that want a session's servers at that instant. A withdrawn command is reported
-        at once, and so is a step that names a view which has just fallen silent, or was about one that answers again.
-        What is added for the queue is a wait, whatever the step itself is.
+        Neither do other queues that want a session's servers. A withdrawn command is reported at once. So is a step
+        that names a view which has just stopped answering, and a step whose view answers again. What a step adds for
+        the queue counts as advice to wait.
         """
         step, now, held = self._steady.take(reading)
         unseen = {each.view.removeprefix("G") for each in reading.unseen}

@@ -90,6 +90,7 @@ def cpu(snapshot: Snapshot, reading: Reading) -> V1Table:
     label = _labels(row.con_id for row in metrics)
 
     def line(row: GroupMetric) -> tuple[Value, ...]:
+        # INTSIZE_CSEC is in hundredths of a second, the CPU times are in milliseconds.
         seconds = row.intsize_csec / 100
         consumed = row.cpu_consumed_time / 1000
         host_busy = busy.get(row.inst_id)

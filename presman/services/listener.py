@@ -37,11 +37,11 @@ UNHEARD, MOMENT = 48, 0.02
 """Connections that have sent nothing yet, and the seconds that each of them has before it is closed for another."""
 
 SHAKING, HANDSHAKE = 320, 0.2
-"""Connections in a handshake of TLS, or silent after it, and the seconds that each of them has likewise. One that stays
-silent costs nothing, unlike the next in its place."""
+"""Connections in a handshake of TLS, or silent after it, and the seconds that each of them has likewise. A silent
+connection costs nothing, but one that takes its place costs another handshake."""
 
 FILES_OF_ONE = 8
-"""There is a handshake for so many open files where the limit of these cannot be raised."""
+"""Open files that the process may have for each handshake, if it cannot raise their limit."""
 
 CLIENT_HELLO = b"\x16\x03"
 """What each connection over TLS begins with; others are closed before anything is made for them."""
@@ -82,7 +82,9 @@ def listening_sockets(host: str, port: int) -> list[socket.socket]:
 
 def _listening(made: socket.socket, address: str, port: int) -> socket.socket:
     try:
+        # A restart need not wait until the system has forgotten the connections of the run before.
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # A socket for IPv6 that also took IPv4 would keep the other socket from getting the same port.
         if made.family == socket.AF_INET6:
             made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         made.bind((address, port))
@@ -246,7 +248,7 @@ class Connections:
         return len(self._unheard) >= UNHEARD or len(self._shaking) >= self._most_shaking > 0
 
     def _close_oldest(self, now: float) -> bool:
-        """Close the oldest connection without a slot; return False if it has been there for too short."""
+        """Close the oldest connection without a slot; return False if its moment is not over yet."""
         if len(self._unheard) >= UNHEARD:
             oldest, moment = next(iter(self._unheard)), MOMENT
             if self._hear(oldest):
@@ -269,6 +271,7 @@ class Connections:
     def _hear(self, connection: _Connection) -> bool:
         """If something has come from a connection, go on with it or close it; return whether something has."""
         try:
+            # The bytes stay in the socket (MSG_PEEK): the server or the handshake reads them again.
             sent = connection.line.recv(LONGEST_HEAD, socket.MSG_PEEK)
         except BlockingIOError:
             return False
@@ -296,8 +299,8 @@ class Connections:
     async def shake_hands(self) -> None:
         """Begin handshakes until this is cancelled, that of the newest connection first.
 
-        A handshake takes long enough that whoever comes would wait for all of a crowd that came at once before. Each
-        is read before the next begins, or many would be made in one turn, and their moment be over at its end.
+        In the order of arrival, a client would wait for the handshakes of a whole crowd that came just before it. The
+        loop runs between two handshakes: if many began in one turn, their moment would be over at its end.
         """
         while True:
             await self._has_next.wait()
@@ -311,6 +314,7 @@ class Connections:
 
     def _begin(self, connection: _Connection) -> None:
         assert self._certificates is not None
+        # It moves to the end: the connections that still wait for their handshake come first.
         del self._shaking[connection]
         self._shaking[connection] = None
         connection.begun = asyncio.get_running_loop().time()

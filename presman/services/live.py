@@ -217,6 +217,7 @@ class Readings:
         if self._notifier is not None:
             reading = self._notifier.read(reading)
         before, self._reading = self._reading or reading, reading
+        # What the screen used of the reading before is made of this one here, so that the screen does not wait for it.
         prepare(before.sessions, reading.sessions)
         prepare(before.histograms, reading.histograms)
         forecast_basis = None if self.forecaster is None else self.forecaster.forecast_basis

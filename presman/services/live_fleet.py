@@ -120,6 +120,7 @@ class WatchedDatabase:
             self._readings.with_forecasts = True
             if self._latest is not None:
                 listener(self._latest)
+            # The event says how long it was until the next attempt then; some of that time has passed.
             if (lost := self._lost) is not None:
                 listener(replace(lost, retry_in=None if lost.retry_in is None else self.member().retry_in))
         self.sampler.set_refresh(interval)
@@ -209,6 +210,7 @@ class LiveFleet:
         self.name, self.interval = name, interval
         self.trouble = ""
         self.databases = {
+            # Without phases all databases would be polled at the same instant, and delay one another.
             target.name: WatchedDatabase(target, interval, phase=index / len(targets), carry_out=carry_out)
             for index, target in enumerate(targets)
         }
@@ -231,6 +233,7 @@ class LiveFleet:
     def stop(self) -> None:
         """End all threads; those that do not end in time die with the process."""
         self._stopping.set()
+        # Joining a thread that never started raises RuntimeError.
         if self._starter.ident is not None:
             self._starter.join(PATIENCE)
         stop_all([database.sampler for database in self.databases.values()])

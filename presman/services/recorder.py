@@ -68,6 +68,7 @@ class DatabaseRecorder:
         self._report = self.reachability.report
         self._most = polls
         self._redact = redact
+        # Each poll waits with the one before it: its rates are computed only when it is written.
         self._waiting: deque[tuple[Snapshot | None, Snapshot]] = deque()
         self._previous: Snapshot | None = None
         self._changed = threading.Condition()
@@ -136,6 +137,7 @@ class DatabaseRecorder:
         is_over = event.retry_in is None or (event.refusal is LoginRefusal.PASSWORD and self.polled_at is None)
         outlook = "not tried again" if is_over else event.outlook
         if not self.reachability.trouble:
+            # Only the beginning of a loss is an event: later attempts fail for as long as it lasts.
             self._losses.append((event.since, event.line))
         trouble = with_more(event.line, outlook)
         self._loss_to_store = event.line if is_over else trouble
@@ -182,6 +184,7 @@ class DatabaseRecorder:
                 self._write(*pair)
             except RecordingError as error:
                 self.output_trouble = str(error)
+                # Only a lost store may come back: every other error would come again with each attempt.
                 is_hopeless = self._stopping or not isinstance(error, StoreLostError)
                 if str(error) != reported:
                     reported = str(error)
@@ -197,6 +200,7 @@ class DatabaseRecorder:
                 self._report("written_again", f"written again{lost_ones}", given_up=self.given_up)
             reported, pause, self.output_trouble = "", FIRST_PAUSE, ""
             with self._changed:
+                # The thread that polls may have dropped it meanwhile, because too many were waiting.
                 if self._waiting and self._waiting[0] is pair:
                     self._waiting.popleft()
             self.written += 1
@@ -219,6 +223,7 @@ class DatabaseRecorder:
                 if self._stopping or self._ended:
                     return None
                 self._changed.wait(1.0)
+            # It stays in the queue until it is written, so that a failed attempt loses nothing.
             return self._waiting[0]
 
     def _wait(self, seconds: float) -> None:
@@ -308,6 +313,7 @@ class Recorder:
                 left = 1.0 if end is None else min(1.0, end - time.monotonic())
                 if left <= 0:
                     break
+                # This waits for the recordings, not for the time, so that the command ends with the last of them.
                 self._rest(left)
                 self._trim()
                 step()
@@ -338,6 +344,7 @@ class Recorder:
             self._report(LogEvent("trimmed", text, "debug", "", {"removed": removed}))
 
     def _finish(self) -> None:
+        # All stop together: one after the other, each database that hangs would delay the end.
         stop_all([each.sampler for each in self.databases], POLLS_END)
         for each in self.databases:
             each.stop_polling(0.0)

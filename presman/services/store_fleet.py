@@ -66,6 +66,7 @@ class StoreFleet:
         with self._woken:
             self._stopping = True
             self._woken.notify_all()
+        # Joining a thread that never started raises RuntimeError.
         if self._thread.ident is not None:
             self._thread.join(PATIENCE)
 
@@ -134,9 +135,11 @@ class StoreFleet:
                 stored.add(row.target)
                 before = found.get(row.target)
                 is_wanted = not self._patterns or any(fnmatchcase(row.target, each) for each in self._patterns)
+                # A database may be in yesterday's file and in today's. If both are as fresh, the later file counts.
                 if is_wanted and (before is None or _freshness(row) <= _freshness(before)):
                     found[row.target] = row
         if len(unreadable) == len(locations):
+            # Files are sorted by name, so this is the error of the newest one.
             raise unreadable[locations[-1]]
         now = time.monotonic()
         self._known = {name: _Known(row, now, self._past_of(row)) for name, row in found.items()}
@@ -144,6 +147,7 @@ class StoreFleet:
             Member(Path(each).name, ConnectionState.LOST, reason=f"the file{str(error).removeprefix(shown(each))}")
             for each, error in unreadable.items()
         ]
+        # From now on each new poll is added to what is known: the earlier ones are not needed again.
         self._past = {}
         if stored and not found:
             raise RecordingError(self._no_match(sorted(stored)))

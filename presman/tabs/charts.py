@@ -100,6 +100,7 @@ def chart_data(moment: Moment, measure: str, title: str, capacity: float | None)
     """Return the chart of a measure by group over the window the user chose. The window ends now, with the poll of a
     recording, or around the instant on screen."""
     choices, reading = moment.choices, moment.reading
+    # A window of N minutes has 60 stretches, so each lasts N seconds.
     width, count = float(choices.window), STRETCHES
     start = completed(moment.latest, width) - count * width
     cursor = None

@@ -203,6 +203,7 @@ class Moment(Struct, frozen=True, dict=True):
         Groups in equal trouble have the order of the alerts, because both are read from the top.
         """
         subjects = [alert.subject for alert in self.alerts]
+        # In reverse, so that the first alert of a subject counts, which is its worst.
         indexes = {subject: index for index, subject in reversed(list(enumerate(subjects))) if subject}
 
         def worst(group: GroupReading) -> tuple[int, int]:

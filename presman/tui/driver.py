@@ -177,6 +177,7 @@ class TerminalDriver(LinuxDriver):
         if os.getpgrp() == session or (leads and os.getsid(os.getppid()) != session):
             return False
         self.suspend_application_mode()
+        # The rest of the group stops as at Ctrl-Z. presman ignores that signal and then stops by SIGSTOP alone.
         before = signal.signal(signal.SIGTSTP, signal.SIG_IGN)
         os.killpg(0, signal.SIGTSTP)
         signal.signal(signal.SIGTSTP, before)

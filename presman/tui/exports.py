@@ -121,7 +121,7 @@ _PATIENCE = 5.0
 class PollRecording:
     """One growing file at a time, in a folder (None: the working directory).
 
-    `say` is called in the thread with notices for the user.
+    `notify` is called in its thread with notices for the user.
     """
 
     def __init__(self, folder: Path | None, notify: Callable[[str], object]) -> None:
@@ -225,6 +225,7 @@ async def write_past(monitor: Monitor, poll_recording: PollRecording, latest: Re
             poll_recording.past(pair)
             first = min(first, pair[1].at)
             kept += 1
+            # Keys and polls have their turn between two polls that are written.
             await asyncio.sleep(0)
         while poll_recording.is_behind and poll_recording.number == mine and poll_recording.is_on:
             await asyncio.sleep(SOON)

@@ -47,6 +47,7 @@ class PreviewReader(Struct, frozen=True):
         poller.detail_level, poller.budget = DetailLevel.NARROW, self.budget
         poller.open()
         try:
+            # The callback gets the first part of the poll and ends it: the first frame shows no more.
             return poller.poll(_enough)
         except _Enough as enough:
             return enough.snapshot

@@ -387,6 +387,7 @@ def run_fleet(
 _SEVERITIES: dict[int, tuple[Severity, str]] = {
     0: ("bad", "✕"), 1: ("bad", "✕"), 2: ("warn", "✕"), 3: ("warn", "▲"), 4: ("note", "?"),
 }  # fmt: skip
+"""Severity and sign by rank: lost, critical alert, refused, warning or late, something not seen."""
 
 
 def facts(name: str, members: Sequence[Member], interval: float) -> list[Run]:

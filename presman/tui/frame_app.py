@@ -158,6 +158,7 @@ class FrameApp(KeyedApp):
             monitor.preview(event.reading, event.age)
             self.repaint()
             return
+        # Only a whole poll has a cost: the preview of the first one does not count.
         first = monitor.cost is None
         monitor.arrive(event.reading, event.snapshot)
         monitor.forecast_basis = event.forecast_basis
@@ -337,6 +338,7 @@ class TabPanels:
 
     async def drill_into(self, scopes: tuple[DrillScope, ...]) -> None:
         """Show the list of the last scope in the current tab, or the tab itself if there is none."""
+        # The focus is remembered for the levels that stay: lists below them will be of other rows.
         depth = min(len(self._monitor.choices.scopes), len(scopes))
         self._used = {each: widget for each, widget in self._used.items() if each <= depth}
         self._monitor.choose(scopes=scopes)
@@ -401,6 +403,7 @@ class TabPanels:
 
     def hidden(self) -> tuple[str, ...]:
         """Return the tabs with nothing to show: containers, unless the database is known to have them."""
+        # Before the first reading it is not known whether there are containers: a tab that is open stays.
         present = self._monitor.choices.tab if self._monitor.reading is None else ""
         names = () if self._monitor.containers else tab_names()
         return tuple(each.name for each in names if each.containers and each.name != present)
@@ -484,7 +487,6 @@ class PageReader:
 
         The request polls at once, which would delay the screen, so the page is painted first with the available data.
         """
-
         wanted = focus or (Focus() if self._panels.present.tab.progress else None)
         self._app.call_after_refresh(lambda: self._feed.focus(wanted))
 

@@ -56,6 +56,7 @@ class Monitor:
     @property
     def cost(self) -> float | None:
         """The usual duration of a poll in seconds."""
+        # The median: one slow poll does not change what is usual.
         return sorted(self._costs)[(len(self._costs) - 1) // 2] if self._costs else None
 
     @property
@@ -102,6 +103,7 @@ class Monitor:
         self.link = Link(LinkState.LIVE, since=now, fresh=fresh)
         self._costs = [*self._costs[1 - _COSTS :], reading.poll_seconds]
         if self.is_frozen:
+            # The poll on screen stays, and is one poll further from the newest. The oldest of all may be forgotten.
             self.choose(behind=min(self.choices.behind + 1, max(0, len(self.timeline) - 1)))
         else:
             self.reading = reading

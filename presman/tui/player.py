@@ -335,6 +335,7 @@ class Player(Feed):
             self.trouble = self._following.trouble
             self._post(Stopped(self.trouble))
         if found is not None and self._recall is not None:
+            # If old polls were removed, every poll has a smaller index now.
             self._recall.move(found[0] - self._shown)
         self._shown, self._aim = found or (self._shown, self._aim)
         return found is not None

@@ -94,6 +94,7 @@ class Timeline:
         history = self._history = self._history or History()
         history.append(snapshot)
         self._times.append(snapshot.at.timestamp())
+        # Not at each poll: whatever is removed at the front moves all the others.
         if len(self._times) > 2 * len(history):
             del self._times[: -len(history)]
         return history

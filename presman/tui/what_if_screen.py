@@ -146,8 +146,8 @@ class LiveAdvice:
         return about, lambda: advise(arrivals, plan, wanted, self._report)
 
     def _report(self, replayed: int, best: Scored) -> None:
-        """Say how the search goes. Runs in its thread, and ends it like Ctrl-C if the user has ended it."""
-        if self.is_over:
+        """Report the progress of the search, in its thread."""
+        if self.is_over:  # the search ends as at Ctrl-C in `presman advise`: with the best choices so far
             raise KeyboardInterrupt
         if replayed % _REPORT_EVERY == 0:
             wait = duration(best.waits[0]) if best.waits[0] < 1e9 else "timed out"
@@ -170,6 +170,7 @@ def _in_how_long(starts: StartForecast | None, beyond: float | None) -> str:
 
 
 def _better(row: ChangedStart) -> State:
+    # A colour only where more than half of the possible courses agree.
     return "warn" if 2 * row.later > row.courses else "good" if 2 * row.sooner > row.courses else ""
 
 
@@ -441,6 +442,7 @@ class WhatIfScreen(ModalScreen[None]):
         is_requested = monitor.reading is self._asked[0] and (self._is_busy or choice == self._asked[1])
         if (self._is_busy and not is_requested) or self._queue.silence:  # the age on the screen grows
             self._show()
+        # A change while an answer is computed is asked about when that answer is taken.
         if self._is_busy or is_requested:
             return
         if (moment := monitor.moment()) is not None and (pair := moment.snapshots) is not None:
@@ -459,6 +461,7 @@ class WhatIfScreen(ModalScreen[None]):
         self._queue.answer = answer
         self._ask()
         self._show()
+        # The cursor starts on the limit that the panel was opened for, which is listed from now on.
         if first:
             self._limits.select(self._knob)
 

@@ -78,7 +78,10 @@ def test_what_goes_wrong_is_unknown_in_one_line(inside: Run, arguments: list[str
 
 
 def test_a_time_limit_too_short_for_two_polls_is_reported(inside: Run) -> None:
-    assert "--timeout 0.01 leaves 0.006 s for two polls" in inside("check", "demo", "--timeout", "0.01").stdout
+    assert (
+        "--timeout 2 leaves 1.2 s for two polls, and they are 5 s apart"
+        in inside("check", "demo", "--timeout", "2", "--interval", "5").stdout
+    )
 
 
 def test_what_cannot_be_seen_is_unknown_and_said(inside: Run, tmp_path: Path) -> None:

@@ -235,6 +235,7 @@ def contenders(
     rivals = _others(head, freed, reading, counts)
     takes = {group_title(each): _could_take(each, _before(head, each, reading), freed) for each in rivals}
     others = {name: taken for name, taken in takes.items() if taken > 0}
+    # The target of the system is shared by all rivals, the limit of the container only by those inside it.
     near = {group_title(each) for each in reading.heads if each.con_id == head.con_id}
     within = {name: taken for name, taken in others.items() if name in near}
     found: set[str] = set()
@@ -284,6 +285,7 @@ def too_large(
     """
     freed = [each for each in freed if counts.of_statement(each, everybody=True)]
     left = _left_of_all(head, freed)
+    # What is left is counted with the head served; the rival would be served in place of it.
     room = None if left is None or head.wants is None else left + head.wants.high
     heads = {group_title(each): each for each in reading.heads}
     return tuple(name for name in rivals if room is None or _wanted(heads[name]) > room)

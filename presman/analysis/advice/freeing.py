@@ -171,6 +171,7 @@ def _choose_to_end(helpers: Sequence[Freeing], short: Sequence[int]) -> list[Fre
     chosen = _prefix([*alone, *(each for each in idle if each not in alone)], short)
     if chosen:
         return chosen
+    # Ending idle holders loses no work, so all of them come before anyone's work, then the best addition each time.
     chosen = list(idle)
     busy = [each for each in helpers if not each.idle]
     left = _left(short, chosen)
@@ -192,6 +193,7 @@ def _left(short: Sequence[int], helpers: Sequence[Freeing]) -> list[int]:
 
 def _without_needless(chosen: Sequence[Freeing], short: Sequence[int], never: Sequence[Freeing] = ()) -> list[Freeing]:
     """Return the chosen without the needless ones, the most harmful removed first, but none of `never`."""
+    # A statement chosen later may free so much that an earlier one is not needed any more.
     kept = list(chosen)
     for each in sorted(chosen, key=_by_harm, reverse=True):
         rest = [other for other in kept if other is not each]
@@ -245,7 +247,7 @@ def _by_harm(helper: Freeing) -> tuple[float, ...]:
 
 
 def _smallest_first(helper: Freeing) -> tuple[float, ...]:
-    """Return the same sort key for statements that are enough alone, but with the smallest idle holder first."""
+    """Return the sort key of harm for statements that are enough alone: the smallest idle holder comes first."""
     each = helper.statement
     if not helper.idle or helper.ends_in is not None:
         return _by_harm(helper)

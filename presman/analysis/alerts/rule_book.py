@@ -60,6 +60,7 @@ def _groups(
 def _queue_length(reading: Reading, setting: AlertSetting) -> Asked:
     amounts: dict[str, float | None] = {row.title: row.px_queued for row in reading.cluster_groups()}
     lacking = reading.why_unknown("queue")
+    # Though V$SESSION does not list the statements, V$RSRC_CONSUMER_GROUP may count those of every group.
     if lacking and (not amounts or None in amounts.values()):
         return Asked(unknown=f"{setting.key}: {lacking}")
     return _groups(reading, setting, amounts, lambda amount: f"{counted(round(amount), 'statement')} queued")

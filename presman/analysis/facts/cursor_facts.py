@@ -50,6 +50,7 @@ def story(other_xml: str) -> DopStory:
     if root is None:
         return DopStory()
     infos = [(info.get("type"), info.text or "") for info in root.iter("info")]
+    # Reversed, so that of several infos of one type the first one remains.
     facts = {clean(kind): clean(text.strip()) for kind, text in reversed(infos) if kind}
     return DopStory(
         degree=_number(facts.get("dop")),
@@ -160,6 +161,7 @@ def of_cursor(index: Mapping[Any, Any], inst_id: int, sql_id: str, child: int | 
     """Return the entry of a cursor, from another instance if needed; of any child if `child` is None."""
     if child is None:
         return index.get(sql_id)
+    # Each instance has its own cursor of a statement: another one's plan may differ, but is better than none.
     return index.get((inst_id, sql_id, child)) or index.get((sql_id, child))
 
 
@@ -178,6 +180,7 @@ def last_operations(lines: Iterable[PxPlanLine]) -> frozenset[str]:
 
     There are none for DML and DDL, which go on after the last operation of their plan.
     """
+    # A line has a larger id than those above it, so above the first one that takes time there is none.
     plan = sorted(lines, key=lambda line: line.id)
     if not plan or plan[0].operation != "SELECT STATEMENT":
         return frozenset()

@@ -36,7 +36,7 @@ class PlanWindow(NamedTuple):
 
 
 def difference(after: tuple[Any, ...], before: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Return the growth of the counters, None if any of them went backwards (a reset of one is a reset of all)."""
+    """Return the growth of the counters; None if one of them went backwards, because all are reset together."""
     grown = tuple(map(sub, after, before))
     return None if min(grown) < 0 else grown
 

@@ -30,7 +30,7 @@ OTHER_GROUPS = "OTHER_GROUPS"
 UNNAMED = ""
 """The name that represents all groups of a container whose plan cannot be read."""
 
-LEVELS = 8
+LEVELS = 8  # MGMT_P1 to MGMT_P8
 WHOLE = 100
 FEW = 50
 """Percent: a plan of one level that hands out less than this may be meant to hold shares."""
@@ -43,6 +43,7 @@ _LEGACY = "LEGACY"
 """STATUS of a plan as it was before an import into a pluggable database converted it to an allowed plan with the same
 name (Database Reference 19: DBA_RSRC_PLAN_DIRECTIVES)."""
 
+# FORCE: keeps scheduler windows from changing the plan, SCHEDULER[...]: marks a plan that a window has set.
 _PREFIX = re.compile(r"^(?:FORCE:|SCHEDULER\[[^\]]*\]:)+", re.IGNORECASE)
 
 
@@ -148,9 +149,9 @@ class PlanShares(Struct, frozen=True):
     def entitled(self, wanted: Mapping[Key, float], whole: float = 1.0) -> dict[Key, float]:
         """Return what each group that wants CPU is due now; all in fractions of the whole.
 
-        `whole` is what there is to divide. It is divided by demand: what a group or a limit leaves goes to the next
-        level, and what the last level leaves goes to those that want more, in proportion. A group that gets all it
-        wants may still claim its guaranteed share.
+        The plan divides `whole` by demand: what a group or a limit leaves goes to the next level, and what the last
+        level leaves goes to the groups that want more, in proportion. A group that gets all it wants may still claim
+        its guaranteed share.
         """
         amounts: dict[Key, float] = {}
         rooms: dict[int, float] = {}
@@ -203,6 +204,7 @@ class PlanBook(Struct, frozen=True, dict=True):
         return PlanShares.of(self.tree(plan, con_id))
 
     def _plan(self, branch: Branch, con_id: int, above: frozenset[str]) -> Branch:
+        # A directive that names a plan above itself is left out: the tree would have no end.
         above = above | {branch.name}
         rows = [row for row in self.directives.get(branch.name, ()) if row.group_or_subplan not in above]
         branches = tuple(self._directive(row, branch, con_id, above) for row in rows)
@@ -224,6 +226,7 @@ class PlanBook(Struct, frozen=True, dict=True):
     def by_weight(self, plan: str, con_id: int) -> bool:
         """Whether level 1 of `plan` holds shares: plans of pluggable databases have one level, of shares."""
         rows, method = self.directives.get(plan, ()), self.methods.get(plan, "").upper()
+        # row[5:12] is MGMT_P2 to MGMT_P8: a plan with a second level divides by percentages.
         return method in {"RATIO", "SHARES"} or (con_id > 2 and not any(any(row[5:12]) for row in rows))
 
     def doubt(self, plan: str, con_id: int) -> str:
@@ -297,6 +300,7 @@ def _levels(parent: Branch) -> Iterable[Level]:
                 taking.setdefault(number, []).append((i, part))
     for number, parts in sorted(taking.items()):
         total = sum(part for _, part in parts)
+        # Shares divide by their sum. Percentages below 100 leave the rest to the next level.
         whole = total if parent.by_weight else max(100.0, total)
         yield Level(number, tuple((i, part / whole) for i, part in parts))
 

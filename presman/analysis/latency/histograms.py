@@ -168,7 +168,7 @@ def lower_bound(upper: int, before: int) -> int:
 
     `before` is the bound of the previous bucket, which counts if the bounds are not powers of two.
     """
-    if upper in (1, 1_000):
+    if upper in (1, 1_000):  # 1 us in V$EVENT_HISTOGRAM_MICRO, 1 ms in V$EVENT_HISTOGRAM
         return 0
     return upper // 2 if _is_regular(upper) else before
 
@@ -212,7 +212,7 @@ def _buckets(counts: Mapping[int, int], total: int, estimated: float) -> Iterato
 
 
 def _percentile(buckets: tuple[LatencyBucket, ...], total: int, permille: int) -> Percentile:
-    rank = max(1, -(-total * permille // 1000))
+    rank = max(1, -(-total * permille // 1000))  # nearest rank: rounded up
     passed = 0
     bucket = buckets[-1]
     for bucket in buckets:
@@ -221,6 +221,7 @@ def _percentile(buckets: tuple[LatencyBucket, ...], total: int, permille: int) -
         passed += bucket.waits
     if bucket.open_ended:
         return Percentile(permille / 10, bucket.lower_us, None, None)
+    # The waits divide the bucket into equal parts, and each lies in the middle of its part.
     part = (rank - passed - 0.5) / bucket.waits
     estimate = bucket.lower_us + part * (bucket.upper_us - bucket.lower_us)
     return Percentile(permille / 10, bucket.lower_us, bucket.upper_us, estimate)

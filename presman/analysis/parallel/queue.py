@@ -51,6 +51,7 @@ def queued(facts: Facts, running: Iterable[RunningStatement]) -> tuple[QueuedSta
     found = []
     for key, line in sorted(lines.items(), key=lambda item: item[0]):
         line.sort(key=lambda pair: (pair[1].event != NEXT_IN_LINE, -(pair[0] or 0.0), *pair[1][:4]))
+        # In ascending order, so that the longest wait of each instance is the one that remains.
         waits = {session.inst_id: waited or 0.0 for waited, session in sorted(line, key=lambda pair: pair[0] or 0.0)}
         places = {inst_id: _Place.of(facts, inst_id, key, longest) for inst_id, longest in waits.items()}
         for position, (waited, session) in enumerate(line, start=1):
@@ -175,7 +176,10 @@ def queue_timeout(facts: Facts, directive: PlanDirective | None) -> tuple[float,
 
 
 def degree(requested: int | None, planned: int | None, directive: PlanDirective | None) -> int | None:
-    """Return the DOP a statement will run with: Resource Manager's value, else the plan's; the group may cap it."""
+    """Return the DOP a statement will run with: Resource Manager's value, else the plan's.
+
+    PARALLEL_DEGREE_LIMIT_P1 of its group caps it under every PARALLEL_DEGREE_POLICY (VLDB and Partitioning Guide).
+    """
     chosen = requested or planned
     ceiling = directive.parallel_degree_limit_p1 if directive else None
     return min(chosen, ceiling) if chosen and ceiling and ceiling > 0 else chosen
@@ -226,6 +230,7 @@ class WantedServers(Struct, frozen=True, dict=True):
             return Servers(mean, mean, WantsSource.MEAN) if mean > 1 else None
         if dop < 2:
             return None
+        # No document says what PQ_SERVERS is while a session is queued, so only a plausible number counts.
         reported = info.pq_servers if info else None
         if reported and reported % dop == 0 and reported <= _SMALL * dop:
             return Servers(reported, reported, WantsSource.PQ_SERVERS)
@@ -251,7 +256,7 @@ def server_sets(lines: Iterable[PxPlanLine], skipped: Collection[int] = ()) -> i
     trees: dict[str, set[str]] = defaultdict(set)
     serial: int | None = None
     for line in sorted(lines, key=lambda line: line.id):
-        if serial is not None and line.depth <= serial:
+        if serial is not None and line.depth <= serial:  # it is not below the serial coordinator any more
             serial = None
         if line.id in skipped:
             continue

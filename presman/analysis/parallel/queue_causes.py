@@ -25,7 +25,7 @@ _COUNTS = {1: "one set", 2: "two sets", 3: "three sets", 4: "four sets"}
 
 
 class QueueState(NamedTuple):
-    """What decides whether a head can start, in servers: the system's budget and the limits of its group and container.
+    """The facts that decide whether a head can start; the system's budget and the limits are in servers.
 
     `ahead` counts statements of other groups that a single FIFO queue serves first. `rivals` are the other groups that
     have a head, among which the plan chooses. `containers` are the other containers that have a head: the CDB plan
@@ -97,6 +97,7 @@ def explain(wants: Servers | None, dop: int | None, state: QueueState) -> tuple[
 
 def _short_of_servers(wants: Servers, dop: int | None, state: QueueState) -> tuple[Cause, int | None, str]:
     """Explain a head for which the target or a limit leaves too few servers, or may do so."""
+    # The limit of the group comes before that of the container: it names the cause.
     system = state.system
     binding = sorted((each for each in state.limits if wants.high > each.free), key=lambda limit: not limit.group)
     uncounted = [str(each) for each in binding if each.uncounted]
@@ -105,10 +106,12 @@ def _short_of_servers(wants: Servers, dop: int | None, state: QueueState) -> tup
     if not known and not by_system:
         return Cause.UNKNOWN, None, "; ".join([_want(wants, dop), *uncounted, *map(str, state.not_known)])
     figures = [*map(str, known), *([system.used] if by_system else [])]
+    # What a limit leaves is known only if the limit itself is of now.
     left = {LIMITS[not each.group]: each.free for each in known if each.limit_age is None}
     left |= {LIMITS[2]: system.free} if system.free is not None and by_system else {}
     not_known = [*uncounted, *map(str, state.not_known)]
     sentence = "; ".join([_want(wants, dop), *figures, *([_short(wants, left)] if left else []), *not_known])
+    # A range of servers wanted, or a limit that is not known, gives no exact number.
     short = wants.high - min(left.values()) if left and wants.low == wants.high and not not_known else None
     cause = Cause.SYSTEM if not known else Cause.GROUP if known[0].group else Cause.CONTAINER
     return cause, short, sentence
@@ -146,6 +149,7 @@ def shortages(wants: Servers | None, cause: Cause, state: QueueState) -> tuple[S
     system = state.system
     if wants is None or cause not in {Cause.SYSTEM, Cause.GROUP, Cause.CONTAINER, Cause.NEVER_FITS}:
         return ()
+    # No case is known in which a statement started that wants more than its limit: no end is known to help.
     if any(wants.low > limit.allowed for limit in state.limits):
         return ()
     found = []

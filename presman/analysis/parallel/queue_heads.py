@@ -88,6 +88,7 @@ class Queues(NamedTuple):
     def limits(self, key: Key, inst_id: int) -> Iterator[ServerLimit]:
         """Yield the limits on a group's statements by the plan of an instance, the limit of its container first."""
         con_id, whole = key[0], self.budgets[ROOT].target
+        # CON_ID 1 is the root, 2 the seed: only pluggable databases have a budget of their own.
         container, age = self.budgets.get(con_id) if con_id > 2 else None, None
         if container is not None and container.target is not None:
             name, held = self.facts.system.container_name(con_id), container.in_use
@@ -96,7 +97,7 @@ class Queues(NamedTuple):
                 held = sum(row.px_servers or 0 for (of, _), row in self.groups.items() if of == con_id)
             age = container_limit_age(con_id, self.facts, self.budgets)
             yield ServerLimit(name, held, container.target, "", con_id, "", unread, container.age, age)
-            whole = container.target
+            whole = container.target  # the percentages of its groups are of what the container may hold
         group = self.groups.get(key)
         limit, percent = allowed(key, self.facts, self.budgets, inst_id)
         if group is not None and limit is not None:
@@ -224,10 +225,10 @@ def _held_now(limit: ServerLimit | None, group: GroupReading | None) -> int | No
 
 
 def _is_passed_over(queues: Queues, head: QueuedStatement, state: QueueState) -> bool:
-    """Whether a start must not be predicted again: a head that has room also had room at the previous poll.
+    """Whether a head that has room also had room at the previous poll: its start must not be predicted again.
 
-    By the figures it could start. If it has just come, it will; otherwise something that no view shows holds it back.
-    If the plan decides, another head that was chosen first may hold it up.
+    By the figures it could have started then. So something that no view shows holds it back, unless the plan may have
+    chosen another head, for which it has to wait.
     """
     contested = bool(state.rivals or state.containers)
     if not passed_over(queues.facts, head, state.system, state.limits, contested=contested):
@@ -239,9 +240,10 @@ def _is_passed_over(queues: Queues, head: QueuedStatement, state: QueueState) ->
 
 
 def _may_hold_up(queues: Queues, head: QueuedStatement, other: QueuedStatement) -> bool:
-    """Whether the plan may have chosen another head first whose limits let it start while the target does not.
+    """Whether the plan may have chosen `other`, so that `head` waits until `other` has started.
 
-    Statements that want less do not pass a chosen head, so all of them wait for its servers.
+    Its own limits must leave it room, because the plan chooses only among such heads, and the target must not, or it
+    would have started. No statement passes a chosen head, even if it wants less.
     """
     if (other.con_id, other.group) == (head.con_id, head.group):
         return False
@@ -312,11 +314,12 @@ def passed_over(
     if facts.deltas.previous is None or head.wants is None:
         return False
     before = Facts.of(None, facts.deltas.previous)
-    if limits and not counts_servers(before):
+    if limits and not counts_servers(before):  # what these limits counted then is not known
         return False
     session = before.sessions.find(head.inst_id, head.sid, head.serial)
     if session is None or not is_queued(session.event, session.state) or session.sql_id != head.sql_id:
         return False
+    # Any change may be the start of a head that the plan chose before this one.
     then, held = _system(before, system), [_held(before, limit) for limit in limits]
     if contested and (then.in_use != system.in_use or held != [limit.held for limit in limits]):
         return False

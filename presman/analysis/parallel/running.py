@@ -91,7 +91,7 @@ class Holdings(NamedTuple):
     monitors: Mapping[Coordinator, int]
 
     def of(self, found: Iterable[RunningStatement]) -> Holdings:
-        """Return it without the servers of statements that are not among those found: they have ended since."""
+        """Return the holdings without the servers of statements that are not in `found`: these have ended since."""
         still = {(each.inst_id, each.sid) for each in found}
         return self._replace(statements={key: each for key, each in self.statements.items() if key[:2] in still})
 
@@ -294,6 +294,7 @@ def _idle(facts: Facts, session: Session) -> float | None:
         return idle
     if servers.problem or sessions.problem:  # rows of earlier polls: see _of_one_moment
         return idle
+    # A session whose call ended between the two reads has been idle for less than the time between them.
     apart = max(snapshot.seconds, (sessions.at - servers.at).total_seconds())
     return None if idle < apart else idle
 

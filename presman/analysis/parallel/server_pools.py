@@ -97,6 +97,8 @@ def pools(facts: Facts) -> dict[int, ServerPool]:
     found: dict[int, ServerPool] = {}
     for inst_id in facts.system.inst_ids:
         row = facts.plans.top_rows.get(inst_id)
+        # In use: by V$PX_PROCESS_SYSSTAT, else by the rows of V$PX_SESSION, else as the queue counts, which leaves out
+        # statements that bypass it. It is 0 only if a view that was read shows no server.
         active = row.parallel_servers_active if row else None
         in_use = statistics.get((inst_id, "servers in use"))
         target = row.parallel_servers_total if row and row.parallel_servers_total > 0 else None
@@ -158,6 +160,7 @@ def budgets(facts: Facts, cluster: ServerPool) -> dict[int, ServerBudget]:
     """
     if facts.system.part:
         return {ROOT: ServerBudget(None, None)}
+    # A container whose target is not below the whole never binds first, so it has no budget of its own.
     whole = cluster.target
     found = {ROOT: budget_of(facts, cluster)._replace(instances=len(facts.system.inst_ids))}
     held = summed((row.con_id, row.current_pq_servers_active) for row in facts.snapshot.rows(ConsumerGroup))
@@ -268,6 +271,7 @@ def allowed(
     fraction = shares.servers.get(key)
     if fraction is not None:
         return (None if target is None else whole_servers(fraction, target)), round(100 * fraction)
+    # A group that the plan names without a limit has none. A metric limit of the target or more limits nothing.
     shown = facts.plans.shown_servers_limits.get(key)
     if key in shares.shares or shown is None or not facts.system.is_alone or (target is not None and shown >= target):
         return None, None
@@ -359,7 +363,7 @@ def container_limit_age(con_id: int, facts: Facts, found: Mapping[int, ServerBud
 
 
 def group_limit_age(key: Key, facts: Facts, inst_id: int) -> float | None:
-    """Return the same of the limit of a group."""
+    """Return how old the limit of a group is if it may have changed since it was read, None if not."""
     if key not in facts.division.shares[inst_id].servers:
         return _age(GroupMetric, facts)
     return _age_if_old(facts.plans.books.record_of(key[0]), facts)

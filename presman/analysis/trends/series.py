@@ -143,6 +143,7 @@ class Series:
 
     def most(self, key: Key, start: float, end: float) -> float | None:
         """Return the highest value between two instants; None without values."""
+        # Instants are fractions of seconds: a value at the end itself counts, however it is rounded.
         values = self._values.get(key, ())
         first, last = bisect_left(self._times, start), min(len(values), bisect_left(self._times, end + 0.001))
         return max((value for value in values[first:last] if not isnan(value)), default=None)

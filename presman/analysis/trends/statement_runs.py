@@ -148,6 +148,7 @@ class StatementRuns:
         key = row.executing()
         since = at - _lasting(row.waited or 0.0)
         run = self._open.get(key)
+        # The session waits anew with the same statement: it had run, or this wait began later than the known one.
         if run is not None and (run.started is not None or since - run.began > _SAME):
             self._end(key, since)
             run = None

@@ -131,6 +131,7 @@ def _chosen(offered: Sequence[Figure[Any]], width: int, gap: int, wanted: Mappin
         going = sorted(may_go, key=lambda column: (column.vital, column.flexible, -offered.index(column)))
         while going and len(chosen) > 1 and _cells(chosen, sizes, gap) > width:
             chosen.discard(going.pop(0).key)
+    # What the chosen columns still need comes before further columns; what bars grow by, only before those not vital.
     room = width - _cells(chosen, whole, gap)
     shown = [column for column in offered if column.key in chosen]
     bars = sum(_comfort(column, wanted) - column.width for column in shown if column.bar is not None)
@@ -225,6 +226,7 @@ def matches(needle: str, text: str) -> bool:
     """Return whether a row's text passes a filter: it contains `needle`, or does not if that begins with `!`."""
     wanted = needle.strip().lower()
     if wanted.startswith("!"):
+        # `!` alone is a filter that is still being typed: it hides nothing.
         return not wanted[1:] or wanted[1:].strip() not in text
     return wanted in text
 

@@ -82,6 +82,7 @@ def wrap(line: Sequence[Run], width: int, indent: int = 0) -> list[Line]:
     lines: list[list[Run]] = [[]]
     used = 0
     for word in _words(line):
+        # A word longer than a line stays where it begins: it would be cut on the next line, too.
         if used + (whole := cells(plain(word).rstrip())) > width and whole <= width - indent:
             lines.append([(" " * indent, "")])
             used = indent
@@ -126,9 +127,11 @@ def changes(old: Line, new: Line, width: int) -> list[tuple[int, int]]:
     if old == new:
         return []
     old_text, new_text = plain(old), plain(new)
+    # With wide characters an index in the text is no cell: then the whole line is sent.
     if len(old_text) != len(new_text) or cells(old_text) != len(old_text) or cells(new_text) != len(new_text):
         return [(0, width)]
     differing = [*_differing(old_text, new_text)]
+    # Mostly only texts change: styles are compared sign by sign only if their runs differ.
     if [(len(text), style) for text, style in old] != [(len(text), style) for text, style in new]:
         names: dict[str, str] = {}
         differing = sorted({*differing, *_differing(_styles(old, names), _styles(new, names))})
@@ -220,6 +223,7 @@ def bar_runs(bar: Bar | None, width: int, scale: Scale | None = None) -> Line:
 def _fill(bar: Bar, scale: Scale, width: int) -> list[tuple[str, str]]:
     used, wanted = scale.cells(bar.used, width), scale.cells(bar.used + bar.waiting, width)
     eighths = max(0, min(width * 8, round(used * 8)))
+    # However little is used, it is visible.
     if bar.used > 0 and eighths == 0:
         eighths = 1
     solid, part = divmod(eighths, 8)
@@ -227,6 +231,7 @@ def _fill(bar: Bar, scale: Scale, width: int) -> list[tuple[str, str]]:
     if part:
         runs.append((_EIGHTHS[part], "used"))
     shaded = max(0, min(width, round(wanted)))
+    # Rounding must not hide those that wait for more than a quarter of a cell.
     if bar.waiting > 0 and shaded <= len(runs) < width and wanted - used > 0.25:
         shaded = len(runs) + 1
     runs += [("▒", "waiting")] * (shaded - len(runs))
@@ -244,6 +249,7 @@ def spark(values: Sequence[float | None], width: int, highest: float | None = No
 
 def _level(value: float, highest: float) -> str:
     if highest <= 0:
+        # A known zero is a line at the bottom: a blank is a value that is not known.
         return RISING[1]
     return RISING[1 + max(0, min(7, round(value / highest * 7)))]
 
@@ -265,6 +271,7 @@ def stacked(values: Sequence[float], styles: Sequence[str], top: float, height: 
     A cell in which two values meet has the style ``lower on upper``. With `signs`, one for each value, a cell shows
     the sign of the value that covers most of it: for terminals without colours or blocks.
     """
+    # The sums are rounded, not the values: otherwise the errors would add up.
     bounds = [round(8 * height * min(1.0, total / top)) for total in accumulate(values)]
     column = []
     index = 0

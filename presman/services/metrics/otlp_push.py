@@ -37,6 +37,7 @@ def endpoint_of(url: str) -> str:
         usable = False
     if not usable:
         raise EndpointError("--otlp: not a URL such as http://collector:4318")
+    # Other users of the machine can read the command line.
     if parts.username or parts.password:
         raise EndpointError("--otlp: put credentials into OTEL_EXPORTER_OTLP_HEADERS, not into the URL")
     path = parts.path.rstrip("/")
@@ -67,11 +68,13 @@ class OtlpPush:
         self._place = clean(f"{url.scheme}://{url.netloc.rpartition('@')[2]}{url.path}")
         self._report = report
         self._last_log = _LastLogLine()
+        # The SDK does not return why an export failed: it only logs the reason.
         logger = logging.getLogger("opentelemetry")
         logger.addHandler(self._last_log)
         logger.propagate = False
         self._exporter = OTLPMetricExporter(endpoint, timeout=TIMEOUT)
         named = Resource.create({"service.version": __version__})
+        # The SDK calls a service without OTEL_SERVICE_NAME `unknown_service`, with or without a suffix.
         nameless = str(named.attributes["service.name"]).startswith("unknown_service")
         self._resource = named.merge(Resource({"service.name": "presman"})) if nameless else named
         self._begun = time.time_ns()
@@ -166,6 +169,7 @@ def _number(sample: MetricSample, start: int | None, now: int) -> otlp.NumberDat
 def _histogram(sample: MetricSample, started: Mapping[Place, int], now: int, begun: int) -> otlp.HistogramDataPoint:
     value = sample.value
     assert isinstance(value, Distribution)
+    # OTLP counts the values of each bucket alone, Prometheus those up to its bound.
     below = (0, *value.counts)
     each = [after - before for before, after in zip(below, (*value.counts, value.total), strict=True)]
     absent: Any = None  # sum, min and max may be left out

@@ -45,6 +45,7 @@ class ViewerSite:
         for path, handler in (("/", self._page), ("/alive", self._alive), ("/static/{name}", self._static)):
             app.router.add_get(path, handler)
         for path, handler in (("/ws", self._watch), ("/download/{key}", self._download)):
+            # A HEAD request would use up a file that can be downloaded only once; a websocket begins with GET.
             app.router.add_get(path, handler, allow_head=False)
         app.router.add_post("/token", self._token)
         app.on_response_prepare.append(self._head)
@@ -56,6 +57,7 @@ class ViewerSite:
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Let in requests with an accepted host name and the token."""
+        # The name is checked first: a foreign page whose host name leads here (DNS rebinding) sends its own name.
         access = self._serving.access
         if not (access.accepts_host(request.host) and "Host" in request.headers):
             text = "presman does not answer to this host name: --public sets the one it does.\n"
@@ -142,6 +144,7 @@ class ViewerSite:
 
     async def _download(self, request: web.Request) -> web.StreamResponse:
         """Send a file, once."""
+        # No other page may start a download, even if it knew the key. Old browsers do not send the header.
         if request.headers.get("Sec-Fetch-Site", "same-origin") not in {"same-origin", "none"}:
             raise web.HTTPForbidden
         if (file := self._slots.downloads.pop(request.match_info["key"], None)) is None:

@@ -262,10 +262,12 @@ class Viewer:
     async def start(self, columns: int, rows: int) -> None:
         """Start the monitor with a screen of that size. Raises OSError."""
         size = {"COLUMNS": str(columns), "ROWS": str(rows)}
+        # Ctrl-C in the terminal reaches presman serve alone, which then ends its monitors; `_kill` ends a whole group.
         self._process = await asyncio.create_subprocess_exec(
             *self._launch.command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env={**self._launch.environment, **size},
             start_new_session=True,
         )  # fmt: skip
+        # The target and its password go through the pipe: other users can read a command line.
         with suppress(ConnectionError):  # it has already ended: `run` finds out why
             await self.send(self._launch.orders.reveal().encode() + b"\n")
 
@@ -308,6 +310,7 @@ class Viewer:
         assert process.stdin is not None
         self._killing = asyncio.get_running_loop().call_later(GRACE, self._kill)
         with suppress(OSError, RuntimeError):
+            # Textual's own message; the end of the input ends the monitor, too (`BrowserDriver`).
             process.stdin.write(meta_packet({"type": "quit"}))
             process.stdin.close()
 

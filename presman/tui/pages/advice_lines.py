@@ -41,6 +41,7 @@ def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Li
     runs: list[Run] = [label]
     for index, candidate in enumerate(every):
         more = _named(every, index, joint)
+        # Room stays for the count of those that are not named.
         kept = len(_others_counted(joint, len(every) - index - 1)) if index + 1 < len(every) else 0
         if index and room is not None and length((*runs, *more, *hint)) > room - kept:
             others, used = _others_counted(joint, len(every) - index), length((*runs, *hint))
@@ -351,6 +352,7 @@ def copies(
     all, "" if commands are.
     """
     statement = statement_of(row)
+    # For a session that executes nothing, its row is what can be copied.
     if statement is None or (not statement.sql_id and isinstance(row, SessionReading)):
         return ()
     found = [*_sql(row, statement, reading, texts, recorded=recorded), *_session(statement)]

@@ -150,6 +150,7 @@ class LatencyPanel(Panel):
         if column is None or self._bucket is None:
             return ((" collecting: each poll adds a column", "dim"),)
         numbers = self._maps[1].row_numbers(self._bucket)
+        # Bounds are powers of two: a bucket begins at half of its own bound. The last bucket (32) has none.
         low, high = history.bound(numbers[0]) // 2 if numbers[0] else 0, history.bound(numbers[-1])
         index = range_text(low, None if numbers[-1] == 32 else high)
         at = moment.reading.at.astimezone().strftime("%H:%M:%S")

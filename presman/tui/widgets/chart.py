@@ -160,6 +160,7 @@ def _columns(data: ChartData, count: int, rows: int, top: float, signs: str) -> 
     if data.cursor is not None:
         marked[column_of(data.cursor, data.length, count)] = "│"
     capacities = data.capacities or (data.capacity or 0.0,) * data.length
+    # A value exactly at the upper edge of a row belongs to that row, not to the next one.
     levels = [min(rows - 1, int(each / top * rows - 1e-9)) if each else -1 for each in capacities]
     for x in range(count):
         stretch = x * data.length // count

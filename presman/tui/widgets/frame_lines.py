@@ -153,8 +153,7 @@ class TopLines(LineView):
         self.set_class(to_do is not None, "-to-do")
         width = self.size.width or self.app.size.width
         found = (*silence(top), *found)
-        waits = top.reading is None and not found
-        alerts = () if waits else alert_line(found, width, listed=top.choices.tab == _LISTING)
+        alerts = alert_line(found, width, listed=top.choices.tab == _LISTING)
         do = () if to_do is None else (do_line(to_do, width, top.choices.tab, was_so=not _is_live(top)),)
         self.show_lines((top_line(top, width), alerts, *do))
 
@@ -402,7 +401,8 @@ _CLAUSES = re.compile(r"; | and (?!\d+ \()|, | each by ")
 """Where the short words of an alert may be cut: not between two shortages, which apply together."""
 
 _ASIDE = re.compile(r" \(idle [^()]*\)")
-"""The part that the short words of a to-do may lose: who needs the servers matters more than how long one was idle."""
+"""The part that the short words of a to-do may lose: how long a session was idle matters less than which needs servers.
+"""
 
 
 def _whole_words(alert: Alert, room: int) -> str:

@@ -82,6 +82,7 @@ def nice_top(value: float) -> float:
     """
     if value <= 0:
         return 1.0
+    # The small terms keep an exact power of ten, inexact as a float, in its own decade.
     power = 10.0 ** floor(log10(value) + 1e-9)
     top = next(factor * power for factor in (1.0, 3.0, 10.0) if value <= factor * power * 1.000001)
     return float(f"{top:.6g}")
@@ -135,11 +136,13 @@ def rows_for(numbers: Sequence[int], height: int) -> BucketRows:
     waits are shown above and below.
     """
     height = max(1, height)
+    # A bucket ends at 2 to the power of its number: without waits the map shows 128 µs to 16 ms.
     low, high = (min(numbers), max(numbers)) if numbers else (8, 14)
     merged = ceil((high - low + 1) / height)
     lines = max(1, height // max(LEAST_ROWS, high - low + 1))
     room = min(NUMBERS, height // lines * merged)
     while (missing := room - (high - low + 1)) > 0:
+        # Rows are added above and below in turn.
         upwards = low == 0 or (high < NUMBERS - 1 and missing % 2 == 0)
         low, high = (low, high + 1) if upwards else (low - 1, high)
     return BucketRows(low, ceil((high - low + 1) / merged), merged, lines)
@@ -172,6 +175,7 @@ def axis_text(data: HeatData, left: int, capacity: int, span: int) -> str:
     looked_at = -1 if data.cursor is None else (data.cursor - left) * span
     for number in range(left, min(last, left + capacity - 1) + 1):
         x = (number - left) * span
+        # Numbers count from the very first poll, so a time stays at its poll as the map moves. None is where ▲ stands.
         if number % -(-TICK // span) == 0 and x + 8 <= width and not x < looked_at < x + 9:
             text[x : x + 9] = f"╷{_time(data.columns[number - data.first].at)}"[: width - x]
     for number, words in data.marks:

@@ -105,6 +105,7 @@ class LineApiWidget(Widget):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return some lines of the widget, bypassing Textual's style cache if it would add nothing."""
+        # The theme may have changed since the last painting.
         self._palette = None
         if not self._is_plain():
             return super().render_lines(crop)
@@ -217,6 +218,7 @@ def _readable(color: Color, ground: Color) -> Color:
     away = ground.get_contrast_text(1)
     for step in range(10):
         candidate = color.blend(away, step / 10)
+        # WCAG 2 asks for 4.5 for normal text (level AA).
         if contrast(candidate, ground) >= 4.5:
             return candidate
     return away
@@ -230,6 +232,7 @@ def contrast(one: Color, other: Color) -> float:
 
 def _luminance(color: Color) -> float:
     shares = (color.r / 255, color.g / 255, color.b / 255)
+    # The relative luminance of WCAG 2: sRGB is made linear, then weighted by how bright the eye sees each colour.
     parts = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in shares]
     return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
 
@@ -282,6 +285,7 @@ class LineView(LineApiWidget):
         if before == self._lines:
             return
         width, height = self.size
+        # Nothing was painted in this size, so there is nothing to compare with.
         if not self._shown or self._shown_width != width or len(self._shown) != height:
             self._shown = []
             self.refresh()

@@ -158,6 +158,7 @@ class TableFrame:
     def choose(self, keys: Sequence[str]) -> None:
         """Show these columns in this order; if room is short, the first have priority. () means the table's own."""
         known = {column.key: column for column in self.rows.table.columns}
+        # The user's order decides which columns fit, not their ranks in the table.
         found = tuple(replace(known[key], narrow=True, vital=False) for key in dict.fromkeys(keys) if key in known)
         self._chosen = found or None
         self._needed.clear()
