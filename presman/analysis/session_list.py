@@ -38,7 +38,7 @@ def sessions(facts: Facts, holdings: Holdings) -> tuple[SessionReading, ...]:
     held = {coordinator: len(holding.rows) for coordinator, holding in statements.items()}
     held_rows = ((row, coordinator) for coordinator, holding in statements.items() for row in holding.rows)
     servers = {(row.inst_id, row.sid): (row.serial, coordinator) for row, coordinator in held_rows}
-    originals: dict[_Key, str] = {}
+    originals: dict[_Key, str] = {}  # thousands of sessions have few original groups
     summed = amounts(facts, grown)
     found = []
     for row in facts.snapshot.rows(Session):

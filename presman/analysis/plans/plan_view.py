@@ -379,7 +379,7 @@ def _mappings(facts: Facts, lines: tuple[PlanRow, ...]) -> tuple[GroupRule, ...]
 
 
 def differences(before: PlanView, after: PlanView) -> tuple[Difference, ...]:
-    """Return what changes from one plan to another: groups added or removed, and every fact of those in both."""
+    """Return the changes from one plan to another: groups added or removed, and each changed fact of those in both."""
     old = {(line.kind, line.name): line for line in before.lines}
     new = {(line.kind, line.name): line for line in after.lines}
     found: list[Difference] = []
