@@ -349,6 +349,7 @@ def _before_the_end(chain: Chain) -> list[bytes]:
     frames: list[bytes] = []
     if chain.store.kind != "sqlite" or not cut_short(expanded(chain.store.location)):
         return frames
+    # By rowid, because a value whose end is missing can be read only piece by piece (SQLite's incremental I/O).
     rows = blocks_of(chain).with_only_columns(literal_column("rowid"), func.length(BLOCKS.c.content))
     with suppress(DamagedStoreError), chain.store.reading() as connection:
         file = connection.connection.driver_connection

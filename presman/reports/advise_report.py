@@ -285,6 +285,7 @@ def _replays(arrivals: Sequence[Arrival], usual: int, fewer: int) -> int:
 
 def least(part: float) -> int:
     """Return how many statements of a group a percentile needs: from 20 to 200, so that about two lie beyond it."""
+    # 2 / (1 - 0.9) is a little above 20 in floating point: it must not become 21.
     return max(20, min(200, ceil(2 / max(1e-9, 1 - part) - 1e-6)))
 
 

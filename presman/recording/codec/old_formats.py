@@ -108,6 +108,7 @@ class _Unpacker:
 
     def planes(self, typecode: str, count: int) -> array[Any]:
         """Read an array stored as byte planes, the least significant first."""
+        # Bytes of the same weight are alike, so side by side they compressed better.
         found = array(typecode)
         width = found.itemsize
         mixed, content = self.take(count * width), bytearray(count * width)
