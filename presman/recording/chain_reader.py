@@ -235,8 +235,8 @@ _NOT_THERE, _NO_BYTES, _DAMAGED_STORE = "it is not there", "no bytes", "its stor
 class ChainReader:
     """Reads chains. Not thread-safe.
 
-    Bytes in a block with a correct checksum that are not a poll are forged: the rest of that chain is not read. Then
-    only a few more large polls of other chains are tried, and no chain at all after 500 such.
+    If the checksum of a block is correct but its bytes are no poll, they are forged: the rest of that chain is not
+    read. After that only a few large polls of other chains are tried, and after 500 forged chains no chain at all.
     """
 
     def __init__(self) -> None:

@@ -115,7 +115,7 @@ class GoalFinding(Struct, frozen=True):
 
 
 class CpuLack(Struct, frozen=True):
-    """The CPU that a group wanted, and how much of it it lacks under the present plan and under the first choice."""
+    """The CPU that a group wanted, and the part that it lacks under the present plan and under the first choice."""
 
     con_id: int
     group: str

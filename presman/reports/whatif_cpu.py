@@ -160,7 +160,7 @@ _NOTHING = 0.005
 
 
 def _never_short(found: Collection[GroupCpu], wanted: float) -> str:
-    """Return what it means that no group lacked CPU, "" if one did."""
+    """Return a sentence for polls at which no group lacked CPU, "" if one did."""
     if sum(each.observed for each in found) >= _NOTHING * wanted:
         return ""
     if sum(each.changed for each in found) < _NOTHING * wanted:

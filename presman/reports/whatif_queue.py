@@ -198,7 +198,7 @@ class LimitChanges:
 
 
 def of_group(group: Group, reading: Reading, *, of_cpu: bool = False) -> Knob:
-    """Return the limit that delays a group: that for which the head of its queue waits, else that of its CPU."""
+    """Return the limit that delays a group: the limit that the head of its queue waits for, else that of its CPU."""
     head = next((each for each in reading.heads if (each.con_id, each.group) == group), None)
     of_servers = "concurrency" if reading.header.autonomous and group.name == services.MEDIUM else "limits"
     if head is not None and not of_cpu:
@@ -213,7 +213,7 @@ def of_group(group: Group, reading: Reading, *, of_cpu: bool = False) -> Knob:
 
 
 def of_alerts(alerts: Sequence[Alert], reading: Reading, subject: str) -> tuple[Group | None, Knob]:
-    """Return the group and limit that the subject's alert names, else those of the first alert that names any."""
+    """Return the group and the limit of the alert about `subject`; if it names no group, of the first that does."""
     groups = {name: Group(row.con_id, row.name) for row in reading.cluster_groups() for name in (row.name, row.title)}
     named = [each for each in alerts if each.subject in groups]
     for alert in sorted(named, key=lambda each: each.subject != subject):

@@ -204,7 +204,7 @@ class OldChain:
         return list(zip(indexes, unpacker.numbers(many), strict=True))
 
     def size(self, index: int) -> int:
-        """Return the decompressed bytes of the poll at an index, without those of the polls it is the difference to."""
+        """Return the decompressed bytes of the poll at an index alone, without the polls that it builds on."""
         frame = self._frames[index]
         return len(frame.bare) + sum(map(len, frame.parts.values()))
 

@@ -246,7 +246,7 @@ def total(polls: Sequence[Mapping[int, int]]) -> dict[int, int]:
 
 
 def _queue_waits(first: Mapping[str, Sequence[float]], second: Mapping[str, Sequence[float]]) -> Iterator[Line]:
-    """Yield figures of the time that statements waited in the queue, for those whose wait ended in the windows."""
+    """Yield figures of the time in the queue, of statements whose wait ended in the windows."""
     for group in sorted(first.keys() | second.keys()):
         one, other = first.get(group, ()), second.get(group, ())
         both = [figures.thinned([Value(each, 1.0) for each in waits]) for waits in (one, other)]

@@ -90,7 +90,7 @@ def _plans(incident: Incident) -> str:
 
 
 def _in_force(plan: str) -> str:
-    """Return a plan, none for the one that V$RSRC_PLAN shows if none is set."""
+    """Return a plan's name, "none" for INTERNAL_PLAN, which V$RSRC_PLAN shows while no plan is set."""
     return "none" if plan == "INTERNAL_PLAN" else plan
 
 
