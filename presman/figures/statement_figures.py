@@ -204,7 +204,7 @@ def starts_in_words(row: QueuedStatement) -> str:
 
 
 def no_forecast(row: QueuedStatement) -> str:
-    """Return why a statement has no forecast of its start: `timeout`, or the fact that is not known; "" if it has one."""
+    """Return why a statement has no forecast: `timeout`, or the fact that is not known; "" if it has one."""
     if row.starts is None:
         return ""
     return "timeout" if row.starts.timeout else row.starts.why_none
