@@ -180,7 +180,7 @@ def troubles(snapshot: Snapshot) -> tuple[UnansweredQuery, ...]:
     """Return the queries without an answer, by name; for several with the same problem of a view, the plainest one."""
     found = []
     for record, problem in snapshot.problems().items():
-        if record in OF_AN_UPDATE and problem.code == "ORA-00904":
+        if record in OF_AN_UPDATE and problem.code == "ORA-00904":  # invalid identifier: this update lacks the column
             continue
         if record is SessionCount and snapshot.section(Session).problem:  # both read the same view
             continue
@@ -229,7 +229,7 @@ def _plan_activated(deltas: Deltas) -> bool:
 
 
 def notes(facts: Facts, *, mixed_plans: bool) -> tuple[str, ...]:
-    """Return what a reader of the figures must know about their origin."""
+    """Return the notes on the origin of the figures, which a reader must know to understand them."""
     found = []
     deltas = facts.deltas
     if deltas.restarted:

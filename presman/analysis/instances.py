@@ -14,6 +14,7 @@ def host_busy(facts: Facts) -> dict[int, float]:
     grown = {key: now - before[key] for key, now in facts.system.osstat.items() if key in before and now >= before[key]}
     found: dict[int, float] = {}
     for inst_id in facts.system.inst_ids:
+        # A missing statistic is NaN, which no comparison lets through.
         busy, idle = (grown.get((inst_id, name), math.nan) for name in ("BUSY_TIME", "IDLE_TIME"))
         if 0 < busy + idle < math.inf:
             found[inst_id] = busy / (busy + idle)

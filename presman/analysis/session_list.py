@@ -108,7 +108,7 @@ def _role(row: Session, held: int, servers: Mapping[_Key, tuple[int, Coordinator
     if held:
         return COORDINATOR
     server = servers.get((row.inst_id, row.sid))
-    if server is not None and server[0] in {row.serial, 0}:
+    if server is not None and server[0] in {row.serial, 0}:  # 0: SERIAL# is not known
         return SERVER
     return QUEUED if is_queued(row.event, row.state) else ""
 
@@ -228,6 +228,7 @@ def _tree(
     session: str, depth: int, waiting: dict[str, list[str]], rows: dict[str, SessionReading], done: set[str]
 ) -> Iterator[Blocking]:
     """Yield a session and all below it; the number of sessions bounds the depth."""
+    # A stack of its own, because a chain of waiting sessions may be deeper than Python's recursion allows.
     stack = [(session, depth)]
     order: list[tuple[str, int]] = []
     while stack:

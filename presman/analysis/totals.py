@@ -45,13 +45,6 @@ TOTALS_OF = {
 }
 """The column of V$RSRC_CONSUMER_GROUP for each counter of a group's totals."""
 
-TOTALS_OF = {
-    "totals": dict(zip(QueueTotals._fields, QUEUE_COLUMNS, strict=True)),
-    "sessions": dict(zip(SessionTotals._fields, SESSION_COLUMNS, strict=True)),
-    "usage": dict(zip(UsageTotals._fields, USAGE_COLUMNS, strict=True)),
-}
-"""The column of V$RSRC_CONSUMER_GROUP for each counter of a group's totals."""
-
 _of_queue, _of_sessions = _columns(ConsumerGroup, QUEUE_COLUMNS), _columns(ConsumerGroup, SESSION_COLUMNS)
 _of_group, _of_container = _columns(ConsumerGroup, USAGE_COLUMNS), _columns(RsrcPdb, _COLUMNS)
 
@@ -97,6 +90,7 @@ def sums_of(rows: Iterable[Sequence[Any]]) -> list[Any]:
 
 def instance_totals(snapshot: Snapshot) -> tuple[InstanceTotals, ...]:
     """Return the counters of each instance since it started, in order, for the instances in any view."""
+    # An instance all of whose classes are incomplete has no waits, but it was read.
     waits: dict[int, dict[str, EventWaits]] = {row.inst_id: {} for row in snapshot.rows(SystemEvent)}
     by_class = grouped(snapshot.rows(SystemEvent), lambda row: (row.inst_id, row.wait_class or OTHER))
     for (inst_id, name), rows in by_class.items():

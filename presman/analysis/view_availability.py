@@ -194,6 +194,7 @@ def known_only(rows: tuple[GroupReading, ...], snapshot: Snapshot) -> tuple[Grou
     known = []
     for row in rows:
         figures = {field: _without(getattr(row, field), names) for field, names in lost.items()} | gone
+        # If CPU is not managed no session is throttled, whatever it uses.
         if "doubt" in gone and row.verdict is not Verdict.NOT_MANAGED:
             figures["verdict"] = Verdict.UNKNOWN
         known.append(row._replace(**figures))

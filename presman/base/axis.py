@@ -31,6 +31,7 @@ def nice_axis(highest: float, steps: int, lowest: float = 0.0, *, whole: bool = 
     power = 10.0 ** floor(log10(rough))
     power = max(1.0, power) if whole else power
     factors = [factor for factor in _FACTORS if not whole or (factor * power).is_integer()]
+    # A little less than wanted is enough: rounding must neither choose a larger step nor add one at an end.
     step = next(factor * power for factor in factors if factor * power >= rough * 0.999 or factor == factors[-1])
     first, last = floor(lowest / step * 0.999), ceil(highest / step * 0.999)
     return last * step, [float(f"{number * step:.10g}") for number in range(first, last + 1)]
@@ -56,6 +57,7 @@ def time_ticks(start: datetime, end: datetime, most: int) -> list[datetime]:
     seconds = (end - start).total_seconds()
     step = next((each for each in _STEPS if seconds / each <= most), 604800 * (1 + int(seconds / 604800 / most)))
     first, last = (each.astimezone().replace(tzinfo=None) for each in (start, end))
+    # Where clocks change between the two instants, the user's clock and the time that passes differ.
     change = abs((last - first) - (end - start))
     midnight, tick = first.replace(hour=0, minute=0, second=0, microsecond=0), timedelta(seconds=step)
     numbers = range(ceil((first - change - midnight) / tick), floor((last + change - midnight) / tick) + 1)

@@ -47,6 +47,7 @@ class Child:
             self.line.close()
             raise
         self.exit_code = 0
+        # Held while a signal is sent: once the process has been waited for, another may get its number.
         self._turn = threading.Lock()
 
     def send_signal(self, number: int) -> None:

@@ -96,6 +96,7 @@ class GroupColours:
             wanted = (*GROUP_STYLES[first:], *GROUP_STYLES[:first])
             self._styles[key] = next((style for style in wanted if style not in taken), "")
             taken.add(self._styles[key])
+            # Several containers may have groups of that name: then the name alone does not give the colour.
             self._by_name[name] = "" if name in self._by_name else self._styles[key]
 
     def style(self, name: str, con_id: int | None = None) -> str:

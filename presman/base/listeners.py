@@ -141,6 +141,8 @@ class ConnectionSlots(Generic[Key]):
             )
             gone = None
             for many, each in most_first:
+                # An authenticated client displaces any that is not; an address with fewer connections displaces silent
+                # ones of another, even new ones.
                 fewer = Standing.SAFE if is_safe else Standing.ASKED if many > own + 1 else spared
                 if (gone := self._first_to_go(each, now, fewer)) is not None:
                     break

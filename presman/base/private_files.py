@@ -32,6 +32,7 @@ def open_private(path: Path, flags: int) -> int:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if path.parent.stat().st_uid != os.geteuid():
         raise OSError(errno.EPERM, "its folder belongs to another user", str(path))
+    # Truncated only after the checks, so that a file that is refused keeps its content.
     descriptor = _opened(path, os.O_WRONLY | os.O_CREAT | (flags & ~os.O_TRUNC))
     try:
         _check(os.fstat(descriptor), path)
@@ -57,6 +58,7 @@ def replace_private(path: Path, content: bytes, mode: int = 0o600) -> None:
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
+            # On the disk before it gets its name: after a power failure there is the old file or the new one, whole.
             file.flush()
             os.fsync(file.fileno())
             os.fchmod(file.fileno(), mode)
@@ -77,6 +79,7 @@ def read_private(path: Path, most: int) -> bytes:
 
 
 def _opened(path: Path, flags: int) -> int:
+    # O_NONBLOCK: a pipe of that name would otherwise wait for its other end.
     try:
         return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
     except OSError as error:
@@ -90,7 +93,7 @@ def _check(found: os.stat_result, path: Path) -> None:
         raise OSError(errno.EPERM, "it is not a file", str(path))
     if found.st_uid != os.geteuid():
         raise OSError(errno.EPERM, "it belongs to another user", str(path))
-    if found.st_nlink > 1:
+    if found.st_nlink > 1:  # another user may have linked a file of this user to here
         raise OSError(errno.EPERM, "it has a second hard link", str(path))
 
 

@@ -242,6 +242,7 @@ def _is_locked(path: Path) -> bool:
     except OSError:
         return False
     try:
+        # A shared lock, so that two who ask at the same time do not take each other for the process.
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
         return True
@@ -316,7 +317,7 @@ class _Reporter:
     def _status(self) -> RunStatus:
         now, cpu = time.monotonic(), cpu_seconds()
         then, before = self._before
-        if now - then >= min(1.0, self._every / 2):
+        if now - then >= min(1.0, self._every / 2):  # over a shorter time the percentage would mean nothing
             self._percent = 100 * (cpu - before) / (now - then)
             self._before = now, cpu
         percent = None if self._percent is None else round(self._percent, 1)

@@ -211,6 +211,7 @@ def _latency(source: Source, now: Callable[[], datetime]) -> Iterator[str]:
         begun, clock = time.perf_counter(), now()
         answer = source.read(())
         times.append(time.perf_counter() - begun)
+        # The database took its time when about half of the round trip had passed.
         ahead.append(answer.at - clock - timedelta(seconds=times[-1] / 2))
         trips += answer.round_trips
     if not trips:

@@ -307,6 +307,7 @@ class Lookups:
             self._size -= self._answers.popitem(last=False)[1].size
 
     def _has_too_many(self) -> bool:
+        # A single answer stays, however large: without it the statement would be looked up at each poll.
         if len(self._answers) > self._needs.most or (self._size > self._needs.largest and len(self._answers) > 1):
             return True
         if not self._needs.few or (len(self._answers) <= FEW_ANSWERS and self._size <= FEW_KEPT):
@@ -327,6 +328,7 @@ class Lookups:
         rows: list[Any] = []
         for statement, found in answers.items():
             rows += found.rows
+            # An empty text says that the statement was looked up and not found.
             if record is SqlText and not found.rows and not found.failed:
                 rows.append(SqlText(*statement, sql_text=""))
         return Section(

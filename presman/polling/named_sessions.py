@@ -70,6 +70,7 @@ def requests(query: Query, keys: Sequence[SessionKey]) -> list[Request]:
     """Return the requests that look up the SIDs of `keys`, AT_ONCE in each."""
     sids = sorted({sid for _, sid in keys})
     parts = [sids[start : start + AT_ONCE] for start in range(0, len(sids), AT_ONCE)]
+    # All have the same number of binds, so that the database parses one SQL text.
     filled = ([*part, *[UNUSED_SID] * (AT_ONCE - len(part))] for part in parts)
     return [Request(query, {f"sid_{number}": sid for number, sid in enumerate(part, start=1)}) for part in filled]
 

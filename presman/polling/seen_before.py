@@ -17,12 +17,13 @@ REMEMBERED = timedelta(hours=1)
 class SeenBefore:
     """What earlier polls saw of one database.
 
-    Its open instances and when each was last seen, because V$INSTANCE has no row for one that is down, and those that
-    V$RSRC_PLAN showed, because V$INSTANCE may not answer just when one goes down. They survive reconnections, but not a
-    change of scope or database, or a clock that goes back. The session that quiesces the database, because no view
-    names it once all calls have ended, although the quiesce goes on. The parallel queues that wait too long, because
-    the limit is lower for those that already did (:func:`long_queues`). The sessions that got parallel servers while
-    V$SESSION did not answer, because its last rows still show them as queued once those servers are gone.
+    - The open instances and when each was last seen: V$INSTANCE has no row for an instance that is down. Also those
+      that V$RSRC_PLAN showed, because V$INSTANCE may not answer just when an instance goes down. Instances are kept
+      when presman reconnects, but not when the scope or the database changes, or the clock goes back.
+    - The session that quiesces the database: once all calls have ended no view names it, although the quiesce goes on.
+    - The parallel queues that wait too long: for these the limit is lower (:func:`long_queues`).
+    - The sessions that got parallel servers while V$SESSION did not answer: its last rows still show them as queued
+      when those servers are gone.
     """
 
     def __init__(self) -> None:
@@ -51,6 +52,7 @@ class SeenBefore:
     def note_instances(self, rows: Collection[Instance], at: datetime, targets: Mapping[int, int]) -> None:
         """Note the rows of V$INSTANCE at an instant, and PARALLEL_SERVERS_TARGET by instance (`targets`)."""
         self._at = at
+        # Of a database that is mounted only, all instances count: none of them is gone.
         there = [row for row in rows if not row.status or row.status.startswith("OPEN")] or rows
         seen = (GoneInstance(row.inst_id, row.instance_name, at, targets.get(row.inst_id) or None) for row in there)
         self._instances |= {each.inst_id: each for each in seen}
@@ -91,7 +93,7 @@ class SeenBefore:
         return {record: Section(rows, at) for record, rows in found.items() if rows}
 
     def _missing(self, at: datetime, gone: Collection[int]) -> tuple[MissingInstance, ...]:
-        """Return the instances of which nobody tells whether they are gone; none if V$INSTANCE or V$RSRC_PLAN does."""
+        """Return the instances that may be gone; none if V$INSTANCE answered at this poll, or V$RSRC_PLAN did not."""
         if self._at == at or self._planned_at != at:
             return ()
         names = {each.inst_id: each.instance_name for each in self._instances.values()}

@@ -140,7 +140,7 @@ class RowWriter:
             self._known.clear()
         if poll % FORGOTTEN_AFTER == 0:
             self._numbers.forget()
-        if self._span < 0 and index:
+        if self._span < 0 and index:  # a recorder before this one wrote its rows as lasting to the end of the span
             end_all(self._rows, self._database_id, span, index, connection)
         at = kept(reading.at)
         before = self._open if span == self._span else {}
@@ -148,7 +148,7 @@ class RowWriter:
         cases, rows = [], []
         for row in self._table.rows(reading):
             number, case = self._case(row)
-            if number in now:
+            if number in now:  # the key of a row has its case: two rows of one case at a poll cannot be stored
                 continue
             if case is not None:
                 pairs = zip(self._table.of_cases, case, strict=True)
@@ -270,6 +270,7 @@ class BucketWriter:
                 known, waits, total = before.get(key), bucket.delta, bucket.count
                 if key in now:
                     continue
+                # Else its counter was reset, or a poll is missing: another row begins, with the total before it.
                 if known is not None and waits is not None and known.total + waits == total:
                     if waits:
                         known = known._replace(total=total)

@@ -143,6 +143,7 @@ def life_of(row: Row) -> StatementLife:
     times = {name: None if row[name] is None else instant(row[name]) for name in names}
     came, gone = instant(row["came"]), instant(row["gone"])
     group, user, sql_id = clean(row["consumer_group"]), clean(row["user"]), clean(row["sql_id"])
+    # 0 + raises TypeError for the text that a forged file may have in place of a number: the row is then skipped.
     return StatementLife(
         0 + row["inst_id"], 0 + row["sid"], 0 + row["serial"], sql_id, 0 + row["con_id"], group, user,
         0 + row["servers"],

@@ -139,7 +139,10 @@ def _words(sql: str) -> frozenset[str]:
 _HEADER, _PAGES = 100, slice(28, 32)
 _FREE = slice(32, 40)
 _LAYOUT = slice(60, 64)
+"""The header of a SQLite file (SQLite's file format): its bytes, and where it has the number of pages, the list of free
+pages, and PRAGMA user_version."""
 _POINTER_MAP = 2
+"""The page with the pointer map of a file that can be vacuumed in steps: it is about the file's own pages."""
 
 
 def has_layout_of_today(path: Path) -> bool:

@@ -40,7 +40,7 @@ def other_than_a_recording(path: Path) -> str:
         head = file.read(100)
     if head[:16] != _MAGIC:
         return "is not a recording of presman"
-    if int.from_bytes(head[68:72], "big") != APPLICATION_ID:
+    if int.from_bytes(head[68:72], "big") != APPLICATION_ID:  # where a SQLite file has PRAGMA application_id
         return "is a SQLite file, but not a recording of presman"
     return ""
 
@@ -151,6 +151,7 @@ def opened(path: Path, way: str, limits: StatementLimits) -> ReadConnection:
     )  # fmt: skip
     with closed_on_error(connection):
         limits.hold_reading(connection)
+        # Functions in its schema do not run, nothing is written, and cells of a damaged page are found as it is read.
         for pragma in ("trusted_schema=OFF", "query_only=ON", "cell_size_check=ON"):
             connection.execute(f"PRAGMA {pragma}")
     return connection
@@ -164,6 +165,7 @@ def connected_for_reading(path: Path, note: Callable[[str], None], limits: State
 
     `note` is called with damage that would keep SQLite from opening it. Raises sqlite3.Error.
     """
+    # Without a log no process writes. SQLite then takes the file as immutable, and makes no files beside it.
     still = None if log_of(path).exists() else _state(path)
     connection = opened(path, "mode=ro" if still is None else "immutable=1", limits)
     try:

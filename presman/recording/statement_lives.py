@@ -86,6 +86,7 @@ class StatementLives:
         new, changed = [], []
         over = [each for each in self._open.values() if each.run.ended is not None]
         is_gap = before is not None and reading.at - before > self._longest_step
+        # After a gap, or if its instance ended, too, it is known when a statement was last seen, but not when it ended.
         for each in over:
             if before is None or not (is_gap or each.run.cut):
                 changed.append(self._row(each._replace(life=each.now()), reading.at))

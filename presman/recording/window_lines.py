@@ -159,6 +159,7 @@ def lines_of(playback: Playback, part: PlaybackPart, figures: Sequence[str]) -> 
     rows = playback.rows(part, statement) if has_groups(playback, part) else []
     drawn = _row_indexes(playback, part, rows) if rows else {}
     values = list(zip(*rows, strict=True))[3:] or [()] * len(figures)  # no rows if they are damaged
+    # The last value of each column is what index -1 finds: a poll without a row.
     known_values = [[*(value if is_number(value) else nan for value in column), nan] for column in values]
     inside = [poll in polls for poll in range(part.first, part.last + 1)]
     known = {}
@@ -383,7 +384,7 @@ def _summed(
 
     The waits are by upper bound of their bucket, poll by poll, over all instances.
     """
-    present = unknown = 0
+    present = unknown = 0  # bit n is for poll n of the span
     sums: dict[int, list[int]] = {}
     for _, _, upper, first, last, known, waits in buckets:
         present |= (1 << (last + 1)) - (1 << first)

@@ -136,6 +136,7 @@ class RecordingWriter:
 
     def append(self, snapshot: Snapshot, reading: Reading) -> int:
         """Write a poll; return its number among the polls of this database in the store."""
+        # A poll that is tried again must not find its events twice.
         self._pending += self._watch.add(reading, snapshot) if self._last_at != snapshot.at else []
         self._last_at = snapshot.at
         try:
@@ -144,7 +145,7 @@ class RecordingWriter:
                     self._prepare(connection)
                 self._write(snapshot, reading, connection)
         except BaseException as error:
-            self._ready = False
+            self._ready = False  # nothing was written of what the writers remember: the next poll makes new ones
             if self._store.is_conflict(error.__cause__):
                 text = f"{self._store.name}: another recorder writes {self._target} at the same time"
                 raise RecordingError(text) from error

@@ -214,7 +214,7 @@ def advise(
     except KeyboardInterrupt:
         is_over = True
     if not verdict:
-        finals = finals or _finals(search, before, 1, 1)
+        finals = finals or _finals(search, before, 1, 1)  # after an interruption the best so far, judged quickly
         verdict, message = _judged([_told(after, asked, error_now) for _, after in finals], kinds, error_now)
     best = finals[0][0] if finals else PRESENT
     if best:
@@ -235,9 +235,10 @@ def advise(
 def _told(outcome: ReplayOutcome, asked: _Asked, error_now: float | None) -> bool | None:
     """Return whether a replay meets all goals, None if it is too far off to tell.
 
-    One that is off by more than a goal allows still tells that the goal is missed, if it is missed by more than that
-    and by more than the goal's wait as replayed is longer than as observed. It tells that the goal is met only if that
-    would also be so with what the goal's wait as replayed is shorter than as observed.
+    A replay whose error is above a goal's limit can still show that the goal is missed: by more than the error, and by
+    more than the replay of the present plan makes this wait longer than observed. A replay shows that a goal is met
+    only if its error is within the limit, and if the wait is short enough even with what the replay of the present plan
+    leaves out of it.
     """
     if error_now is None:
         return None

@@ -309,6 +309,7 @@ def _instance_text(text: str) -> str:
     if not _GLOBAL_VIEW.search(text):
         return text
     text = _GROUPED_BY_INSTANCE.sub(r"\1", _GLOBAL_VIEW.sub("v$", text))
+    # Under another name for a moment, so that the name of the first column does not become a bind, too.
     text = _LEADING_INSTANCE.sub(r"\1:inst_id AS instance_number", text)
     return _INSTANCE_COLUMN.sub(":inst_id", text).replace("instance_number", "inst_id", 1)
 

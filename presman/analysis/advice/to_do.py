@@ -47,11 +47,13 @@ def _to_do(reading: Reading, *, decides: bool) -> ToDo | None:
     found = wrong(reading)
     if not is_wrong(found):
         return None
+    # A quiesce comes first: it holds all users, not only those of the queue.
     queue = queue_step(reading, decides=decides)
     if queue is not None and queue.step is Step.END and reading.quiesce is None:
         return _with_others(queue, found)
     for state in ("bad", "warn", "note"):
         equals = [alert for alert in _lasting_first(worst_first(found), reading) if alert.state == state]
+        # Something to do comes before a wait. Without either, the next lower severity may have a step.
         steps = [step for alert in equals if (step := _step(alert, queue, reading))]
         if steps:
             first = next((step for step in steps if step.step is not Step.WAIT), steps[0])
@@ -138,7 +140,7 @@ def _advised(alert: Alert, reading: Reading) -> ToDo | None:
 
 
 def _step_before(old: UncheckedAlert, reading: Reading) -> ToDo | None:
-    """Return what was to be done when an alert could be checked, with its age; nobody is ended for old figures."""
+    """Return the step of the time when an alert could be checked, with its age; nobody is ended for old figures."""
     found = old.advice
     if found is None:
         return None
@@ -342,7 +344,7 @@ def _io_limit(_alert: Alert, reading: Reading) -> ToDo | None:
 
 
 def _idle(_alert: Alert, reading: Reading) -> ToDo | None:
-    """Return what to do about idle holders that no queue waits for: end one only if no server is left."""
+    """Return the step about idle holders that no queue waits for: end one only if no server is left."""
     idle = [each for each in reading.running if each.idle is not None]
     if not idle or reading.queue or reading.part:
         return None

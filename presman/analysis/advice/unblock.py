@@ -228,10 +228,12 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
         return nobody if doubt is None else replace(nobody, sentence=sentence(nobody, 0, reading))
     certain = [each for each in reading.running if each.certain]
     helpers = [helper for each in certain if (helper := freeing(each, shortages, counts))]
+    # A session may queue while an open cursor of its own keeps servers: its end would end the head with it.
     session = head.statement.executing()[:3]
     itself = next((each.statement for each in helpers if each.statement.executing()[:3] == session), None)
     helpers = [each for each in helpers if each.statement is not itself]
     unknown = reading.why_unavailable("V$PX_SESSION") or ("" if helpers else _unlisted(reading))
+    # Whoever waits for a session, or cannot be ended, is shown but never chosen.
     blocked = tuple(each.statement for each in helpers if each.statement.blocker)
     fixed = [each for each in helpers if each.ends_in is None and refusal(each.statement)]
     helpers = [each for each in helpers if not each.statement.blocker and each not in fixed]
@@ -244,6 +246,7 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     ends = [each.ends_in for each in found[:needed]]
     soon = max(ends) if ends and None not in ends else None  # type: ignore[type-var]
     by_itself = () if doubt is not None else tuple(each.statement for each in by_time(helpers, short))
+    # Rivals are judged for the ends that the advice names: those to wait for, else those to end.
     freed = by_itself if soon is not None else tuple(each.statement for each in found[:needed]) or by_itself
     rivals = contenders(head, freed, reading, counts) if freed else ()
     turns = take_turns(head, freed, reading, counts)

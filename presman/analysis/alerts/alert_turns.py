@@ -69,6 +69,7 @@ class Turning(Struct):
             self.comes_and_goes |= before == 0 < reported
         elif rank < reported <= before:
             self.fell = at
+        # A fall is reported late, if it may be short; a rise is reported at once.
         if rank == reported or (rank < reported and self._may_be_back(at)):
             return ""
         self.reported = rank

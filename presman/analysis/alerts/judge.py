@@ -131,6 +131,7 @@ def _lasting(alert: Alert, setting: AlertSetting, mark: Mark, at: float) -> Aler
         return alert
     if mark.bad is not None and at - mark.bad >= hold:
         return alert
+    # A critical state that is too young may have been a warning for long enough.
     since = at - (mark.warn if mark.warn is not None else at)
     if since >= hold:
         return _as(alert, "warn")
@@ -250,6 +251,7 @@ class AlertChanges:
         now = {mark_of(alert): alert for alert in alerts if alert.state in {"bad", "warn"}}
         changes = [change for mark, alert in now.items() if (change := self._changed(mark, alert, at)) is not None]
         for mark in [each for each in self.reported if each not in now] if whole else ():
+            # It ends only after a while without it: an alert that comes and goes is one alert.
             before = self.reported[mark]
             left = at if before.left is None else before.left
             self.reported[mark] = replace(before, left=left)
@@ -264,8 +266,9 @@ class AlertChanges:
         before = self.reported.get(mark)
         since = at if before is None else before.since
         worse = before is not None and before.state == "warn" and alert.state == "bad"
+        # The worst severity since it began: one that falls and rises again is not reported as worse twice.
         state = "bad" if before is not None and before.state == "bad" else alert.state
-        # The end of one that cannot be checked is told with the words of when it was seen.
+        # An alert that cannot be checked keeps the text of when it was last seen: its end is reported with that.
         self.reported[mark] = ReportedAlert(state, since, at, before.text if before and alert.silent else alert.text)
         if before is not None and before.state != UNREPORTED and not worse:
             return None
@@ -277,6 +280,7 @@ def put_back(reported: Mapping[str, ReportedAlert], changes: Iterable[AlertChang
     kept = dict(reported)
     for change in changes:
         mark = mark_of(change)
+        # The severity as it was before the change, so that the next check finds the same change again.
         before = {"began": UNREPORTED, "worse": "warn"}.get(change.change, change.state)
         seen, left = (kept[mark].seen, None) if mark in kept else (change.since, change.at)
         kept[mark] = ReportedAlert(before, change.since, seen, change.text, left)

@@ -70,6 +70,7 @@ def _head(head: QueueHead, reading: Reading) -> Alert:
     who = head.statement.sql_id or head.statement.user or "(no SQL_ID)"
     whole = f"{name}: {queued} queued,{waited} {who} {head.sentence}"
     between = (whole, f"{name}: {queued} queued,{first} {head.why}", f"{name}:{first} {head.why}")
+    # Without an amount no threshold can lower the severity: that it never starts is critical however short it waits.
     amount = None if head.never_starts else head.statement.waited
     state: Severity = "bad" if head.is_critical else "warn"
     waits = f"the first {duration(amount)}, {spelled(head.queue_waited)} added up{then}; "

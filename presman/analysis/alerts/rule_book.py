@@ -60,6 +60,7 @@ def _groups(
 def _queue_length(reading: Reading, setting: AlertSetting) -> Asked:
     amounts: dict[str, float | None] = {row.title: row.px_queued for row in reading.cluster_groups()}
     lacking = reading.why_unknown("queue")
+    # Though V$SESSION does not list the statements, V$RSRC_CONSUMER_GROUP may count those of every group.
     if lacking and (not amounts or None in amounts.values()):
         return Asked(unknown=f"{setting.key}: {lacking}")
     return _groups(reading, setting, amounts, lambda amount: f"{counted(round(amount), 'statement')} queued")
@@ -146,7 +147,7 @@ def views_of(foundation: str) -> tuple[str, ...]:
 
 
 def silent_views(key: str, reading: Reading) -> tuple[str, ...]:
-    """Return the views that tell nothing now and without which a rule finds nothing."""
+    """Return the views that do not answer now and without which a rule finds nothing."""
     return tuple(each.view for each in _silent(key, reading))
 
 
@@ -161,7 +162,10 @@ def _silent(key: str, reading: Reading) -> list[UnavailableView]:
 
 
 _NEVER_OLDER = frozenset({"starved group", "minimums", "downgrade", "host", "histograms", "queue", "quiesce"})
-"""What is counted between two polls, so without an answer not known; and what has its age by a rule of its own."""
+"""What gives an alert no age: what is counted between two polls, and what has its age by a rule of its own.
+
+Without an answer, what is counted between two polls is not known.
+"""
 
 _SELDOM_CHANGED = frozenset({*_SHARES, "V$PDBS", "V$SYSTEM_PARAMETER", "V$OSSTAT"})
 """Views of which an answer some minutes old is as good as a new one."""

@@ -68,6 +68,7 @@ def allotments(plans: PlanFacts, inst_id: int, cpus: float) -> dict[int, Allotme
         name = next((name for name, limit in limits.items() if least is not None and limit <= least + _ALIKE), "")
         servers = percent_fraction(row.parallel_server_limit) if row else None
         shares = row.shares if row else None
+        # A container without a directive has one share (the default directive of every CDB plan).
         weight = shares or 1 if weighed_by == SHARES else least_cpus(plans, inst_id, con_id, cpus)
         found[con_id] = Allotment(shares, least, name, servers, float(weight), weighed_by)
     if not any(each.weight for each in found.values()):  # no view shows the number of CPUs: equal parts
@@ -113,6 +114,7 @@ def _limits(
     plans: PlanFacts, inst_id: int, con_id: int, cpus: float, row: CdbPlanDirective | None
 ) -> Iterable[tuple[str, float]]:
     """Yield the limits that the CDB plan and the container itself set."""
+    # On Autonomous Databases UTILIZATION_LIMIT of V$RSRC_PLAN is the number of CPUs.
     shown = plans.plan_rows.get((inst_id, con_id))
     if plans.autonomous and shown is not None and 0 < (shown.utilization_limit or 0) < cpus:
         yield "UTILIZATION_LIMIT", (shown.utilization_limit or 0) / cpus
@@ -172,7 +174,7 @@ def profile(plans: PlanFacts, inst_id: int, con_id: int) -> str:
 
 
 def _in_force(plans: PlanFacts, inst_id: int, con_id: int) -> CdbPlanDirective | None:
-    """Return what the CDB gives a container as V$RSRC_PLAN shows it: from inside nothing else is visible.
+    """Return the directive of a container as V$RSRC_PLAN shows it: inside a container no other view has it.
 
     On Autonomous Databases UTILIZATION_LIMIT there is the number of CPUs, not a percentage.
     """
@@ -191,4 +193,5 @@ def percent_fraction(percent: int | None) -> float | None:
 
 def whole_servers(fraction: float, target: int) -> int:
     """Return the servers that a fraction of the target allows: 84 percent of 96 is 80.64, and 80 servers ran."""
+    # Without the addition 29 % of 100 would be 28 servers: the product is a little below 29.
     return int(fraction * target + 1e-9)

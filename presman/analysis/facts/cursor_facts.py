@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 
+# A comment of hints begins with a plus sign. It may have no end, because a text may be cut.
 _HINTED = re.compile(r"/\*\+(.*?)(?:\*/|$)|--\+([^\n]*)", re.DOTALL)
 _PARALLEL = re.compile(r"\b(?:NO_)?(?:PARALLEL(?:_INDEX)?|STATEMENT_QUEUING)\b(?:\s*\([^()]{0,60}\))?", re.IGNORECASE)
 
@@ -36,6 +37,7 @@ def hints(sql_text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+# Each poll brings the same documents again.
 @lru_cache(maxsize=256)
 def story(other_xml: str) -> DopStory:
     """Return what `other_xml` says about the degree.
@@ -50,6 +52,7 @@ def story(other_xml: str) -> DopStory:
     if root is None:
         return DopStory()
     infos = [(info.get("type"), info.text or "") for info in root.iter("info")]
+    # Reversed, so that of several infos of one type the first one remains.
     facts = {clean(kind): clean(text.strip()) for kind, text in reversed(infos) if kind}
     return DopStory(
         degree=_number(facts.get("dop")),
@@ -160,6 +163,7 @@ def of_cursor(index: Mapping[Any, Any], inst_id: int, sql_id: str, child: int | 
     """Return the entry of a cursor, from another instance if needed; of any child if `child` is None."""
     if child is None:
         return index.get(sql_id)
+    # Each instance has its own cursor of a statement: another one's plan may differ, but is better than none.
     return index.get((inst_id, sql_id, child)) or index.get((sql_id, child))
 
 
@@ -178,6 +182,7 @@ def last_operations(lines: Iterable[PxPlanLine]) -> frozenset[str]:
 
     There are none for DML and DDL, which go on after the last operation of their plan.
     """
+    # A line has a larger id than those above it, so above the first one that takes time there is none.
     plan = sorted(lines, key=lambda line: line.id)
     if not plan or plan[0].operation != "SELECT STATEMENT":
         return frozenset()

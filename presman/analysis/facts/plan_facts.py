@@ -95,6 +95,7 @@ class PlanFacts(Struct, frozen=True, dict=True):
     @cached_property
     def top_rows(self) -> Mapping[int, RsrcPlan]:
         """V$RSRC_PLAN by instance: the row of the whole instance, or of the container connected to."""
+        # In descending order of CON_ID, so that the row with the lowest remains (1 is the root's).
         return {row.inst_id: row for row in sorted(self.plan_rows.values(), key=lambda row: -row.con_id)}
 
     def plan_of(self, inst_id: int, con_id: int) -> str:
@@ -104,6 +105,7 @@ class PlanFacts(Struct, frozen=True, dict=True):
             row = self.top_rows.get(inst_id)
         if row is not None:
             return plan_name(row.name)
+        # Without V$RSRC_PLAN, its history and then the parameter show which plan should be in force.
         window = self.deltas.windows.get((inst_id, con_id))
         if window is None and con_id <= ROOT:
             return plan_name(self.system.parameters.by_name.get((inst_id, "resource_manager_plan"), ""))

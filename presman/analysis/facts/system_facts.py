@@ -58,6 +58,7 @@ class ParameterFacts(Struct, frozen=True, dict=True):
     @cached_property
     def by_name(self) -> Mapping[tuple[int, str], str]:
         """Parameter values by (instance, name): the instance's own, not those set in containers."""
+        # In descending order of CON_ID, so that the row of the instance (0, or 1 for the root) remains.
         rows = sorted(self.snapshot.rows(Parameter), key=lambda row: -row.con_id)
         return {(row.inst_id, row.name): row.value for row in rows}
 

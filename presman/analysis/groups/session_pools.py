@@ -69,6 +69,7 @@ def held_by_quiesce(
 
     If V$SESSION does not show who waits, any group that is not let in may have some: what they want is not known.
     """
+    # The rows of the cluster have the sessions of all instances.
     held = {key: each.sessions for key, each in found.items()}
     held |= summed(((CLUSTER, *key[1:]), sessions) for key, sessions in held.items())
     return tuple(_quiesced(row, held.get((row.inst_id, row.con_id, row.name), 0), of) for row in rows)

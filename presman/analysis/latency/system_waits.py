@@ -68,6 +68,7 @@ def redo_sizes(snapshot: Snapshot) -> dict[int, int]:
 def _health(inst_id: int, waits: Iterable[WaitReading], redo_mb: float | None) -> RedoHealth:
     means = (_mean([each for each in waits if each.event == name]) for name in (SYNC, WRITE))
     (sync_ms, syncs), (write_ms, writes) = means
+    # A session waits for log file sync until LGWR has written: the rest of its wait is not the write itself.
     outside = 100 * max(0.0, sync_ms - write_ms) / sync_ms if sync_ms and write_ms is not None else None
     return RedoHealth(inst_id, sync_ms, write_ms, syncs, writes, outside, redo_mb)
 
@@ -99,7 +100,7 @@ def outliers(facts: Facts, histograms: Sequence[Histogram]) -> tuple[OutlierRead
             continue
         rows = tuple(_outlier(view, row) for row in section.rows)
         reasons = doubts([(row.inst_id, row.wait_event, row.io_latency) for row in section.rows], histograms)
-        if reasons:
+        if reasons:  # if some of the values are no latencies, none of them is shown
             rows = tuple(replace(row, latency_ms=None, disks=()) for row in rows)
         found.append(OutlierReading(view, section.at, rows, reasons))
     return tuple(found)

@@ -39,6 +39,7 @@ class Counted(Struct, frozen=True):
         in_group: dict[Executing, bool | None] = {}
         for key, number in groups.items():
             in_group |= _in_group(held.get(key, []), number, reading.bypassed)
+        # If no more servers are held than the target counts, every statement counts against it.
         counted, whole = reading.header.servers.counted, _sum(reading.running)
         if counted is None or whole <= counted:
             return Counted(in_group, {})
@@ -95,6 +96,7 @@ def _divide(statements: Sequence[RunningStatement], beyond: int) -> dict[Executi
     """Return the statements that are not, or may not be, counted when all hold `beyond` servers more than the count."""
     if not beyond:
         return {}
+    # Statements with the same number of servers cannot be told apart, so each number is tried once.
     found: dict[Executing, bool | None] = {}
     by_size: dict[int, bool | None] = {}
     for each in statements:
@@ -106,6 +108,7 @@ def _divide(statements: Sequence[RunningStatement], beyond: int) -> dict[Executi
 
 
 def _is_counted(statement: RunningStatement, statements: Sequence[RunningStatement], beyond: int) -> bool | None:
+    # It is counted if the others alone can make up the uncounted servers, and is not if they can only with it.
     sums = _sums(other.servers for other in statements if other is not statement)
     without = _among(sums, beyond)
     within = _among(sums, beyond - statement.servers)
@@ -115,6 +118,7 @@ def _is_counted(statement: RunningStatement, statements: Sequence[RunningStateme
 
 def _sums(numbers: Iterable[int]) -> int:
     """Return the sums of all subsets of the numbers, as the bits of an integer."""
+    # The number of subsets doubles with each statement; that of their sums cannot exceed the number of servers.
     sums = 1
     for number in numbers:
         sums |= sums << number
@@ -133,7 +137,7 @@ class GroupHoldings(NamedTuple):
 
 
 def holdings(reading: Reading, con_id: int, group: str) -> GroupHoldings:
-    """Return what the statements of a group hold; the uncounted part is 0 if it is not known."""
+    """Return the servers that the statements of a group hold; the uncounted part is 0 if it is not known."""
     held = _sum(each for each in reading.running if (each.con_id, each.group) == (con_id, group))
     rows = (each for each in reading.cluster_groups() if (each.con_id, each.name) == (con_id, group))
     first = next(rows, None)

@@ -85,6 +85,7 @@ def between(before: CounterMark | None, after: CounterMark, seconds: float | Non
         return None
     queued, completed, servers_used, active_ms, queued_ms, timeouts = map(sub, new, old)
     came = after.came - (before.came if before else 0)
+    # All that queue at the end have waited in the interval, whatever the counters say.
     waited = max(queued + (before.queued if before else 0), after.queued)
     if min(queued, completed, servers_used, active_ms, queued_ms, timeouts) < 0:
         return None
@@ -120,6 +121,7 @@ def hours(rows: Iterable[GroupMetricHistory], at: datetime) -> dict[tuple[int, s
         total[0] += row.avg_queued_parallel_stmts * length
         total[1] += row.avg_active_parallel_stmts * length
         total[2] += (row.avg_active_parallel_servers or 0.0) * length
+    # The sums add up all instances, so they are divided by the time of one: the one watched longest.
     longest = max(summed((inst_id, length) for (inst_id, _), length in minutes.items()).values(), default=0.0)
     return {key: _hour(total, longest) for key, total in sums.items()}
 

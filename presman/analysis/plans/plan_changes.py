@@ -60,6 +60,7 @@ def _switches(history: tuple[RsrcPlanHistory, ...]) -> tuple[PlanSwitch, ...]:
     for row in rows:
         if row.start_time is not None and row.con_id in top:
             mark = PlanSwitch(row.start_time, row.con_id, plan_name(row.name), row.window_name)
+            # The instances of a cluster change the plan within seconds of one another: that is one change.
             found.setdefault((round(row.start_time.timestamp() / 5), row.con_id, mark.plan), mark)
     return tuple(sorted(found.values(), key=lambda mark: (mark.at, mark.con_id, mark.plan)))
 
@@ -111,6 +112,7 @@ class SettingWatch:
 
     def _news(self, snapshot: Snapshot, record: RecordType) -> tuple[Any, ...]:
         """Return the rows of a view if this poll read them, () if not, or if there are none."""
+        # A poll that does not read the view carries the same tuple: no need to compare the rows.
         rows = snapshot.section(record).rows
         if rows is self._rows.get(record, ()):
             return ()
@@ -123,6 +125,7 @@ class SettingWatch:
             return
         before, now = self._parameters, {(row.inst_id, row.con_id, row.name): row.value for row in rows}
         instances_now = {row.inst_id for row in rows}
+        # The values of an instance that is gone are kept, to be compared when it comes back.
         gone = {key: value for key, value in before.items() if key[0] not in instances_now}
         self._parameters = {**gone, **now}
         known = {key[0] for key in before}
@@ -173,6 +176,7 @@ def _compared(before: Mapping[_Name, Any], now: Mapping[_Name, Any]) -> Iterator
         yield DirectiveChange("", f"plan {plan} was created")
     for _, plan in sorted(old_plans - new_plans, key=str):
         yield DirectiveChange("", f"plan {plan} was dropped")
+    # Directives of a plan that was created or dropped are part of that event.
     for name in sorted(before.keys() | now.keys(), key=str):
         old, new, plan = before.get(name), now.get(name), name[1]
         if old == new or name[:2] not in old_plans & new_plans:

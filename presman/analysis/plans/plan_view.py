@@ -192,7 +192,7 @@ def _together(trees: Sequence[tuple[Branch, float]]) -> Iterable[tuple[PlanPosit
     The trees differ in the containers that are open. `trees` has each with the CPUs of its instance.
     """
     whole = sum(cpus for _, cpus in trees)
-    if len({id(root) for root, _ in trees}) == 1:
+    if len({id(root) for root, _ in trees}) == 1:  # instances with the same plan and containers share one tree
         yield from ((each, whole) for each in positions(trees[0][0]))
         return
     parts: dict[tuple[str | Key, ...], list[tuple[PlanPosition, float]]] = {}

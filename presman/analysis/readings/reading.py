@@ -450,7 +450,7 @@ class Reading(Struct, frozen=True, dict=True):
         return tuple(group for group in self.groups if group.inst_id == CLUSTER)
 
     def judged(self, group: GroupReading) -> GroupReading:
-        """Return the row that the verdict on a group's row is about.
+        """Return the row that explains the verdict of a group's row.
 
         The cluster's row has the worst verdict of its instances. If they differ, or not all have the group, that is the
         row of the instance with this verdict that waits most.
@@ -479,7 +479,7 @@ class Reading(Struct, frozen=True, dict=True):
         return next((each.lacking for each in self.basis if each.what == what), "")
 
     def lists_queue(self) -> bool:
-        """Whether V$SESSION lists the queued statements of what is in view, be that a part of the cluster or all."""
+        """Whether V$SESSION lists the queued statements of all instances in view, even if these are not the cluster."""
         return self.why_unknown("queue") in {"", self.part}
 
     def queue_target(self) -> int | None:

@@ -63,7 +63,7 @@ class NotKnown(NamedTuple):
 
 
 class DopStory(Struct, frozen=True):
-    """What OTHER_XML says about a statement's degree. The first occurrence of each fact counts.
+    """The facts about a statement's degree in OTHER_XML. The first occurrence of each fact counts.
 
     `degree` is the chosen DOP. Fields are None or "" if the document does not have them; a derived degree of 0 is None,
     too: a manual degree is not derived. `skipped` are the lines of an adaptive plan that its display map leaves out:
@@ -179,7 +179,7 @@ class ParallelStatement(Struct, frozen=True, kw_only=True):
     no_text: str = ""
 
     def executing(self) -> Executing:
-        """Return what identifies it, waiting and running."""
+        """Return the key that the statement has both while it waits and while it runs."""
         return self.inst_id, self.sid, self.serial, self.sql_id
 
 
@@ -208,13 +208,13 @@ class QueuedStatement(ParallelStatement, frozen=True, kw_only=True):
     reason: QueueReason = QueueReason.UNKNOWN
 
     def waits_like(self, other: QueuedStatement) -> bool:
-        """Whether it is the other one, or has waited as long, so that it is not known which is first."""
+        """Whether this is the other statement, or has waited as long, so that it is not known which is first."""
         if other.waited is not None and self.waited is not None and abs(other.waited - self.waited) < SAME_WAIT:
             return True
         return other.sid == self.sid and other.executing() == self.executing()
 
     def may_be_first(self, first: QueuedStatement) -> bool:
-        """Whether it may be first as well: it has waited as long, or one of the two wait times is not known."""
+        """Whether this statement may be the first: it has waited as long, or one of the two waits is not known."""
         return self.waited is None or first.waited is None or self.waits_like(first)
 
 
@@ -424,6 +424,7 @@ class QueueHead(Struct, frozen=True):
 def urgency(head: QueueHead) -> tuple[float, bool, float]:
     """Return the rank of a head in alerts, tables and lines of state: near its timeout, critical, time waited."""
     first = head.statement
+    # At a timeout with PQ_TIMEOUT_ACTION RUN it starts, so that is not urgent.
     left = first.timeout_left if first.timeout_action != "RUN" else None
     return (left if left is not None and left <= 300.0 else 300.0, not head.is_critical, -(first.waited or 0.0))
 

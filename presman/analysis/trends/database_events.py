@@ -244,7 +244,10 @@ class EventWatch:
 
 
 def _break(before: datetime, now: datetime, is_gap: bool, is_new: bool) -> list[DatabaseEvent]:
-    """Return what came between two readings; `is_new` if none of the counters before can be compared any more."""
+    """Return the event that separates two readings, if any.
+
+    `is_gap` says that they are too far apart, `is_new` that the counters of the first cannot be compared any more.
+    """
     if now < before:
         text = f"the clock went back by {spelled((before - now).total_seconds())} or more; no rates over that"
         return [DatabaseEvent(now, CLOCK_BACK, "", "", text)]
@@ -273,7 +276,7 @@ def plan_after(event: DatabaseEvent) -> str:
 
 
 def _timeouts(before: Reading, now: Reading) -> list[DatabaseEvent]:
-    """Return what left a queue or failed in a session pool by timeout, as counted by V$RSRC_CONSUMER_GROUP."""
+    """Return how many statements left a queue, or calls a session pool, by timeout (V$RSRC_CONSUMER_GROUP)."""
     old = {(each.con_id, each.name): each for each in before.cluster_groups()}
     found = []
     for group in now.cluster_groups():

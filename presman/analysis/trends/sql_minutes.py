@@ -191,13 +191,13 @@ LISTED = 8
 
 
 class SqlPast(NamedTuple):
-    """What was seen of a statement until an instant.
+    """The past of a statement, as polls have shown it until an instant.
 
-    There were `executions` parallel ones, of which `queued` had to queue: for `mean_wait` seconds on average and
-    `longest_wait` at most, with statements that still wait counted by their wait so far. `mean_run` is of finished
-    ones; None without any. `servers` is the most that one held. `newest` are the last of them, newest first, as they
-    were `at` the instant. `activity` is how busy it was over the `watched` seconds of the last two hours, None if it
-    was idle.
+    It had `executions` in parallel, of which `queued` had to queue: for `mean_wait` seconds on average and
+    `longest_wait` at most; an execution that still waits counts with its wait so far. `mean_run` is the mean run time
+    of the finished executions, None without any. `servers` is the most servers that an execution held. `newest` are the
+    last executions, newest first, as they were `at` the instant. `activity` is how busy the statement was over the
+    `watched` seconds of the last two hours, None if it was idle.
     """
 
     executions: int
@@ -213,7 +213,7 @@ class SqlPast(NamedTuple):
 
 
 def sql_past(watch: Watch, sql_id: str, con_id: int | None, at: datetime) -> SqlPast:
-    """Return what was seen of a statement of a container (None: of any) until an instant."""
+    """Return the past of a statement of a container (None: of any) until an instant."""
     runs = (each for each in watch.runs.of(sql_id) if con_id in {None, each.con_id} and each.began <= at)
     found = [each.as_of(at) for each in runs]
     waits = [waited for each in found if (waited := each.waited(at)) is not None]

@@ -89,6 +89,7 @@ class TerminalGuard:
         calm = self._deadline is None and self._unread_since is None
         poll = select.poll()
         poll.register(self._pipe, select.POLLIN)
+        # Only until the first key: an unread one would keep the guard awake.
         if self._screen_is_on and self._has_terminal and calm:
             poll.register(0, select.POLLIN)
         ready = dict(poll.poll(None if calm else POLL_INTERVAL * 1000))

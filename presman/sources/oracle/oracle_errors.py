@@ -40,6 +40,7 @@ def code_of(error: Any) -> str:
     text = text_of(error)
     if similar := _SIMILAR.search(text):
         return similar[1]
+    # Oracle's own code says most; of the driver's, one after which a retry cannot help.
     return min(
         _codes(text),
         key=lambda code: 0 if code.startswith("ORA") else 1 + (code not in failures().hopeless_codes),

@@ -47,6 +47,7 @@ class SessionClock:
         """Note the answer to HERE_AND_NOW. Raises ValueError if it is invalid."""
         try:
             sid, instance, local, utc = rows[0]
+            # SYSDATE has whole seconds, so the difference is up to a second off the offset.
             ahead = round((local - utc).total_seconds() / QUARTER) * QUARTER
             found = int(sid), int(instance), utc.replace(tzinfo=UTC)
         except (LookupError, TypeError, AttributeError) as error:

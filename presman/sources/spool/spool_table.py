@@ -60,6 +60,7 @@ def decimal_mark(texts: Iterable[str]) -> str | None:
             return mark
         if text.count(mark) > 1:
             return "." if mark == "," else ","
+        # Before the first group of three there are one to three digits, and no zero leads.
         digits = re.match(r"\d*", text[index + 1 :])
         if digits and (len(digits[0]) != 3 or index == 0 or text.startswith("0") or index > 3):
             return mark
@@ -74,7 +75,7 @@ def number(text: str, mark: str | None, whole: bool) -> int | float:
     >>> number("1.234,5", ",", False), number("2,5E+3", ",", True), number("1,234", None, True)
     (1234.5, 2500, 1234)
     """
-    if text.isascii() and text.isdigit() and len(text) < 19:
+    if text.isascii() and text.isdigit() and len(text) < 19:  # nearly all; so few digits fit into 64 bits
         return int(text)
     if not _NUMBER.fullmatch(text):
         cure = ": the column was too narrow for it (SET NUMWIDTH 38)" if text.strip("#") == "" else ""

@@ -19,6 +19,7 @@ from presman.sources.simulator.views.view import Row, View, when
 # ---- Activity: what each session does at one moment, as V$SESSION shows it.
 
 _GOLDEN = 0.6180339887
+"""The golden ratio: the fractions of its multiples are spread evenly between 0 and 1, however many there are."""
 
 
 class _Activity(NamedTuple):
@@ -85,6 +86,7 @@ def _pool_activities(pool: SessionStream, storage: str) -> Iterator[tuple[int, _
     busy += [*[partial(_reading, event)] * reading, *[_held_back] * held_back]
     offset = int(pool.turn * number)
     for turn in range(number):
+        # Steps of 7 mix the sessions, and reach each of them unless their number is a multiple of 7.
         index = (turn * 7 + offset) % number if number % 7 else (turn + offset) % number
         part = (turn * _GOLDEN + pool.turn) % 1.0
         yield index, busy[turn](part) if turn < len(busy) else _idle_for(part * pool.cycle), part
@@ -158,6 +160,7 @@ def _of_server(execution: Execution, server: Server, now: float, scan: str, late
         return _blocked(now - execution.started)
     if execution.blocker is not None:
         return _dequeues("PX Deq: Execution Msg", part)
+    # For two thirds of the work set 2 scans, and set 1 waits for its rows; then set 1 works, and set 2 waits to send.
     scanning = 2 if execution.entry.sets == 2 and execution.left > 0.35 * execution.work else 1
     if server.set != scanning:
         event = "PX Deq: Table Q Normal" if server.set < scanning else "PX Deq Credit: send blkd"
