@@ -83,6 +83,7 @@ class RowCache:
 
     def call(self, make: Callable[..., Made], *rows: Any) -> Made:
         """Return `make(*rows)`, reusing the last result if each of `rows` is the identical object."""
+        # One result for each function: rows that were read again replace the older ones, so the cache does not grow.
         known = self._made.get(make)
         if known is None or any(old is not new for old, new in zip(known[0], rows, strict=True)):
             known = self._made[make] = rows, make(*rows)

@@ -118,6 +118,7 @@ def met(goal: Goal, good: int, bad: int) -> str:
     """Return whether the statements meet a goal: ``met``, ``missed``, "" without any."""
     if not good + bad:
         return ""
+    # 0.07 x 100 is a little more than 7: rounding alone must not make a goal missed.
     return "met" if good >= goal.part * (good + bad) - 1e-9 else "missed"
 
 

@@ -45,6 +45,7 @@ def _effects(forecast: QueueForecast) -> Iterator[ShownEffect]:
 
 
 def _shown_effects(snapshot: Snapshot) -> Iterator[EndingEffect]:
+    # The rows of one way follow one another, as they were written.
     for _, rows in groupby(snapshot.rows(ShownEffect), lambda row: row.way):
         first, *others = rows
         who = tuple((row.inst_id, row.sid, row.serial, row.sql_id) for row in (first, *others))
@@ -67,6 +68,7 @@ def as_shown(reading: Reading, snapshot: Snapshot) -> Reading:
         found_start = StartForecast(median, low, high, bool(row.timeout), row.why_none)
         starts[row.inst_id, row.sid, row.serial, row.sql_id] = found_start
     record = ForecastRecord(found.judged, found.held, _seconds(found.median_error))
+    # What the recording lacks (the number of courses, the seed) is that of the forecasts calculated again, if any.
     behind = reading.forecast or QueueForecast()
     effects = tuple(_shown_effects(snapshot)) if record.tells_effects() else ()
     behind = replace(behind, record=record, effects=effects, judged_since=found.since, worked_out_again=False)

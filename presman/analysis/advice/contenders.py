@@ -305,7 +305,7 @@ def _others(
 
 
 def own_limits(other: QueueHead, reading: Reading) -> list[Shortage]:
-    """Return what a queue is short of under the limits of its group and container, whichever statement is first."""
+    """Return the shortages of a queue under the limits of its group and container, whichever statement is first."""
     own = (each for each in other.shortages if not each.everybody)
     return [each for each in own if each.short > spare(other, reading)]
 
@@ -333,7 +333,7 @@ def _could_take(other: QueueHead, queue: Sequence[QueuedStatement], freed: Itera
     wanted = sum(map(_wanted, queue))
     if other.allowed is None:
         return wanted
-    whole = other.con_id > 2  # the limit may be that of its container
+    whole = other.con_id > 2  # a pluggable database: the limit may be that of its container
     usable = (each for each in freed if each.con_id == other.con_id and (whole or each.group == other.group))
     room = other.allowed - (other.held or 0) + sum(each.servers for each in usable)
     needs = first.low if is_known(first) else 0

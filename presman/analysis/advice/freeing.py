@@ -46,7 +46,7 @@ class Freeing(Struct, frozen=True, eq=False):
 
 
 def freeing(statement: RunningStatement, shortages: Sequence[Shortage], counts: Counted) -> Freeing | None:
-    """Return what the end of a statement frees of each shortage, None if it frees nothing of any."""
+    """Return the servers of each shortage that the end of a statement frees, None if it frees none of any."""
     low, high = [], []
     for shortage in shortages:
         helps = _concerns(statement, shortage)
@@ -187,7 +187,7 @@ def _choose_to_end(helpers: Sequence[Freeing], short: Sequence[int]) -> list[Fre
 
 
 def _left(short: Sequence[int], helpers: Sequence[Freeing]) -> list[int]:
-    """Return what is still short under each limit once `helpers` have ended."""
+    """Return the servers that are still missing under each limit once `helpers` have ended."""
     return [max(0, want - sum(each.low[n] for each in helpers)) for n, want in enumerate(short)]
 
 

@@ -13,7 +13,7 @@ from presman.base.formats import counted, listed
 
 
 def not_enough_now(who: str = "it") -> str:
-    """Return what a DBA must know before deciding to end an idle holder: DO says it in short, too."""
+    """Return that the end of an idle holder alone is not enough now. DO says so in its short words, too."""
     return f"ending {who} alone is not enough now"
 
 
@@ -49,7 +49,7 @@ class Kept(NamedTuple):
 def keeps_idle(each: RunningStatement) -> str:
     """Return what an idle holder keeps, in words.
 
-    Of one that worked a moment ago these say what came of it: DO may have said that it should end.
+    If it worked a moment ago, the words say that it went idle: DO may have said that it should end.
     """
     servers = counted(each.servers, "server")
     if has_just_stopped(each):

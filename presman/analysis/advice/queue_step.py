@@ -40,6 +40,7 @@ def queue_step(reading: Reading, *, decides: bool = True) -> ToDo | None:
     ended = _end_for_a_head(heads, reading) or _end_by_forecast(heads, reading)
     steps = [head_step(each, reading) for each in heads]
     idle = [any(each.statement.idle is not None for each in found.candidates) for found in heads]
+    # The heads are in order of urgency: of equal steps, `index` takes that of the most urgent head.
     ranks = [(_FIRST.index(step.step), not keeps) for step, keeps in zip(steps, idle, strict=True)]
     best = ended or steps[ranks.index(min(ranks))]
     if ended is None and len(heads) > 1:  # WHY may show another head first: that of the row under the cursor

@@ -21,7 +21,7 @@ About = tuple[object, ...]
 
 
 class SteadyNow(NamedTuple):
-    """What to do, what it is `about`, and whether it has `held` for a while, or follows after nothing."""
+    """The step, its subject (`about`), and whether that has `held` for a while, or is the first one."""
 
     step: ToDo | None
     about: About | None
@@ -29,7 +29,7 @@ class SteadyNow(NamedTuple):
 
 
 class _Lasting:
-    """Something of a step, and since when it has been the same; None if it followed after nothing."""
+    """A part of a step that is watched for changes, and since when it has been the same; None for the first one."""
 
     def __init__(self) -> None:
         self.value: object = None
@@ -74,7 +74,7 @@ def _named(step: ToDo | None, for_now: ToDo | None, reading: Reading) -> frozens
 def _about(step: ToDo, reading: Reading) -> About:
     """Return what a step is about: its commands, else the holder of servers that it names first, else its subject.
 
-    The last part is the same of what it adds for the queue, None if it adds nothing.
+    The last part is the holder that its addition for the queue names first, None without such an addition.
     """
     beside = _holder_in(step.beside, reading) if step.beside else None
     if step.commands:
@@ -84,5 +84,6 @@ def _about(step: ToDo, reading: Reading) -> About:
 
 def _holder_in(words: str, reading: Reading) -> str:
     """Return the holder of servers that words name first, "" if they name none."""
+    # "HR 1:12" is also the beginning of "HR 1:123": only whole words count.
     found = ((re.search(rf"{re.escape(each.who)}\b", words), each.who) for each in reading.running if each.who in words)
     return min(((place.start(), who) for place, who in found if place), default=(0, ""))[1]

@@ -147,7 +147,7 @@ def views_of(foundation: str) -> tuple[str, ...]:
 
 
 def silent_views(key: str, reading: Reading) -> tuple[str, ...]:
-    """Return the views that tell nothing now and without which a rule finds nothing."""
+    """Return the views that do not answer now and without which a rule finds nothing."""
     return tuple(each.view for each in _silent(key, reading))
 
 
@@ -162,7 +162,10 @@ def _silent(key: str, reading: Reading) -> list[UnavailableView]:
 
 
 _NEVER_OLDER = frozenset({"starved group", "minimums", "downgrade", "host", "histograms", "queue", "quiesce"})
-"""What is counted between two polls, so without an answer not known; and what has its age by a rule of its own."""
+"""What gives an alert no age: what is counted between two polls, and what has its age by a rule of its own.
+
+Without an answer, what is counted between two polls is not known.
+"""
 
 _SELDOM_CHANGED = frozenset({*_SHARES, "V$PDBS", "V$SYSTEM_PARAMETER", "V$OSSTAT"})
 """Views of which an answer some minutes old is as good as a new one."""

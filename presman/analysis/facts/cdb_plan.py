@@ -174,7 +174,7 @@ def profile(plans: PlanFacts, inst_id: int, con_id: int) -> str:
 
 
 def _in_force(plans: PlanFacts, inst_id: int, con_id: int) -> CdbPlanDirective | None:
-    """Return what the CDB gives a container as V$RSRC_PLAN shows it: from inside nothing else is visible.
+    """Return the directive of a container as V$RSRC_PLAN shows it: inside a container no other view has it.
 
     On Autonomous Databases UTILIZATION_LIMIT there is the number of CPUs, not a percentage.
     """

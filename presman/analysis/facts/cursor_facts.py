@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 
+# A comment of hints begins with a plus sign. It may have no end, because a text may be cut.
 _HINTED = re.compile(r"/\*\+(.*?)(?:\*/|$)|--\+([^\n]*)", re.DOTALL)
 _PARALLEL = re.compile(r"\b(?:NO_)?(?:PARALLEL(?:_INDEX)?|STATEMENT_QUEUING)\b(?:\s*\([^()]{0,60}\))?", re.IGNORECASE)
 
@@ -36,6 +37,7 @@ def hints(sql_text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+# Each poll brings the same documents again.
 @lru_cache(maxsize=256)
 def story(other_xml: str) -> DopStory:
     """Return what `other_xml` says about the degree.

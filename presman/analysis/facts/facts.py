@@ -98,7 +98,7 @@ class PlanDivision(Struct, frozen=True, dict=True):
         return Branch(name, (given.weight,), None, given.limit, given.servers, None, by_weight, inside, cap)
 
     def allotments(self, inst_id: int) -> Mapping[int, Allotment]:
-        """Return what each pluggable database is given on an instance."""
+        """Return the allotment of each pluggable database on an instance."""
         if inst_id not in self._allotments:
             self._allotments[inst_id] = allotments(self.plans, inst_id, self.plans.num_cpus(inst_id))
         return self._allotments[inst_id]

@@ -127,7 +127,7 @@ def _free(group: Judged) -> float:
 
 
 def _entitlement_words(group: Judged) -> str:
-    """Return what it is due, and how much of that is left by others."""
+    """Return the CPUs that a group is entitled to, and how many of them others leave to it."""
     guaranteed = group.guaranteed or 0.0
     more = (group.entitled or 0.0) - guaranteed
     parts = f": {guaranteed:.1f} by the plan and {more:.1f} that others do not want" if more >= 0.05 else ""
@@ -135,7 +135,7 @@ def _entitlement_words(group: Judged) -> str:
 
 
 def _left(group: Judged, host_busy: float | None) -> str:
-    """Return what is known about the CPUs it did not get: free, or used by others."""
+    """Return whether the CPUs that a group did not get were free or used by others."""
     free = _free(group)
     if free and host_busy is not None and host_busy >= FULL:
         return f"the groups left {free:.1f} CPUs unused, but the host is {100 * host_busy:.0f} % busy"

@@ -59,6 +59,7 @@ _decoder = msgpack.Decoder(_Poll)
 
 def number_of(upper_us: int) -> int:
     """Return the number of the bucket below a bound."""
+    # Rounded, because the bounds of V$EVENT_HISTOGRAM are multiples of 1,000 us, a little less than a power of two.
     return min(NUMBERS - 1, max(0, round(log2(upper_us)))) if upper_us > 0 else 0
 
 

@@ -137,7 +137,7 @@ class GroupHoldings(NamedTuple):
 
 
 def holdings(reading: Reading, con_id: int, group: str) -> GroupHoldings:
-    """Return what the statements of a group hold; the uncounted part is 0 if it is not known."""
+    """Return the servers that the statements of a group hold; the uncounted part is 0 if it is not known."""
     held = _sum(each for each in reading.running if (each.con_id, each.group) == (con_id, group))
     rows = (each for each in reading.cluster_groups() if (each.con_id, each.name) == (con_id, group))
     first = next(rows, None)

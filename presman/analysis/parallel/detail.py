@@ -139,7 +139,7 @@ def _servers(facts: Facts, inst_id: int, rows: Iterable[PxStatistic], names: Map
             server_set=server_set,
             number=number,
             event=doing(session.event, session.state, session.status) if session else "",
-            cpu=values.get(CPU, 0) / 100,
+            cpu=values.get(CPU, 0) / 100,  # the statistic counts hundredths of a second
             cpu_rate=delta / 100 / seconds if delta is not None and seconds else None,
             logical_reads=values.get(LOGICAL_READS, 0),
             megabytes=values.get(BYTES_READ, 0) / _MB,

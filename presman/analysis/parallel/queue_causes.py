@@ -118,7 +118,7 @@ def _short_of_servers(wants: Servers, dop: int | None, state: QueueState) -> tup
 
 
 def not_known(wants: Servers | None, cause: Cause, state: QueueState) -> NotKnown | None:
-    """Return what is not known of all that decides whether a head starts, None if all is known that matters."""
+    """Return a fact that is not known and decides whether a head starts, None if all such facts are known."""
     if cause is Cause.BEHIND:
         return None
     if wants is None or wants.source is WantsSource.MEAN:
@@ -141,7 +141,7 @@ def _old_limits(wants: Servers, state: QueueState) -> Iterator[NotKnown]:
 
 
 def shortages(wants: Servers | None, cause: Cause, state: QueueState) -> tuple[Shortage, ...]:
-    """Return what must be freed under each limit that binds; empty if that is not known or would not help.
+    """Return the servers to be freed under each limit that binds; empty if that is not known or would not help.
 
     A statement that wants more than the whole target started once nothing was in use, so it needs all servers in use to
     be freed. For a limit with an unknown count, the amount is the one that is certainly enough.

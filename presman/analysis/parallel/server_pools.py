@@ -137,7 +137,7 @@ def is_coordinator(row: PxSession) -> bool:
 
 
 def budget_of(facts: Facts, pool: ServerPool, where: str = "", inst_ids: tuple[int, ...] = ()) -> ServerBudget:
-    """Return what the queue counts in a pool: the count of V$RSRC_PLAN, else that of V$PX_PROCESS_SYSSTAT."""
+    """Return the servers that the queue counts in a pool: by V$RSRC_PLAN, else by V$PX_PROCESS_SYSSTAT."""
     age = facts.snapshot.age_if_late(PxProcessSysstat if pool.counted is None else RsrcPlan)
     in_use = pool.in_use if pool.counted is None else pool.counted
     return ServerBudget(in_use, pool.target, where, inst_ids, age=age)

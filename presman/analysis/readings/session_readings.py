@@ -142,7 +142,7 @@ class PlanStep(Struct, frozen=True):
 
 
 class CursorCost(Struct, frozen=True):
-    """What the executions of a cursor have cost (V$SQL). Means are per execution, in seconds.
+    """The cost of a cursor's executions (V$SQL). Means are per execution, in seconds.
 
     `offloaded` is the part of the bytes read that the storage could filter, `saved` is the part of those that it did
     not send (0..1); None without such storage. `megabytes` are read, `written` are written.

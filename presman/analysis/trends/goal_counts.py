@@ -77,6 +77,7 @@ class GoalCounts:
         running = {_who(run): run for run in runs if run.came_to == goal.group}
         counted = self._counted[index] & running.keys()
         new = ((who, run) for who, run in running.items() if who not in counted)
+        # Only of a statement that this poll saw first is it known that it came since the poll before.
         found = {who: judged(goal, run, at, step if run.first_seen == at else inf) for who, run in new}
         good, bad = (sum(each is wanted for each in found.values()) for wanted in (True, False))
         self._counted[index] = counted | {who for who, each in found.items() if each is not None}
@@ -85,6 +86,7 @@ class GoalCounts:
             minutes.append(_Minute(at, good, bad))
         while minutes and minutes[0].at < at - DAY:
             minutes.popleft()
+        # The polls of a minute share one entry, at the instant of the first of them.
         if len(minutes) > 1 and minutes[-1].at - minutes[-2].at < _MINUTE:
             last = minutes.pop()
             minutes[-1] = _Minute(minutes[-1].at, minutes[-1].good + last.good, minutes[-1].bad + last.bad)
