@@ -458,7 +458,7 @@ def since_answered(polls: Iterable[tuple[int, Snapshot]], views: set[RecordType]
 
 
 def remembered(polls: Sequence[int], read: Callable[[int], Reading]) -> Reading | None:
-    """Return the reading of about the last of consecutive polls, with the alerts of those before; None without polls."""
+    """Return a reading of about the last of consecutive polls, with the alerts of those before; None without polls."""
     before: Reading | None = None
     for index in polls[:: max(1, -(-len(polls) // _READ))]:
         before = with_unchecked(before, read(index))

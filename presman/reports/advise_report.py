@@ -93,8 +93,8 @@ class GoalFinding(Struct, frozen=True):
 
     `within` is the part of the held-back statements that start in time under the advice. `advised` is the median of
     other days; `advised_low` and `advised_high`, and `low` and `high` for `within`, bound 9 of 10 of them. All are None
-    without advice; None as `observed` and `now` is a statement that timed out. `longer` says whether the waits
-    `observed` and `now` may really be longer, because statements still waited at the end.
+    without advice. `observed` or `now` is None if the statement at the percentile timed out. `longer` says whether the
+    waits `observed` and `now` may really be longer, because statements still waited at the end.
     """
 
     goal: str
