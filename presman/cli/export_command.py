@@ -46,7 +46,7 @@ def check_past(measure: str, name: str, options: Namespace) -> None:
 
 
 def recording_hint(name: str) -> str:
-    """Return the command that records what no view keeps of the past."""
+    """Return the command that records these figures from now on, because no view keeps them."""
     file = "".join(each if each.isascii() and each.isalnum() else "-" for each in name).strip("-")
     return f"`presman record {name} -o {file}.presman` keeps them from now on"
 

@@ -30,6 +30,7 @@ def watch_fleet(fleet: Fleet, opened: Open, options: Namespace) -> int:
 
     def begin() -> None:
         nonlocal began
+        # Every screen of the fleet calls it, also after a database was open: only the first one starts the fleet.
         if not began:
             began = True
             terminal_guard.start()
@@ -65,7 +66,6 @@ def live(fleet: LiveFleet, targets: Mapping[str, Resolved], options: Namespace, 
     """Return a function that opens a database of this process's fleet, with its existing connection."""
 
     def opened(name: str, view: FleetView) -> MonitorEnd:
-
         found, database = targets.get(name), fleet.databases.get(name)
         if found is None or database is None:
             why = "" if database is None else database.member().reason

@@ -92,6 +92,7 @@ class Parser(argparse.ArgumentParser):
     def _stray(self, word: str) -> str:
         """Return what is wrong with a word that is neither an option nor a positional argument."""
         if not word.startswith("-"):
+            # The word may be a connect string with a password, and the message may go to a log.
             return f"too many arguments: {'user/***@...' if {'@', '/'} & set(word) else repr(word)}"
         name = word.partition("=")[0]
         guess = nearest(name, [option for option in self._option_string_actions if option.startswith("--")])

@@ -156,7 +156,7 @@ class Polling:
             source.close()
 
     def _readings(self, previous: Snapshot | None) -> Readings:
-        """Return what reads the first poll and later ones; of a recording it has learned from earlier polls."""
+        """Return the reader of the first poll and later ones; for a recording it has learned from earlier polls."""
         readings = Readings(with_forecasts=self._with_forecasts)
         if self._resolved.target.kind == "recording":
             from presman.recording.recording_source import RecordingSource

@@ -84,7 +84,7 @@ class Resolved(Struct, frozen=True):
         )  # fmt: skip
 
     def notifier(self, *, first_is_news: bool = False) -> AlertNotifier | None:
-        """Return what judges its alerts and runs `on_alert`, None if config.ini has neither alerts nor goals."""
+        """Return the judge of its alerts, which runs `on_alert`; None if config.ini has neither alerts nor goals."""
         if not (self.alerts or self.on_alert or self.goals):  # saves the time of the import
             return None
         from presman.output.alert_notifier import notifier_of

@@ -64,6 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
         with contextlib.ExitStack() as stack:
             return _run(arguments, stack)
     except BrokenPipeError:
+        # The reader has gone, which is no error, although Python makes it an OSError.
         raise
     except OSError as error:
         text = f"cannot write {clean(str(error.filename or 'output'))}: {error.strerror or error}"

@@ -128,7 +128,7 @@ class WatchedPlan:
         self._last: ReadingCame | None = None
 
     def take(self, came: ReadingCame) -> None:
-        """Take a poll. Raises Failure, soon, for what this database does not have, or if a part of a queue is read."""
+        """Take a poll. Raises Failure for options that this database does not have, or if a part of a queue is read."""
         self._refuse(came.reading.header.autonomous)
         if came.reading.part:
             raise Failure(f"{came.reading.part}: when statements would start is known only of a whole cluster")
@@ -237,7 +237,7 @@ def _choice(load: ObservedLoad, options: Namespace) -> Choice:
 
 
 def _refuse_options(options: Namespace, *, autonomous: bool) -> None:
-    """Raise Failure for an option that is about what this kind of database does not have."""
+    """Raise Failure for an option about a limit that this kind of database does not have."""
     if options.concurrency and not autonomous:
         raise Failure("--concurrency: that limit exists on an Autonomous Database; here --limit GROUP=PERCENT")
     for given in ("limit", "level", "timeout", "cpu_limit"):
@@ -376,7 +376,7 @@ def _refuse_kinds(kinds: Sequence[str], *, autonomous: bool) -> None:
 
 
 def _progress(goal: Goal) -> Callable[[int, Scored], None]:
-    """Return what reports the progress of the search on standard error every few seconds."""
+    """Return a function that reports the progress of the search on standard error every few seconds."""
     due = time.monotonic() + _NOTE_EVERY
 
     def take(replayed: int, best: Scored) -> None:

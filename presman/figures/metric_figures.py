@@ -97,6 +97,7 @@ class ObservedReading(Struct, frozen=True, dict=True):
         found = pdbs(self.reading, self.previous, self.snapshot)
         instances = self.reading.header.instances
         only = instances[0].inst_id if instances else 1
+        # A single instance has only the rows of the cluster (INST_ID 0): they are its own.
         return tuple(row for row in found if row.inst_id) or tuple(structs.replace(row, inst_id=only) for row in found)
 
     @cached_property

@@ -55,7 +55,7 @@ def _switched(row: SessionReading) -> str:
 
 
 def why_in_group(row: SessionReading) -> str:
-    """Return why a session is in its group: what switched it, the mapping rule, or a group that the plan lacks."""
+    """Return why a session is in its group: a switch, the mapping rule, or a mapped group that the plan lacks."""
     reasons = []
     origin = row.original_group or row.mapped_group
     if origin and origin != row.group:

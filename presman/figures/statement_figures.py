@@ -25,7 +25,7 @@ _SHOWN_SQL = 400
 
 
 def statement_identity(row: ParallelStatement) -> Hashable:
-    """Return the identity of a statement across polls: session, SQL and instance; for folded ones, what they share."""
+    """Return the identity of a statement across polls: session, SQL and instance; of folded ones, their common kind."""
     if isinstance(row, CollapsedStatements):
         return kind_of(row)
     return row.inst_id, row.sid, row.serial, row.sql_id
@@ -204,7 +204,7 @@ def starts_in_words(row: QueuedStatement) -> str:
 
 
 def no_forecast(row: QueuedStatement) -> str:
-    """Return why a statement has no forecast of its start: `timeout`, or what is not known; "" if it has one."""
+    """Return why a statement has no forecast: `timeout`, or the fact that is not known; "" if it has one."""
     if row.starts is None:
         return ""
     return "timeout" if row.starts.timeout else row.starts.why_none

@@ -55,7 +55,7 @@ _FIGURES: Mapping[str, _Figures] = {
         "px_servers_limit": lambda row: row.parallel_servers_limit,
     },
 }
-"""The columns of a measure that the view has: means over an interval of about a minute, and what held in it."""
+"""The columns of a measure that the view has: means over an interval of about a minute, and the limits in force."""
 
 KNOWN = tuple(_FIGURES)
 """The measures that the view has."""

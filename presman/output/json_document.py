@@ -110,7 +110,7 @@ def _to_do(found: ToDo | None) -> dict[str, Any] | None:
 
 
 def unblock_document(found: Unblock) -> dict[str, Any]:
-    """Return what would let a head start. Its session identifies a statement; its figures are under `running`."""
+    """Return how a head could start. Sessions identify the statements to end, whose figures are under `running`."""
     who = found.head.statement
     return {
         "con_id": found.head.con_id,

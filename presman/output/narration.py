@@ -33,7 +33,7 @@ _NARRATED_KINDS = _ALERT_KINDS | {
     *(kinds.PLAN_CHANGED, kinds.PARAMETER_CHANGED, kinds.DIRECTIVE_CHANGED, kinds.INSTANCE_CHANGED, kinds.PDB_CHANGED),
     *(kinds.DOWNGRADE, kinds.TIMEOUT, kinds.RECONNECT, kinds.GAP, kinds.CLOCK_BACK),
 }
-"""Events that get a sentence: alerts, and what no alert covers."""
+"""Events that get a sentence: those of alerts, and those that no alert covers."""
 
 
 class Narration:
@@ -128,7 +128,7 @@ class Narration:
         self._about_views = about_views
 
     def _adds_another(self, now: About | None) -> bool:
-        """Return whether a step is the one that was said last but for what it adds for the queue: to wait."""
+        """Return whether a step differs from the last one reported only in the wait that it adds for the queue."""
         return now is not None and self._said is not None and now[:-1] == self._said[:-1]
 
 
@@ -139,7 +139,7 @@ def _troubles(reading: Reading) -> dict[tuple[str, str], None]:
 
 
 def _alerts_now(reading: Reading) -> str:
-    """Return the number of alerts in words, with that of those that cannot be checked now: they are as last seen."""
+    """Return the number of alerts in words, and how many of them cannot be checked now and are as last seen."""
     found = {mark_of(each) for each in wrong(reading) if each.state in {"bad", "warn"}}
     old = {mark_of(each.alert) for each in reading.unchecked} & found
     if reading.is_silent():

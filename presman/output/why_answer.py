@@ -50,7 +50,7 @@ _RESTS_ON = {
     "V$RSRC_PLAN": "the plan in force",
     "V$RSRC_CONSUMER_GROUP": "the servers that count for each group",
 }
-"""Views that show which sessions wait, and for what: each with what it alone tells."""
+"""Views that show which sessions wait, and for what; each with the facts that no other view shows."""
 
 
 class AskedStatement(NamedTuple):
@@ -92,7 +92,7 @@ def _outdated(reading: Reading) -> list[LateView]:
 
 
 def _older_part(late: LateView) -> str:
-    """Return the line on what is older than the rest of the answer: the other views did answer at the poll."""
+    """Return the line on the facts of a late view: the rest of the answer is of the poll itself."""
     told = _RESTS_ON[late.view.removeprefix("G")]
     return f"  as it was {duration(late.age)} before: {told} ({late.view} did not answer)"
 
@@ -190,6 +190,7 @@ def _held(reading: Reading, asked: AskedStatement) -> SessionReading | None:
     """Return the session of the question that a quiesce of the database holds, of several the one held longest."""
     if reading.quiesce is None:
         return None
+    # A quiesced database keeps sessions from becoming active, so they wait as for a full session pool.
     held = (row for row in reading.sessions if row.event == POOL_WAIT and asked.is_about(row))
     return max(held, key=lambda row: row.waited or 0.0, default=None)
 
@@ -298,7 +299,7 @@ def _which(row: QueuedStatement, alike: Sequence[QueuedStatement]) -> str:
 
 
 def _ways(found: Unblock | None, subject: str) -> Iterator[str]:
-    """Yield the sessions whose end would let it, or the head before it, start."""
+    """Yield the sessions to end so that a statement, or the head of its queue before it, can start."""
     if found is None:
         return
     unproven = found.turns and not found.answers and not found.looks_first and not found.only_waits

@@ -102,7 +102,7 @@ def host_and_port(host: str, port: int) -> str:
 
 
 class _PlainErrors(web.RequestHandler):
-    """Reader of requests that answers what is no HTTP in plain words, which repeat nothing of the request."""
+    """Reader of requests. What is no HTTP gets an answer in plain words that repeats nothing of the request."""
 
     __slots__ = ()
 
@@ -116,7 +116,7 @@ class _PlainErrors(web.RequestHandler):
 
 
 Server = Callable[[], asyncio.Protocol]
-"""Maker of what answers a connection."""
+"""Maker of the protocol that answers a connection."""
 
 
 class _Connection:

@@ -1,4 +1,4 @@
-"""Live databases: what is polled, its sampler, the meaning of its polls, and whether it can be reached.
+"""Live databases: targets to poll, their samplers, the meaning of their polls, and whether they can be reached.
 
 Every command that keeps polling is built from these parts: sampler, analysis, alerts, lost or connected. The
 analysis is imported only when the first poll has come, so that a screen can be drawn before.

@@ -1,4 +1,4 @@
-"""Fleet of a central store: what recorders wrote last, without a connection to any database."""
+"""Fleet of a central store: the newest rows of its recorders, without a connection to any database."""
 
 import threading
 import time

@@ -37,7 +37,10 @@ def clear_now(reading: Reading) -> list[Alert]:
 
 
 def untold(reading: Reading, told: Iterable[str]) -> list[UnansweredQuery]:
-    """Return the queries without an answer whose views no sentence of `told` names, or that have a cure; else none."""
+    """Return the queries without an answer that have a cure, or whose view no sentence of `told` names.
+
+    While no view answers, a single sentence says so: then only those with a cure are returned.
+    """
     text = " ".join(told)
     return [each for each in reading.troubles if each.cure or not (reading.is_silent() or each.view in text)]
 

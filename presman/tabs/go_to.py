@@ -40,6 +40,7 @@ def names(reading: Reading | None, hidden: Sequence[str], targets: Sequence[str]
         for group in reading.cluster_groups():
             if group.container:
                 found.setdefault(group.container, Destination(scope=DrillScope(group.container, con_id=group.con_id)))
+    # Names of the database have priority over targets of config.ini that are called the same.
     return {**{name: Destination(target=name) for name in targets}, **found}
 
 

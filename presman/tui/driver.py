@@ -71,7 +71,7 @@ def _close(*files: int) -> None:
 
 
 class ScreenFile:
-    """The file of a screen; what is written after its terminal was taken away is lost without an error."""
+    """The file of a screen. Output after its terminal was taken away is lost without an error."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
@@ -102,7 +102,7 @@ _GROUND = ";48;"
 
 
 def without_repeats(data: str) -> str:
-    """Return what shows the same with fewer bytes: a background is named once for neighbours that share it.
+    """Return an output that shows the same in fewer bytes: a background is named once for neighbours that share it.
 
     Only colours carry over: after bold or the like the style is reset, as Textual does after every piece of text.
     """

@@ -197,6 +197,7 @@ class WatchedFeed(SamplerFeed):
     def set_refresh(self, seconds: float) -> None:
         """Poll every `seconds`."""
         self._refresh = seconds
+        # Until the monitor listens, the database keeps the interval of the fleet.
         if self._database.is_attached:
             self._database.sampler.set_refresh(seconds)
 

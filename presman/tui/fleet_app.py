@@ -462,7 +462,7 @@ def about_lines(member: Member | None, to_do: str) -> list[Line]:
 
 
 def about_in_short(member: Member | None, to_do: str) -> list[Line]:
-    """Return the same in lines that may be cut, without the figures, which the table has."""
+    """Return these lines for a screen that cuts them: without the figures, which the table has, too."""
     return [line if index else line[:2] for index, line in enumerate(about_lines(member, to_do))]
 
 

@@ -108,6 +108,7 @@ class _Unpacker:
 
     def planes(self, typecode: str, count: int) -> array[Any]:
         """Read an array stored as byte planes, the least significant first."""
+        # Bytes of the same weight are alike, so side by side they compressed better.
         found = array(typecode)
         width = found.itemsize
         mixed, content = self.take(count * width), bytearray(count * width)
@@ -203,7 +204,7 @@ class OldChain:
         return list(zip(indexes, unpacker.numbers(many), strict=True))
 
     def size(self, index: int) -> int:
-        """Return the decompressed bytes of the poll at an index, without those of the polls it is the difference to."""
+        """Return the decompressed bytes of the poll at an index alone, without the polls that it builds on."""
         frame = self._frames[index]
         return len(frame.bare) + sum(map(len, frame.parts.values()))
 

@@ -81,6 +81,7 @@ class ViewerSlots:
         keys: list[str] = []
 
         async def offer(file: File) -> None:
+            # Only the newest file waits: one that the browser did not fetch must not stay in memory.
             for old in keys:
                 self.downloads.pop(old, None)
             keys[:] = [secrets.token_urlsafe(24)]
@@ -122,7 +123,7 @@ async def _run(viewer: Viewer, socket: web.WebSocketResponse) -> str:
 
 
 async def _pass_on(socket: web.WebSocketResponse, viewer: Viewer) -> None:
-    """Pass what a browser sends to the monitor until one of the two has ended."""
+    """Pass the messages of a browser to the monitor until the page or the monitor has ended."""
     with suppress(ConnectionError, TimeoutError):
         async for each in socket:
             try:

@@ -167,6 +167,7 @@ async def go(app: FrameApp, text: str) -> None:
     from presman.tabs.go_to import goal, names
 
     where = app.monitor.reading, app.panels.hidden(), app.targets
+    # A group may be called LAST: as a name it has priority over the time.
     if is_time(text) or text.strip().lower() in ENDS.difference(map(str.lower, names(*where))):
         app.reader.close()
         app.panels.focus_first()

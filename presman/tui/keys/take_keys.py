@@ -62,7 +62,7 @@ def copy(app: FrameApp) -> None:
 
 
 def _choose(app: FrameApp, offered: tuple[Copyable, ...], whose: str) -> None:
-    """Ask what to copy, and copy it; `whose` it is begins the title."""
+    """Ask what to copy, and copy it. The title begins with `whose`, the words on its owner."""
     from presman.tui.widgets.choosers import CopyChooser
 
     def chosen(what: Copyable | None) -> None:

@@ -139,7 +139,7 @@ def brief(candidate: Candidate) -> str:
 
 
 def briefer(candidate: Candidate) -> str:
-    """Return the same without its program and operation, for candidates after the first."""
+    """Return the words of :func:`brief` without program and operation, for candidates after the first."""
     each = candidate.statement
     return _with_servers(candidate, f"{each.who},{each.serial}, {_doing(each)}")
 
@@ -183,7 +183,7 @@ def state(each: RunningStatement) -> str:
 
 
 def _doing(each: RunningStatement) -> str:
-    """Return the same in a word or two: for a working statement, when its operation should be done."""
+    """Return what a statement does in a word or two; of one that works, when its operation should be done."""
     working = each.idle is None and not each.blocker and not each.queued
     return f"{each.operation}: {_left(each)}" if working and each.remaining is not None else state(each)
 

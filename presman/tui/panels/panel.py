@@ -83,7 +83,7 @@ class Panel(PlainBackground):
                 assert_never(part)
 
     def on_mount(self) -> None:
-        """Mark what a low terminal hides: all but the main table, by default the first that is not optional."""
+        """Mark the widgets that a low terminal hides: all except the main table, by default the first not optional."""
         grids = [grid for grid in self.query(Grid) if grid not in self._optional]
         main = sorted(grids, key=lambda grid: not self.is_main(grid))[:1]
         for node in main[0].ancestors_with_self if main else ():

@@ -167,7 +167,7 @@ def _stepped(rows: int, step: int) -> int:
 
 _INDENT = 6
 _NARROW = 100
-"""Width below which the line on what ends a wait may be wrapped once; sessions that must end together may always be."""
+"""Width below which the line TO START IT may be wrapped once. Sessions that must end together may always take two."""
 
 
 class Story(NamedTuple):

@@ -24,7 +24,7 @@ _LEGEND, _TALL = 2, 9
 """Lines that the legend may take in a chart of at least _TALL lines; otherwise one."""
 
 _WITH_AXES = 5
-"""The least lines of a chart that has axes; with fewer it is its legend and what of the areas there is room for."""
+"""The least lines of a chart with axes; a lower one has its legend, and as much of the areas as fits."""
 
 
 def chart_lines(

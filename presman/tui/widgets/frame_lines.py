@@ -232,6 +232,7 @@ def _managed(header: Header) -> Line:
 
 def _servers(pool: ServerPool, old: float | None, *, queued: bool) -> Line:
     """Return the servers in use, how old that is, and a mark only if they reach the target and statements queue."""
+    # More servers than the target are no problem by themselves: statements that bypass the queue may use them.
     over = queued and pool.target is not None and (pool.in_use or 0) >= pool.target > 0
     text = as_of(f"PX servers {count(pool.in_use)}/{count(pool.target)}", old)
     return ((text, "warn" if over else ""), (" ▲" if over else "", "warn"))

@@ -58,7 +58,7 @@ def label_width(width: int) -> int:
 
 
 def _parts(data: GanttData, width: int) -> tuple[int, int]:
-    """Return the cells of group and SQL_ID, which gets what the groups leave."""
+    """Return the cells of the group, and of the SQL_ID, which gets those that the longest group leaves."""
     both = label_width(width) - _NUMBER - 2
     longest = max([_GROUP, *(len(span.group) for span in data.spans)])
     sql_id = max(_SQL_ID, min(_WHOLE, both - longest))
@@ -168,6 +168,7 @@ def _strip(data: GanttData, width: int, marks: Collection[int]) -> list[Line]:
         cells: list[tuple[str, str]] = []
         for value in values:
             eighths = 0 if value is None else max(0, min(8, round((value / top * STRIP - line) * 8)))
+            # The line of the target stands only above columns that do not reach it: in others it would hide the height.
             if eighths < 8 and line == target_line and eighths < (target / top * STRIP - line) * 8:
                 cells.append(("─", "mark"))
             else:

@@ -18,7 +18,7 @@ from presman.tui.widgets.line_api import LineView, Palette
 
 
 class HeatMap(LineView, can_focus=True):
-    """Draws :class:`HeatData`. ↑ and ↓ move its cursor from bucket to bucket; the time is the one of all tabs."""
+    """Draws :class:`HeatData`. ↑ and ↓ move its cursor from bucket to bucket; the poll is that of all tabs."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "bucket(1)", "longer waits", show=False, key_display="↑ k"),
@@ -27,7 +27,7 @@ class HeatMap(LineView, can_focus=True):
 
     @dataclass(eq=False)
     class Read(Message):
-        """The cursor moved to bucket `number` (None: the same), or to a poll `steps` away from the one on screen."""
+        """The cursor moved to bucket `number` (None: it stays), or to a poll `steps` away from the poll on screen."""
 
         number: int | None
         steps: int = 0
