@@ -273,6 +273,7 @@ def cpu_waiters(reading: Reading) -> tuple[CpuWaiter, ...]:
     keys = (_statement_of(session) for session in reading.sessions if session.held)
     statements: dict[tuple[int, str, str], list[SessionReading]] = {key: [] for key in keys}
     for session in reading.sessions:
+        # Sessions without a statement have only their group in common: those that are not held are left out.
         rows = statements.get(_statement_of(session))
         if rows is not None and (session.sql_id or session.held):
             rows.append(session)

@@ -198,6 +198,7 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
     session, server = facts.sessions.find(inst_id, sid, serial), _server_session(facts, holding)
     witness = session or server or null_row(Session)
     cursor = sql_id, child = _cursor(session, server)
+    # If the coordinator executes another statement by now, its SQL_EXEC_START is not of this one.
     current = session if session is not None and session.sql_id == sql_id else None
     text, blocked = facts.cursors.text(inst_id, sql_id, child), _blocker(facts, holding)
     fields = _of_coordinator(facts, session)
