@@ -191,5 +191,6 @@ def _announce(serving: Serving, listening: _Listening, options: Namespace) -> No
             console.note("warning: the line is not encrypted: --certificate, or a reverse proxy in front of loopback")
     elif access.token is None:
         console.note("anyone logged in to this machine can open it, too: --token asks for a token")
+    # The user has the token of --token-file, which may be valid for longer than this run.
     tail = f"?token={access.token.reveal()}" if access.token is not None and not options.token_file else ""
     console.note(f"open {url}{tail}")
