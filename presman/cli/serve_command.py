@@ -128,6 +128,7 @@ def _token_of_file(path: Path) -> Secret:
     """Return the first line of a file as the token. Raises InputError."""
     try:
         with path.open(encoding="utf-8") as file:
+            # A limit, whatever file was named.
             token = file.readline(1000).strip()
             mode = os.fstat(file.fileno()).st_mode
     except (OSError, UnicodeError) as error:
