@@ -409,7 +409,7 @@ def _of_queued(row: QueuedStatement, running: tuple[RunningStatement, ...], read
 
 
 def _named_by_do(row: SessionRow, reading: Reading) -> str:
-    """Return whom the DO line says to end, "" if that is this session or it names none."""
+    """Return the sessions that the DO line says to end, "" if it names this session or none."""
     step = to_do(reading)
     victims = {each.victim[:3] for each in step.commands} if step is not None else set()
     if not victims or _identity(row) in victims:

@@ -38,7 +38,7 @@ def sessions(facts: Facts, holdings: Holdings) -> tuple[SessionReading, ...]:
     held = {coordinator: len(holding.rows) for coordinator, holding in statements.items()}
     held_rows = ((row, coordinator) for coordinator, holding in statements.items() for row in holding.rows)
     servers = {(row.inst_id, row.sid): (row.serial, coordinator) for row, coordinator in held_rows}
-    originals: dict[_Key, str] = {}
+    originals: dict[_Key, str] = {}  # thousands of sessions have few original groups
     summed = amounts(facts, grown)
     found = []
     for row in facts.snapshot.rows(Session):
@@ -273,6 +273,7 @@ def cpu_waiters(reading: Reading) -> tuple[CpuWaiter, ...]:
     keys = (_statement_of(session) for session in reading.sessions if session.held)
     statements: dict[tuple[int, str, str], list[SessionReading]] = {key: [] for key in keys}
     for session in reading.sessions:
+        # Sessions without a statement have only their group in common: those that are not held are left out.
         rows = statements.get(_statement_of(session))
         if rows is not None and (session.sql_id or session.held):
             rows.append(session)

@@ -57,7 +57,10 @@ class _OfAddress(Generic[Key]):
         return sum(map(len, self.at.values()))
 
     def first_to_go(self, now: float, spared: Standing) -> Key | None:
-        """Return the connection to close; those that have only just reached `spared`, or more, are not closed."""
+        """Return the connection to close, None if there is none.
+
+        A connection with the standing `spared` or a higher one is not closed within GRACE seconds.
+        """
         oldest = [(standing, *next(iter(keys.items()))) for standing, keys in self.at.items() if keys]
         for _, key, since in oldest:
             if now - since >= GRACE:
@@ -68,8 +71,9 @@ class _OfAddress(Generic[Key]):
 class ConnectionSlots(Generic[Key]):
     """Limits connections to `most` in all and `of_one` for each address; safe ones count only in all.
 
-    If it `spares_new`, an address that has no less than others keeps its new connections, and a newcomer gets none: a
-    flood then costs little, because nothing is done for nearly all of it. Instants are seconds of a monotonic clock.
+    With `spares_new` a connection that has just come is not closed for another of its own address, or of an address
+    that has about as many: the newcomer gets no slot. A flood then costs little, because nothing is done for nearly all
+    of it. Instants are seconds of a monotonic clock.
     """
 
     def __init__(self, most: int, of_one: int, *, spares_new: bool = False) -> None:

@@ -175,6 +175,7 @@ class Settings(Struct, frozen=True):
 
     def over(self, defaults: Settings) -> Settings:
         """Return these settings, completed from `defaults`; connection, user and password are not inherited."""
+        # These belong to one database: no other section sends them to its own.
         login = {"connection", "user", "password", "password_command"}
         found = {
             name: mine if (mine := getattr(self, name)) is not None or name in login else getattr(defaults, name)
@@ -317,6 +318,7 @@ def _setting(path: Path, text: str, section: str, option: str, value: str | None
 
 
 def _line_of(text: str, section: str, option: str) -> int:
+    # configparser does not say on which line it found an option.
     present = ""
     for number, line in enumerate(text.splitlines(), 1):
         if header := re.match(r"\[(.+)\]", line):

@@ -54,6 +54,7 @@ def modelled(reading: Reading, rules: QueueRules, history: StatementHistory) -> 
         return None
     counts = Counted.of(reading)
     unmanaged = _unmanaged(reading, counts)
+    # Servers of statements that do not count against the target take none from those that queue.
     held = (each for each in reading.running if counts.of_statement(each, everybody=True) is not False)
     shown: list[tuple[RunningStatement | None, Holder]]
     shown = [(each, _holder(each, history, managed=each.executing() not in unmanaged)) for each in held]
@@ -194,8 +195,10 @@ def queue_rules(facts: Facts, reading: Reading) -> QueueRules:
     unknown = ((key, next(queues.not_known(key, inst_id), None)) for key, inst_id in waiting)
     placed = ((each, placement(facts, each)) for each in reading.queue)
     confined = ((each.inst_id, each.sid) for each, where in placed if where.confined_by or not where.known)
+    # A timeout that a statement has outlived may not apply to its queue: the courses have none then.
     doubted = {(each.con_id, each.group) for each in reading.queue if each.no_timeout}
     timeouts = ((key, queue_timeout(facts, row)) for key, row in shares.directives.items() if key not in doubted)
+    # The view has BYPASS QUEUE with a space, the PL/SQL package an underscore.
     critical = ((key, row.parallel_stmt_critical) for key, row in shares.directives.items())
     return QueueRules(
         target=budgets[ROOT].target,

@@ -184,6 +184,7 @@ class StatementHistory:
         else:
             self._take_arrivals(run for run in self._runs.open if run.first_seen == reading.at)
         for run in gone:
+            # A run that ended in a gap may have ended at any time in it: it counts as still running at its beginning.
             cut = is_gap or run.cut
             self._take(replace(run, cut=cut), before if cut else reading.at)
         self._forget(reading.at)

@@ -82,6 +82,7 @@ class BusyTexts:
                 self._samples[row.sql_id] += 1
                 self._cursors.setdefault(row.sql_id, _present(row))
         self._asked = self._asked or now
+        # A clock that went back must not keep the samples from being halved.
         if self._halved_at is None or now - self._halved_at >= EVERY or now < self._halved_at:
             halved = ((sql_id, samples / 2) for sql_id, samples in self._samples.most_common(MOST_COUNTED))
             self._keep([(sql_id, left) for sql_id, left in halved if left >= _LEAST])

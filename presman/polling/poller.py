@@ -401,7 +401,7 @@ class Poller:
         return sorted(due, key=lambda query: query.record is SessionCount)
 
     def _follow_up(self, shown: Sequence[CursorKey], now: datetime) -> int:
-        """Run what the first answer made necessary, and what follows from that; return the number of round trips."""
+        """Run the queries and lookups that the first answer made necessary; return the number of round trips."""
         listed = self._asked.of_poll(self._number, Session)
         late = self._due(now)
         lookups = self._lookups.wanted(shown, self._queries, now)
@@ -445,8 +445,8 @@ class Poller:
     def _learn(self, query: Query, section: Section, at: datetime) -> None:
         """Store the answer `section`; after a timeout the earlier rows stay.
 
-        Once V$SESSION answers again, its idle sessions are counted again, too. Equal rows stay the same objects, so
-        that what was made of them is known to hold (:class:`presman.analysis.caches.RowCache`).
+        Once V$SESSION answers again, its idle sessions are counted again, too. Rows that did not change stay the same
+        objects: what the analysis made of them still holds (:class:`presman.analysis.caches.RowCache`).
         """
         before = self._asked.get(query.record)
         if query.record is Session and before is not None and before.late and section.problem is None:

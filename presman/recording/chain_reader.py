@@ -235,8 +235,8 @@ _NOT_THERE, _NO_BYTES, _DAMAGED_STORE = "it is not there", "no bytes", "its stor
 class ChainReader:
     """Reads chains. Not thread-safe.
 
-    Bytes in a block with a correct checksum that are not a poll are forged: the rest of that chain is not read. Then
-    only a few more large polls of other chains are tried, and no chain at all after 500 such.
+    If the checksum of a block is correct but its bytes are no poll, they are forged: the rest of that chain is not
+    read. After that only a few large polls of other chains are tried, and after 500 forged chains no chain at all.
     """
 
     def __init__(self) -> None:
@@ -349,6 +349,7 @@ def _before_the_end(chain: Chain) -> list[bytes]:
     frames: list[bytes] = []
     if chain.store.kind != "sqlite" or not cut_short(expanded(chain.store.location)):
         return frames
+    # By rowid, because a value whose end is missing can be read only piece by piece (SQLite's incremental I/O).
     rows = blocks_of(chain).with_only_columns(literal_column("rowid"), func.length(BLOCKS.c.content))
     with suppress(DamagedStoreError), chain.store.reading() as connection:
         file = connection.connection.driver_connection

@@ -258,6 +258,7 @@ def _of_rows(name: str, table: RowTable, instant: Instant) -> str:
 
 
 def _latency(instant: Instant) -> str:
+    # The waits of a poll are in the column that has the number of its place in the span.
     place = f"(p.poll - w.span * {SPAN})"
     waits = f"CASE WHEN w.known = 0 AND {place} = w.first THEN NULL ELSE COALESCE(CASE {place} {{}} END, 0) END".format(
         " ".join(f"WHEN {each} THEN w.waits_{each}" for each in range(SPAN))

@@ -110,7 +110,7 @@ class StoredRows:
                 yield from part.store.all_of(cursor.fetchmany)
 
     def left_out(self, part: PlaybackPart, what: str, *, damaged: bool = True) -> None:
-        """Note what is left out of a store: because no recorder wrote it, or, unless `damaged`, because it is much."""
+        """Note what is left out of a store: if `damaged` because no recorder wrote it, else because it is too much."""
         self._note(f"{part.store.name}{' is damaged' * damaged}: {what}")
 
     def each(
@@ -438,10 +438,10 @@ def silent(snapshot: Snapshot) -> set[RecordType]:
 
 
 def since_answered(polls: Iterable[tuple[int, Snapshot]], views: set[RecordType]) -> list[int]:
-    """Return the indexes of successive polls from the last in which all these views answered; [] without one.
+    """Return the indexes of consecutive polls, from the last one on in which all `views` answered; [] without one.
 
-    It has rates, if any such poll has: they answered in the poll before it, too. What is before a restart of the
-    recorder is not remembered.
+    If possible the views had answered in the poll before that, too, so that it has rates. What was before a restart of
+    the recorder is not remembered.
     """
     found: list[int] = []
     number, had_answered = 0, False
@@ -458,7 +458,7 @@ def since_answered(polls: Iterable[tuple[int, Snapshot]], views: set[RecordType]
 
 
 def remembered(polls: Sequence[int], read: Callable[[int], Reading]) -> Reading | None:
-    """Return the reading of about the last of successive polls, with what the ones before it found; None of none."""
+    """Return a reading of about the last of consecutive polls, with the alerts of those before; None without polls."""
     before: Reading | None = None
     for index in polls[:: max(1, -(-len(polls) // _READ))]:
         before = with_unchecked(before, read(index))

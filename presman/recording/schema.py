@@ -28,7 +28,10 @@ _TYPES = {"INTEGER": sa.Integer, "BIGINT": sa.BigInteger, "TEXT": sa.Text, "BLOB
 def _table(
     name: str, key: str, columns: str = "", figures: Sequence[KeptFigure] = (), *, has_rowid: bool = False
 ) -> sa.Table:
-    """Return a table. `key` and `columns` list its columns, each with its type and NOT NULL if that applies."""
+    """Return a table. `key` and `columns` list its columns, each with its type and NOT NULL if that applies.
+
+    Without `has_rowid` SQLite stores the rows themselves in the index of the key, and needs no second one.
+    """
     return sa.Table(
         name,
         METADATA,

@@ -69,6 +69,7 @@ class StatementLimits:
 
     def begin(self) -> None:
         """Reset the count: another query follows."""
+        # The log has the newest rows until SQLite moves them into the file.
         size = sum(bytes_on_disk(Path(f"{self._path}{end}")) for end in ("", "-wal"))
         self._checks_left = (_STEPS + _STEPS_PER_BYTE * size) // _EACH
         self._bytes_left, self._long_left = _TEXT + size, LONG_VALUES

@@ -86,7 +86,7 @@ def _begin_meant(
             is_to_come = at.replace(tzinfo=zone).astimezone(UTC) > last
             return _chosen_instant(at - timedelta(days=is_to_come), zone, low, last, note)
         found = datetime.fromisoformat(words)
-        if 1900 < found.year < 9000:
+        if 1900 < found.year < 9000:  # with zones and durations, years at the end of the calendar would overflow
             return _chosen_instant(found, zone, low, last, note)
     except (ValueError, OverflowError):
         pass

@@ -93,8 +93,8 @@ class GoalFinding(Struct, frozen=True):
 
     `within` is the part of the held-back statements that start in time under the advice. `advised` is the median of
     other days; `advised_low` and `advised_high`, and `low` and `high` for `within`, bound 9 of 10 of them. All are None
-    without advice; None as `observed` and `now` is a statement that timed out. `longer` says whether the waits
-    `observed` and `now` may really be longer, because statements still waited at the end.
+    without advice. `observed` or `now` is None if the statement at the percentile timed out. `longer` says whether the
+    waits `observed` and `now` may really be longer, because statements still waited at the end.
     """
 
     goal: str
@@ -115,7 +115,7 @@ class GoalFinding(Struct, frozen=True):
 
 
 class CpuLack(Struct, frozen=True):
-    """The CPU that a group wanted, and how much of it it lacks under the present plan and under the first choice."""
+    """The CPU that a group wanted, and the part that it lacks under the present plan and under the first choice."""
 
     con_id: int
     group: str
@@ -285,6 +285,7 @@ def _replays(arrivals: Sequence[Arrival], usual: int, fewer: int) -> int:
 
 def least(part: float) -> int:
     """Return how many statements of a group a percentile needs: from 20 to 200, so that about two lie beyond it."""
+    # 2 / (1 - 0.9) is a little above 20 in floating point: it must not become 21.
     return max(20, min(200, ceil(2 / max(1e-9, 1 - part) - 1e-6)))
 
 

@@ -119,6 +119,7 @@ def _levels(load: ObservedLoad, choice: Choice) -> list[tuple[Group, list[int], 
         if group in levels:
             top = max(after[group])
             after[group] = [top if index == levels[group] - 1 else 0 for index in range(LEVELS)]
+    # Oracle refuses a level that adds up to more than 100 percent (ORA-29375): then its percentages are scaled down.
     for index in range(LEVELS):
         total = sum(parts[index] for parts in after.values())
         if total > max(100, sum(parts[index] for parts in before.values())):
@@ -140,6 +141,7 @@ def _script(what: str, values: Values, target: int | None, load: ObservedLoad) -
     if any(plan == _UNNAMED_PLAN for plan, _ in values):
         lines.append(f"-- The plan is not known here: write its name in place of {_UNNAMED_PLAN}")
     if values:
+        # There is one pending area: a script that fails must not leave it open, or nobody else can change the plan.
         lines += ["BEGIN", "  DBMS_RESOURCE_MANAGER.CREATE_PENDING_AREA;", "  BEGIN", *_directives(values)]
         lines += ["    DBMS_RESOURCE_MANAGER.VALIDATE_PENDING_AREA;", "    DBMS_RESOURCE_MANAGER.SUBMIT_PENDING_AREA;"]
         lines += ["  EXCEPTION", "    WHEN OTHERS THEN", "      DBMS_RESOURCE_MANAGER.CLEAR_PENDING_AREA;"]

@@ -104,7 +104,7 @@ def _degrees(load: ObservedLoad, group: Group) -> tuple[int, ...]:
 
 
 def _concurrencies(load: ObservedLoad, group: Group) -> tuple[int, ...]:
-    """Return the concurrency limits of MEDIUM that come of the present degree and of lower ones."""
+    """Return the concurrency limits that give MEDIUM its present degree or a lower one, above the present limit."""
     present, target = load.concurrency(group), load.rules.target
     if present is None:
         return ()
@@ -336,7 +336,10 @@ class Search:
             best = self._better(best, self._exchanged(best))
 
     def _distinct(self) -> dict[Knob, list[int]]:
-        """Return the values of each directive, without those whose result alone equals that of a smaller value."""
+        """Return the values to try for each directive.
+
+        A value is left out if it alone has the same score as a smaller value alone.
+        """
         found: dict[Knob, list[int]] = {}
         for knob, values in self.grid.items():
             alone = {value: self.scored.get(frozenset({Change(*knob, value)})) for value in values}
@@ -420,10 +423,10 @@ def meets(outcome: ReplayOutcome, goals: Sequence[Goal]) -> bool:
 
 
 def is_target_free(load: ObservedLoad) -> bool:
-    """Whether another target changes nothing else.
+    """Whether the target can change alone.
 
-    The target of an Autonomous Database follows its CPUs, and so do the degree of HIGH, and that of MEDIUM under a
-    concurrency limit of its own (then PARALLEL_SERVER_LIMIT is 100).
+    The target of an Autonomous Database follows its CPUs. So does the degree of HIGH, and that of MEDIUM if it has a
+    concurrency limit of its own (then its PARALLEL_SERVER_LIMIT is 100).
     """
     percents = {group.name: load.percent(group) for group in load.groups}
     return not load.plan.autonomous or ("HIGH" not in percents and percents.get(services.MEDIUM, 0) < 100)

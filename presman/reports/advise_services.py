@@ -40,7 +40,7 @@ def degree(target: int, limit: int) -> int:
 
 
 def at_once(target: int, limit: int) -> int:
-    """Return the concurrency limit that comes of the one asked for: with rounded degrees there is room for more.
+    """Return how many statements run at once under a concurrency limit: rounded degrees may leave room for more.
 
     >>> at_once(96, 12), at_once(96, 7), at_once(96, 1)
     (12, 8, 1)

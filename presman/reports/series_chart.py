@@ -135,7 +135,7 @@ def chart_text(panel: SeriesPanel, *, width: int, height: int, colour: bool) -> 
             xs, ys = [at for at, _ in points], [value for _, value in points]
             paint = {"color": tuple(bytes.fromhex(hues[name].dark[1:]))} if colour else {}
             plotext.plot(xs, ys, marker=signs[index], label=label, **paint)
-            label = None
+            label = None  # the legend names a series once, however many pieces it has
     plotext.ylim(scale.levels[0], scale.levels[-1])
     ticks = times(scale, max(2, min(_TIMES, width // _TIME)))
     plotext.xticks(list(ticks), list(ticks.values()))
@@ -165,6 +165,7 @@ def panel_drawing(panel: SeriesPanel) -> list[Markup]:
     parts += [label(scale.across(at), HEIGHT - BOTTOM + 20, text) for at, text in times(scale, _TIMES).items()]
     hues = _hues(panel)
     for index, name in enumerate(largest(panel.series)):
+        # "h0" with round ends draws a dot where a piece has a single point.
         path = "".join(
             ("L" if nth else "M") + f"{scale.across(at):.1f} {scale.up(value):.1f}" + ("" if nth else "h0")
             for piece in segments(panel.series[name])

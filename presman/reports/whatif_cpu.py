@@ -117,6 +117,7 @@ def _whole(demand: CpuDemand) -> float:
     used = sum(load.used for load in demand.loads.values()) / demand.capacity
     caps = ((cap, (demand.loads[key].used for key in cap.keys if key in demand.loads)) for cap in demand.shares.caps)
     limited = any(sum(of_cap) >= FULL * cap.limit * demand.capacity for cap, of_cap in caps)
+    # Inside a pluggable database the CDB plan cannot be seen: its groups had to share what they used together.
     scarce = demand.inside or DIVIDED <= used <= 1.0
     return used if scarce and not limited else 1.0
 
@@ -126,7 +127,7 @@ def replay_cpu(demands: Iterable[CpuDemand], changes: CpuChanges) -> dict[Key, G
     sums: dict[Key, list[float]] = {}
     made: dict[int, tuple[PlanShares, PlanShares]] = {}
     for demand in demands:
-        # By identity, because plans are slow to compare. The plan is kept beside, so that its id is not used again.
+        # By identity: thousands of polls share a plan. The plan is kept beside, so that its id is not used again.
         _, other = made.setdefault(id(demand.shares), (demand.shares, under(demand.shares, changes)))
         same, then = given(demand, demand.shares), given(demand, other)
         for key, load in demand.loads.items():
@@ -159,7 +160,7 @@ _NOTHING = 0.005
 
 
 def _never_short(found: Collection[GroupCpu], wanted: float) -> str:
-    """Return what it means that no group lacked CPU, "" if one did."""
+    """Return a sentence for polls at which no group lacked CPU, "" if one did."""
     if sum(each.observed for each in found) >= _NOTHING * wanted:
         return ""
     if sum(each.changed for each in found) < _NOTHING * wanted:

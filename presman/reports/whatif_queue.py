@@ -198,7 +198,7 @@ class LimitChanges:
 
 
 def of_group(group: Group, reading: Reading, *, of_cpu: bool = False) -> Knob:
-    """Return the limit that delays a group: that for which the head of its queue waits, else that of its CPU."""
+    """Return the limit that delays a group: the limit that the head of its queue waits for, else that of its CPU."""
     head = next((each for each in reading.heads if (each.con_id, each.group) == group), None)
     of_servers = "concurrency" if reading.header.autonomous and group.name == services.MEDIUM else "limits"
     if head is not None and not of_cpu:
@@ -213,7 +213,7 @@ def of_group(group: Group, reading: Reading, *, of_cpu: bool = False) -> Knob:
 
 
 def of_alerts(alerts: Sequence[Alert], reading: Reading, subject: str) -> tuple[Group | None, Knob]:
-    """Return the group and limit that the subject's alert names, else those of the first alert that names any."""
+    """Return the group and the limit of the alert about `subject`; if it names no group, of the first that does."""
     groups = {name: Group(row.con_id, row.name) for row in reading.cluster_groups() for name in (row.name, row.title)}
     named = [each for each in alerts if each.subject in groups]
     for alert in sorted(named, key=lambda each: each.subject != subject):
@@ -257,9 +257,9 @@ def why_unknown(reading: Reading, forecast_basis: ForecastBasis | None) -> str:
 
 
 class _Start(NamedTuple):
-    """A start in a course: after how many seconds, infinity if it does not start, and after at least how many.
+    """A start in a course: its `seconds` from now, infinity if the statement does not start, and the `least` of them.
 
-    A course that was not played to its end shows only that a statement waits until then.
+    A course that was not played to its end shows only that a statement waits at least until then.
     """
 
     seconds: float
@@ -277,14 +277,14 @@ _Pair = tuple[_Start, _Start]
 class _Starts(NamedTuple):
     """Starts in all courses, of one statement or of several that came together: their interval to display.
 
-    Statements that do not start do not start within `reach` seconds.
+    Where the statement does not start, that is known for `reach` seconds.
     """
 
     interval: Interval
     reach: float
 
     def beyond(self, found: StartForecast) -> float | None:
-        """Return the seconds within which it does not start in most courses, None if it does or has another reason."""
+        """Return the seconds within which it does not start in most courses, None if it does, or for other reasons."""
         return self.reach if forecaster.is_not_within(found) else None
 
 
@@ -295,6 +295,7 @@ class QueueCourses:
         self.forecast_basis = forecast_basis
         self._drawn: list[tuple[Draw, Played]] = []
         steps = 0
+        # Fewer courses of a long queue, so that a look takes no longer; but enough of them for a median.
         while len(self._drawn) < forecaster.COURSES and (steps < ONE_LOOK / 2 or len(self._drawn) < forecaster.ENOUGH):
             drawn = draw(forecast_basis.model.now, f"{forecast_basis.seed}/what if/{len(self._drawn)}")
             played = play(forecast_basis.model.now, drawn)

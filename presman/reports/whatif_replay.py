@@ -366,10 +366,10 @@ def is_longer(wait: float, other: float) -> bool:
 
 
 def error(observed: Sequence[ReplayedStatement], replayed: Sequence[ReplayedStatement]) -> float | None:
-    """Return the mean error of a replayed wait in seconds.
+    """Return the mean error of the replayed waits in seconds, None if no wait can be compared.
 
-    A wait that ends in neither is as long as the observation in both, however wrong the replay is, so it does not
-    count; None if there are no others.
+    A statement that still waits at the end, both as observed and as replayed, does not count: its two waits are equal,
+    however wrong the replay is.
     """
     pairs = zip(observed, replayed, strict=True)
     missed = [abs(one.waited - other.waited) for one, other in pairs if not (one.is_cut and other.is_cut)]

@@ -48,6 +48,7 @@ def waits(statements: Sequence[ReplayedStatement]) -> WaitSummary:
         return WaitSummary(0, 0, 0.0, 0.0, 0.0, 0)
     known = _three([each.waited for each in statements])
     most = _three([inf if each.is_cut else each.waited for each in statements])
+    # Up to a second counts as no wait: polls are no more precise.
     queued, timeouts = sum(each.waited > 1.0 for each in statements), sum(each.timed_out for each in statements)
     return WaitSummary(len(statements), queued, *known, timeouts, tuple(map(is_longer, known, most)))
 

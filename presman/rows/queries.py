@@ -411,7 +411,7 @@ def columns_of(view: str, release: Release) -> list[query_files.SqlColumn]:
 def main_records(release: Release) -> tuple[RecordType, ...]:
     """Return one record per view that is read without a request: it represents the view.
 
-    If several queries read a view, it is the record of the one that reads most columns.
+    Where several queries read a view, the record with the most fields represents it.
     """
     found: dict[str, RecordType] = {}
     for record, query in load(release).items():

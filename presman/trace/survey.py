@@ -54,6 +54,7 @@ def _cut(text: bytes) -> int:
         start = text.rfind(START, window, start)
     if start >= 0:
         return max(done, start - 1)
+    # The block may end within the first words of a statement or a wait: as many bytes are held back.
     cut = max(done, len(text) - len(_OPEN))
     return cut + text.startswith(START, cut)
 
@@ -82,6 +83,7 @@ def without_statements(piece: bytes) -> bytes:
 _MOST_EVENTS = 3_000
 """Different events above which a file counts as damaged; Oracle has about two thousand."""
 _MOST_SLOTS = 30_000
+"""Slots of the trails of all events together."""
 
 
 @dataclass(eq=False)
@@ -165,7 +167,7 @@ class Survey:
         for event, series in times.items():
             self.trails.setdefault(event, Trail()).add(series)
         slots = sum(map(len, self.trails.values()))
-        while slots > max(_MOST_SLOTS, 2 * len(self.trails)):
+        while slots > max(_MOST_SLOTS, 2 * len(self.trails)):  # with thousands of events, two slots each must do
             largest = max(self.trails.values(), key=len)
             slots -= len(largest)
             largest.thin()

@@ -34,6 +34,7 @@ def answered(found: Unblock, reading: Reading) -> Unblock:
     chosen = found.candidates[: found.needed]
     objections = [_why_not_this(each, waits) for each in chosen]
     objected = next((why for each, why in zip(chosen, objections, strict=True) if why and each.ends_in is None), "")
+    # The DBA may choose among several that are enough alone, so more than the least harmful one is offered.
     alone = [each for each in found.candidates if _is_like(each, chosen) and not _why_not_this(each, waits)][:NAMED]
 
     def why_not(index: int, each: Candidate) -> str:

@@ -140,6 +140,7 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
     name, who, cause = queue_name(found.head), head_in_words(found.head), found.head.cause
     step, text, short = Step.WAIT, "", ""
     between: list[str] = []
+    # The first case that applies counts; whose work to lose, which a person decides, comes last.
     if cause is Cause.UNEXPLAINED:
         step, short = Step.LOOK, f"check what else limits {name}"
         text = f"check what else limits {who}: the servers it wants are free, yet it is still queued"

@@ -158,6 +158,7 @@ def _still_short(ended: Sequence[RunningStatement], head: QueueHead, reading: Re
     """Return the servers a head lacks under its worst shortage once `ended` have ended; 0 if it may start then."""
     counts = Counted.of(reading)
     found = [freed for each in ended if (freed := freeing(each, head.shortages, counts))]
+    # The most that may become free, and the least that it wants: only what is certainly missing is told.
     most = [sum(freed.high[n] for freed in found) for n in range(len(head.shortages))]
     pairs = zip(head.shortages, most, strict=True)
     left, short = max(((shortage.short - high, shortage.short) for shortage, high in pairs), default=(0, 0))

@@ -27,7 +27,7 @@ class Proof(Enum):
 
 
 def in_words(proven: Sequence[Proof]) -> str:
-    """Return what is proven of an end that is offered, and whether a person has to decide about it."""
+    """Return the proofs of an end that is offered in words, and that a person has to decide about it, if so."""
     return f"proven: {'; '.join(each.value for each in proven)}"
 
 

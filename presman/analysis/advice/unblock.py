@@ -57,7 +57,7 @@ def why_none_named(head: QueueHead) -> str:
 
 
 def sentence(found: Unblock, doubtful: int, reading: Reading) -> str:
-    """Return what lets a head start; `doubtful` statements may be monitors' and are not named."""
+    """Return in one sentence how a head can start; `doubtful` statements may be monitors' and are not named."""
     if found.unknown:
         return f"who holds servers is not known: {found.unknown}"
     if found.outdated:

@@ -31,6 +31,7 @@ class AlertSetting(Struct, frozen=True):
 
     def limits(self, *, was_warning: bool, was_critical: bool) -> tuple[float | None, float | None]:
         """Return the amounts that count as warning and critical, given whether it was that before."""
+        # An amount that moves around a threshold would begin and end an alert at each poll.
         first = self.warning if self.warning is not None else self.critical
         slack = 0.0 if self.clear is None or first is None else max(0.0, first - self.clear)
         warning = None if self.warning is None else self.warning - slack * was_warning

@@ -120,6 +120,7 @@ class AlertTurns:
         `gap_since` is the time of the reading before if this one follows a gap.
         """
         at, whole, found = reading.at, sees_all(reading), []
+        # Reversed, so that of several alerts with one mark the worst remains.
         now = {mark_of(each): each for each in reversed(worst_first(wrong(reading))) if each.state in _STATES}
         for mark in dict.fromkeys((*reversed(now), *self._courses)):
             course = self._courses.setdefault(mark, Turning(at, at, lull=lull_of(marked(mark)[0])))

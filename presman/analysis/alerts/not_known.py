@@ -23,7 +23,7 @@ _WORDS: Mapping[str, str] = {
 """What rules rest on besides `Reading.basis`, in words."""
 
 _PART_OF: Mapping[str, str] = {"timeouts": "queue", "degrees": "downgrade"}
-"""What is not named once more beside something of `Reading.basis` that is not known for the same reason."""
+"""Foundations that are not named if something of `Reading.basis` is already named as not known for the same reason."""
 
 
 def unavailable(reading: Reading) -> set[str]:
@@ -59,7 +59,7 @@ def not_known(reading: Reading) -> tuple[str, ...]:
 
 
 def _of_rules(reading: Reading) -> Iterator[tuple[str, str]]:
-    """Yield what rules cannot find because of a view, and why it told nothing."""
+    """Yield why a view did not answer, and what rules cannot find for that reason, in words."""
     missing = {each.view.removeprefix("G"): each.why for each in reading.unseen}
     away = unavailable(reading)
     for name, words in _WORDS.items():

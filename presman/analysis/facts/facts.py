@@ -50,6 +50,7 @@ class PlanDivision(Struct, frozen=True, dict=True):
             given = tuple(self.allotments(inst_id).items())
             names, plan_of = self.system.pdb_names, self.plans.plan_of
             plans = tuple((con_id, names.get(con_id), plan_of(inst_id, con_id)) for con_id in containers)
+            # All that a tree depends on besides the rows that were read.
             key = plans, plan_of(inst_id, ROOT), given
             if key not in known:
                 runs_plans = any(plan for _, _, plan in plans)

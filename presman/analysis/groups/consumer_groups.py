@@ -127,6 +127,7 @@ def _counted(facts: Facts, found: Statements, waits: Mapping[GroupKey, session_p
     before, seconds = by_group(facts.deltas.before(ConsumerGroup)), facts.deltas.interval(ConsumerGroup)
     grown = of_groups(facts.deltas, rows, before)
     loads: dict[int, dict[Key, entitlement.Load]] = defaultdict(dict)
+    # Without the counters of CPU there are no loads, rather than loads of 0.
     milliseconds = 0.0 if seconds is None or "consumed_cpu_time" in section.absent else seconds * 1000
     for group_key, deltas in grown.items() if milliseconds else ():
         row = rows[group_key]
@@ -230,6 +231,7 @@ def _row(here: _OnInstance, key: Key, verdict: Verdict) -> GroupReading:
     row = found if found is not None and counted.is_whole else _with_counts(found, counts, here.snapshot)
     limit = _limit(shares.limits.get(key), metric, frame.capacity) if frame.capacity else None
     percent = shares.servers.get(key)
+    # If the plan of a container cannot be read, the limit of its unnamed branch holds all its groups.
     cap = frame.capped.get(key) or frame.capped.get((con_id, UNNAMED)) if verdict in LIMITED else None
     rated = deltas if deltas is not None and seconds else None
     return GroupReading(  # in the order of its fields: keyword arguments take more than twice as long
@@ -327,7 +329,7 @@ def _cluster(
     each = measured = _by_field(rows)
     if None in each.used:  # an instance without a row of the group in V$RSRC_CONSUMER_GROUP adds nothing
         measured = _by_field([row for row in rows if row.usage is not None] or rows)
-    capacity = sum(each.capacity)
+    capacity = sum(each.capacity)  # shares are of each instance's CPUs, so their mean is weighted by these
     found |= {name: added(getattr(each, name)) for name in _ADDED}
     found |= {name: added(getattr(measured, name)) for name in _ADDED_WHERE_MEASURED}
     found |= {name: sum_of_known(getattr(each, name)) for name in ("limit_used", "limit_allowed")}

@@ -185,6 +185,7 @@ def frame_of(
 
 def _capped(shares: PlanShares, loads: Mapping[Key, Load], capacity: float) -> dict[Key, ReachedCap]:
     """Return the groups under a limit that is used up, with the innermost such limit."""
+    # Outer limits come before those inside them, so the innermost reached one remains.
     found: dict[Key, ReachedCap] = {}
     for cap in shares.caps if capacity > 0 else ():
         used = sum([loads[key].used for key in cap.keys if key in loads])
@@ -199,6 +200,7 @@ def _unnamed(shares: PlanShares, loads: Mapping[Key, Load]) -> dict[Key, Load]:
     found: dict[Key, Load] = {}
     for con_id, name in shares.shares:
         if name == UNNAMED:
+            # CPUs and sessions can be added up; `lasting` and `exhausted` cannot.
             inside = [load[:3] for key, load in loads.items() if key[0] == con_id]
             found[con_id, UNNAMED] = Load(*map(sum, zip(*inside, strict=True))) if inside else Load(0.0, 0.0)
     return found

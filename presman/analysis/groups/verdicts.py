@@ -238,6 +238,7 @@ def _of_instance(
     outside = [row.title for row in rows if row.verdict in _OUTSIDE]
     unjudged = tuple(row.title for row in rows if _is_unjudged(row))
     but = f" Not known for {_listed(unjudged)}." if unjudged else ""
+    # First why nothing can be judged, then what lessens a plan that is met.
     if waits:
         kept = f"Not judged: {waits}, whatever the plan gives them."
     elif doubt:

@@ -119,6 +119,7 @@ class LatencyHistory:
             return
         self._newest = at
         self._hold(reading)
+        # Histograms are read less often than the rest: these were added with an earlier reading.
         if self._read_at is not None and reading.histograms_at == self._read_at:
             return
         self._read_at = reading.histograms_at

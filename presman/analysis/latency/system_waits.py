@@ -165,7 +165,7 @@ def events(facts: Facts) -> tuple[WaitReading, ...]:
     seconds, read = facts.deltas.interval(SystemEvent), _read_before(facts)
     if seconds is None or not facts.deltas.before(SystemEvent):
         return ()
-    waiting = _waiting(facts)
+    waiting = _waiting(facts)  # the events of V$SESSION; those with a row in V$SYSTEM_EVENT are taken out below
     found = []
     for row, old in facts.deltas.pairs(SystemEvent, _event):
         key = _event(row)

@@ -50,6 +50,7 @@ def queued(facts: Facts, running: Iterable[RunningStatement]) -> tuple[QueuedSta
         lines[session.con_id, facts.sessions.group_of(session)].append((time_queued(session, info), session))
     found = []
     for key, line in sorted(lines.items(), key=lambda item: item[0]):
+        # The wait event of the next statement shows that it is first; waits are compared at different instants.
         line.sort(key=lambda pair: (pair[1].event != NEXT_IN_LINE, -(pair[0] or 0.0), *pair[1][:4]))
         # In ascending order, so that the longest wait of each instance is the one that remains.
         waits = {session.inst_id: waited or 0.0 for waited, session in sorted(line, key=lambda pair: pair[0] or 0.0)}

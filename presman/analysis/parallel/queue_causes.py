@@ -77,6 +77,7 @@ def explain(wants: Servers | None, dop: int | None, state: QueueState) -> tuple[
     container's. A limit is no cause if it is not known what it counts: it only may bind. On 12.1 a statement that
     wants more than the whole target started once nothing else ran; for the limit of a group no such case is known.
     """
+    # Without its DOP nothing can be compared. If it is too large for its limit, it does not matter what is free.
     if wants is None or wants.source is WantsSource.MEAN:
         each = f"{counted(wants.low, 'server')} each in the last minute" if wants else ""
         mean = f" (those queued in its group wanted {each})" if each else ""

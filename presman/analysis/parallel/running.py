@@ -112,7 +112,7 @@ def holdings(facts: Facts) -> Holdings:
         elif False in of_gv_query:
             servers = [row for row, gv in zip(rows, of_gv_query, strict=True) if not gv]
             statements[coordinator] = Holding.of(coordinator, servers)
-        elif not known.complete:
+        elif not known.complete:  # without V$PX_PROCESS it may be a statement or a GV$ query
             statements[coordinator] = Holding.of(coordinator, rows, certain=False)
     return Holdings(statements, monitors)
 
@@ -198,6 +198,7 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
     session, server = facts.sessions.find(inst_id, sid, serial), _server_session(facts, holding)
     witness = session or server or null_row(Session)
     cursor = sql_id, child = _cursor(session, server)
+    # If the coordinator executes another statement by now, its SQL_EXEC_START is not of this one.
     current = session if session is not None and session.sql_id == sql_id else None
     text, blocked = facts.cursors.text(inst_id, sql_id, child), _blocker(facts, holding)
     fields = _of_coordinator(facts, session)
@@ -246,6 +247,7 @@ def _of_coordinator(facts: Facts, session: Session | None) -> dict[str, Any]:
     kind = session_kind(row.type, row.username, row.program, row.module, row.service_name)
     idle = _idle(facts, row)
     queued = is_queued(row.event, row.state)
+    # Its row of V$SESSION is of another moment than its servers: what it waited for then is not shown.
     unseen = (queued and _has_started(facts, row)) or (row.status in IDLE_STATUSES and idle is None)
     oracle_ends_in, ended_by = ends_in(facts, row, idle) if idle is not None else (None, "")
     return {

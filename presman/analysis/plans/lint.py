@@ -36,7 +36,7 @@ _IDLE = "Database Reference: MAX_IDLE_BLOCKER_TIME"
 
 
 def lint(reading: Reading, snapshot: Snapshot) -> tuple[Finding, ...]:
-    """Return what is doubtful about the plans in force, most important first."""
+    """Return the findings about the plans in force, most important first."""
     found = [finding for case in cases(reading, snapshot) for rule in RULES for finding in rule.findings(case)]
     facts = Facts.of(None, snapshot)
     for inst_id in facts.system.inst_ids if facts.system.cdb else ():
@@ -83,6 +83,7 @@ def cases(reading: Reading, snapshot: Snapshot) -> tuple[Case, ...]:
 
 def _with_subplans(book: PlanBook, plan: str) -> tuple[str, ...]:
     found = dict.fromkeys([plan] if plan in book.directives else [])
+    # A plan is taken once, even if several plans name it, or if it names itself.
     waiting = list(found)
     while waiting:
         for row in book.directives.get(waiting.pop(), ()):
@@ -181,7 +182,7 @@ def _why(lacking: tuple[str, ...]) -> str:
 
 
 def lint_coverage(reading: Reading, snapshot: Snapshot) -> LintCoverage:
-    """Return what the linter could judge of the plans in force."""
+    """Return which of the plans in force the linter could judge, and by which views."""
     facts = Facts.of(None, snapshot)
     judged = dict.fromkeys(case.plan for case in cases(reading, snapshot))
     judged |= dict.fromkeys(row.plan for row in snapshot.rows(CdbPlanDirective) if row.plan in _in_force(facts))

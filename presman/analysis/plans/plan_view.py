@@ -157,6 +157,7 @@ def plan_view(reading: Reading, snapshot: Snapshot, plan: str = "") -> PlanView:
     active = bool(on) or name == reading.header.plan
     book, con_id = facts.plans.books.having(name)
     shares = facts.division.shares[on[0]] if on else book.shares(name, con_id)
+    # If only some instances run the plan, its figures are the sums of these, not those of the cluster.
     partly = 0 < len(on) < len(facts.system.inst_ids)
     shown = [row for row in reading.groups if active and row.inst_id in (on if partly else (CLUSTER,))]
     rows = grouped(shown, lambda row: (row.con_id, row.name))
@@ -240,6 +241,7 @@ def _line(
     below = [leaf.key for leaf in leaves(branch) if leaf.key is not None]
     found = [row for key in below for row in rows.get(key, ())]
     groups = found if branch.key is not None else []
+    # The limit of a container may be lower than that of the plan: then the percentage is not the one of `target`.
     held = groups[0].may_hold if groups and groups[0].inst_id == CLUSTER else None
     servers = None if branch.servers is None or target is None else whole_servers(branch.servers, target)
     limit = None if branch.limit is None or not cpus else branch.limit * cpus
@@ -329,6 +331,7 @@ def _set_limits(row: PlanDirective, words: Iterable[tuple[str, str]]) -> list[st
 
 def plan_windows(snapshot: Snapshot) -> tuple[PlanPeriod, ...]:
     """Return the plan windows, newest first: one per instance and container."""
+    # Windows whose start is not known come last, because the order is reversed.
     rows = sorted(
         snapshot.rows(RsrcPlanHistory),
         key=lambda row: (row.start_time is not None, row.start_time or snapshot.at, row.sequence, -row.inst_id),
@@ -379,7 +382,7 @@ def _mappings(facts: Facts, lines: tuple[PlanRow, ...]) -> tuple[GroupRule, ...]
 
 
 def differences(before: PlanView, after: PlanView) -> tuple[Difference, ...]:
-    """Return what changes from one plan to another: groups added or removed, and every fact of those in both."""
+    """Return the changes from one plan to another: groups added or removed, and each changed fact of those in both."""
     old = {(line.kind, line.name): line for line in before.lines}
     new = {(line.kind, line.name): line for line in after.lines}
     found: list[Difference] = []

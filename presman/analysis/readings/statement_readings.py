@@ -381,7 +381,7 @@ class QueueHead(Struct, frozen=True):
 
     @property
     def is_too_large_for_target(self) -> bool:
-        """Whether only the target is too small: such a statement was seen to start on 12.1 once nothing else ran."""
+        """Whether only the target is too small: on 12.1 such a statement was seen to start once nothing else ran."""
         if self.cause is not Cause.NEVER_FITS or self.wants is None or self.target is None:
             return False
         return self.wants.low > self.target and (self.allowed is None or self.wants.low <= self.allowed)

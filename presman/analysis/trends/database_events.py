@@ -214,6 +214,7 @@ class EventWatch:
             key, new = (group.con_id, group.name), group.verdict
             if new is Verdict.PARTLY or (is_blind and new is Verdict.THROTTLED):  # whether it got its due is not known
                 new = Verdict.UNKNOWN
+            # A verdict becomes an event when it has lasted, with the instant at which it began.
             known = self._verdicts.setdefault(key, _Verdicts(new))
             if new is known.lasting or new is Verdict.UNKNOWN:
                 known.coming, known.polls = new, 0

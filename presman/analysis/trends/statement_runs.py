@@ -138,6 +138,7 @@ class StatementRuns:
         if reading.why_unavailable("V$PX_SESSION"):
             return
         queue_is_visible = not reading.why_unavailable("V$SESSION")
+        # Since the last reading an instance is gone: what is missing now may have been cut off with it.
         cut = before is not None and any(each.last_seen >= before for each in reading.gone)
         for key, run in list(self._open.items()):
             if key not in seen and (run.started is not None or queue_is_visible):

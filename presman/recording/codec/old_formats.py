@@ -43,11 +43,13 @@ _MOST_GONE = 512
 _LONGEST_PATH = 64
 """The most polls that one poll may be built on."""
 _HASH = 16
+"""Bytes of the hash of a text that is stored separately."""
 _WIDTHS = {1: "b", 2: "h", 4: "i", 8: "q"}
 _ZERO, _CONSTANT, _ANY_NUMBERS = 0, 3, 9
 """What may stand in place of a width: all numbers are 0, all are the one that follows, each has a width of its own."""
 _INTS, _RAW, _SCALED, _TEXTS, _INSTANTS, _ANY, _WHOLE_SECONDS = range(7)
 _WITH_NULLS = 8
+"""The kinds of columns, and the flag beside it: a bit for each value says whether it is NULL."""
 _START = Snapshot("", "", Release(0), Scope.CLUSTER, instant(0), 0, 0, 0.0, 0)
 
 
@@ -108,6 +110,7 @@ class _Unpacker:
 
     def planes(self, typecode: str, count: int) -> array[Any]:
         """Read an array stored as byte planes, the least significant first."""
+        # Bytes of the same weight are alike, so side by side they compressed better.
         found = array(typecode)
         width = found.itemsize
         mixed, content = self.take(count * width), bytearray(count * width)
@@ -203,7 +206,7 @@ class OldChain:
         return list(zip(indexes, unpacker.numbers(many), strict=True))
 
     def size(self, index: int) -> int:
-        """Return the decompressed bytes of the poll at an index, without those of the polls it is the difference to."""
+        """Return the decompressed bytes of the poll at an index alone, without the polls that it builds on."""
         frame = self._frames[index]
         return len(frame.bare) + sum(map(len, frame.parts.values()))
 

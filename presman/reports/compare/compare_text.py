@@ -50,7 +50,7 @@ def summary(lines: Sequence[Line], *, marked: bool = True) -> str:
 
 
 def no_plan_differs(found: ComparedWindows) -> str:
-    """Return what it means that no difference of the plans was found: nothing if one of them is unknown."""
+    """Return a sentence for plans between which no difference was found; if one is unknown, that proves nothing."""
     if found.first.plan is None or found.second.plan is None:
         return "Whether the plans at the ends of the windows are the same is not known."
     return "The plans at the ends of the windows are the same, as far as presman could see."

@@ -107,7 +107,7 @@ def lines(first: WindowFigures, second: WindowFigures) -> tuple[Line, ...]:
             most[key.subject] = max(most.get(key.subject, 0.0), noise.mean(values) or 0.0)
     shown = sorted(most, key=lambda sql_id: (-most[sql_id], sql_id))[:MOST_STATEMENTS]
     keys = [key for key in keys if key.section != figures.STATEMENTS or key.subject in shown]
-    keys = [key for key in keys if key.figure != figures.MEAN_WAIT]
+    keys = [key for key in keys if key.figure != figures.MEAN_WAIT]  # judged with the percentiles of the same waits
     found = [_line(key, list(first.series.get(key, ())), list(second.series.get(key, ()))) for key in keys]
     found += _latency(first, second)
     found += _queue_waits(first.queued, second.queued)
@@ -246,7 +246,7 @@ def total(polls: Sequence[Mapping[int, int]]) -> dict[int, int]:
 
 
 def _queue_waits(first: Mapping[str, Sequence[float]], second: Mapping[str, Sequence[float]]) -> Iterator[Line]:
-    """Yield figures of the time that statements waited in the queue, for those whose wait ended in the windows."""
+    """Yield figures of the time in the queue, of statements whose wait ended in the windows."""
     for group in sorted(first.keys() | second.keys()):
         one, other = first.get(group, ()), second.get(group, ())
         both = [figures.thinned([Value(each, 1.0) for each in waits]) for waits in (one, other)]

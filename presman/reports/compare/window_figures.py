@@ -205,6 +205,8 @@ def _growth(figure: str) -> OfGroup:
         before: tuple[float, int, float] | None = None
         for index, total in enumerate(_total(instances, figure, len(lines.times))):
             number = sum(not isnan(each[index]) for each in there)
+            # Polls without the group are passed over: its counter goes on meanwhile. If only some instances have the
+            # figure, or others than before, the difference of the sums would not be a growth.
             if isnan(total):
                 before = None if number else before
                 continue

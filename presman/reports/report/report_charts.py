@@ -282,7 +282,7 @@ class TimeAxis(Struct, frozen=True):
 
     def x(self, at: datetime) -> float:
         """Return the x position of a time in the drawing."""
-        whole = max(1e-6, (self.end - self.start).total_seconds())
+        whole = max(1e-6, (self.end - self.start).total_seconds())  # a single poll has no length
         share = min(1.0, max(0.0, (at - self.start).total_seconds() / whole))
         return LEFT + share * (svg.WIDTH - LEFT - RIGHT)
 

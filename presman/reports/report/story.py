@@ -90,7 +90,7 @@ def _plans(incident: Incident) -> str:
 
 
 def _in_force(plan: str) -> str:
-    """Return a plan, none for the one that V$RSRC_PLAN shows if none is set."""
+    """Return a plan's name, "none" for INTERNAL_PLAN, which V$RSRC_PLAN shows while no plan is set."""
     return "none" if plan == "INTERNAL_PLAN" else plan
 
 
@@ -131,6 +131,7 @@ def _queue(incident: Incident) -> list[str]:
     found = []
     if queued:
         worst = next((each for each in incident.samples if each.why == "the longest queue"), None)
+        # None if that poll is damaged, or was read for another reason.
         when = f", at {spelled_instant(worst.at)}" if worst is not None else ""
         among = f" (in {count(busy)} of {counted(incident.polls, 'poll')} a statement waited)"
         found.append(f"Up to {counted(queued, 'parallel statement')} waited in the queue{when}{among}.")

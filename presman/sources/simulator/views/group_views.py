@@ -24,6 +24,7 @@ _OF_GROUP = (
     " SWITCHES_OUT_CPU_TIME SQL_CANCELED"
 )
 """The counters in views of containers, and in views of groups."""
+# Seconds here, milliseconds in the views. SWITCHES_IN_CPU_TIME and SWITCHES_OUT_CPU_TIME are numbers of switches.
 _IN_MS = {each for each in Count if each.name.endswith("_TIME") and not each.name.startswith("SWITCHES")}
 _IO = [Count[name.upper()] for name in IO_COLUMNS]
 _MEGABYTES, _REQUESTS = _IO[:4], _IO[4:]

@@ -140,7 +140,8 @@ def _at_work(execution: Execution, part: float, scan: str) -> _Activity:
 def _scans(execution: Execution, part: float, scan: str, latency: float) -> _Activity:
     """Return the activity of a parallel server that scans.
 
-    It waits for its reads as long as V$SYSTEM_EVENT counts (`latency` seconds each), and else for those that take rows.
+    It waits for its reads for as long as V$SYSTEM_EVENT counts (`latency` seconds each), and otherwise for the servers
+    that take its rows.
     """
     at_work = execution.fraction * execution.pace
     reads = execution.cpu_each + execution.mb_each * (1 + execution.cursor.writing) * latency

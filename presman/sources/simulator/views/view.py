@@ -83,9 +83,9 @@ def of_instances(name: str, text: str, rows: Callable[[Simulation, Machine], Ite
 
 @cache
 def plausible(name: str) -> View | None:
-    """Return a view that nobody simulates, with values as its columns in the catalog suggest; None if that lacks it.
+    """Return a view that is not simulated, with values made up from its columns in the catalog; None without any.
 
-    With a SID it has a row for each process that works, else three rows for each instance.
+    A view with a SID has a row for each process that works, any other view three rows for each instance.
     """
     columns = catalog().get(name, {}).values()
     if not columns or not name.startswith("V$"):
