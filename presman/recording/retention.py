@@ -101,6 +101,7 @@ _MOST_AT_ONCE = 20
 """Chains removed in one transaction, for which other writers of a file have to wait."""
 
 _TEXTS_LAST = timedelta(days=1)
+"""How old the mark of a text in use may be: it is marked when a case with it is written, not at each poll."""
 
 
 class RetentionLimits(NamedTuple):

@@ -153,6 +153,7 @@ _PROCESS = re.compile(r"\(([A-Z][A-Z0-9]{3})\)\s*$")
 """The process name in PROGRAM, as in ``oracle@host (SMON)``."""
 
 _PARALLEL_SERVER = re.compile(r"P[0-9A-Z]{3}")
+"""The name of a parallel server, such as P00A."""
 
 _PROCESSES = (
     (re.compile(r"DM[0-9A-Z]{2}|DW[0-9A-Z]{2}"), "Data Pump", "the export or import stops"),

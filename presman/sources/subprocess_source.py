@@ -33,6 +33,7 @@ from presman.rows.snapshot import Section
 from presman.sources import Answer, OutcomeUnknown, Request, Source, SourceError, SourceRecipe
 
 _PROTOCOL = 5
+"""The newest protocol of pickle: both ends are the same Python."""
 
 _SIZE = struct.Struct("!Q")
 """The header of each value: its size in bytes."""

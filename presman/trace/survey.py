@@ -83,6 +83,7 @@ def without_statements(piece: bytes) -> bytes:
 _MOST_EVENTS = 3_000
 """Different events above which a file counts as damaged; Oracle has about two thousand."""
 _MOST_SLOTS = 30_000
+"""Slots of the trails of all events together."""
 
 
 @dataclass(eq=False)

@@ -203,6 +203,7 @@ class EventTallies:
 
 
 MOST_SLOTS = 2_000
+"""Slots of a trail: each becomes two points of a scatter."""
 
 
 class Scatter(Struct, frozen=True):

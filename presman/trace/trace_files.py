@@ -61,6 +61,7 @@ class TraceFile:
         except BaseException:
             self.close()
             raise
+        # Before 9i, ela= counts hundredths of a second.
         self.unit = 10_000 if _BEFORE_9I.search(self._head) else 1
         status = os.fstat(self._file.fileno())
         self.size = status.st_size if stat.S_ISREG(status.st_mode) else 0

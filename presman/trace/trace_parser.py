@@ -201,6 +201,7 @@ _EXAMPLE = 70
 
 _MOST_NAMES = 10_000
 _MOST_DIGITS = 50_000
+"""Names of events that are remembered, and different texts that are counted before they are parsed."""
 
 
 class WaitColumns(NamedTuple):

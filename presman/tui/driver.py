@@ -244,6 +244,7 @@ def listen(
             rounds = _ROUNDS if came else max(0, rounds - 1)
             if file in came and not over.is_set():
                 if not (data := _read(file)):
+                    # A file at its end is always readable: the loop would spin.
                     selector.unregister(file)
                 for message in take(data):
                     pass_on(message)

@@ -33,6 +33,7 @@ WAIT = 'read -r go <&"$0"; exec "$@"'
 BEGIN = "import sys; sys.path.append(sys.argv[1]); from process import main; main(*sys.argv[2:])"
 
 LARGEST_LOG = 1_000_000
+"""Bytes from which the log of faults begins anew."""
 NEEDED = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PATH", "LANG", "LC_ALL")
 """Variables that an interpreter may need; the others may contain passwords."""
 

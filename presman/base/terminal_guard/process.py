@@ -27,6 +27,7 @@ EXIT_CODE = 49
 """The position of the exit code in /proc/PID/stat, counted from the field after the name."""
 
 LARGEST_FAULT = 65_536
+"""Bytes of the log of faults that are searched for the reason."""
 
 LAST_WORDS = 0.3
 """Seconds for presman to log where it hangs."""

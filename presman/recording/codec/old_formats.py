@@ -43,11 +43,13 @@ _MOST_GONE = 512
 _LONGEST_PATH = 64
 """The most polls that one poll may be built on."""
 _HASH = 16
+"""Bytes of the hash of a text that is stored separately."""
 _WIDTHS = {1: "b", 2: "h", 4: "i", 8: "q"}
 _ZERO, _CONSTANT, _ANY_NUMBERS = 0, 3, 9
 """What may stand in place of a width: all numbers are 0, all are the one that follows, each has a width of its own."""
 _INTS, _RAW, _SCALED, _TEXTS, _INSTANTS, _ANY, _WHOLE_SECONDS = range(7)
 _WITH_NULLS = 8
+"""The kinds of columns, and the flag beside it: a bit for each value says whether it is NULL."""
 _START = Snapshot("", "", Release(0), Scope.CLUSTER, instant(0), 0, 0, 0.0, 0)
 
 

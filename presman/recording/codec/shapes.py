@@ -56,6 +56,7 @@ MOST_MEMORY = 56 << 20
 stay below 300 MB. 40,000 sessions take 22 MB."""
 
 POINTER, _FLOAT = 8, 32
+"""Bytes of memory that a reference to a value takes, and a number of its own."""
 
 _MOST_DOUBTFUL = 1 << 20
 """The most characters of a poll that are cleaned, in a third of a second: a recorder has already cleaned its own."""

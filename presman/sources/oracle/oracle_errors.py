@@ -15,6 +15,7 @@ from presman.sources import LoginRefusal, SourceError
 from presman.sources.oracle.settings import explained, failures
 
 LONGEST = 300
+"""Characters of an error's text that are kept."""
 
 LOCKED = frozenset({"ORA-28000"})
 PASSWORDS = frozenset({"ORA-01017", "ORA-28001"})

@@ -30,6 +30,7 @@ ABOUT_CONTAINER_ID = "SELECT SYS_CONTEXT('USERENV', 'CON_ID') FROM dual"
 ABOUT_CLOUD = "SELECT SYS_CONTEXT('USERENV', 'CLOUD_SERVICE') FROM dual"
 """Parameters of SYS_CONTEXT, each in a separate query because older releases raise an error for some."""
 
+# Two rows are fetched where there is one: so the driver sees the end without another round trip (its guide, tuning).
 ASK_TIME = BoundSelect(HERE_AND_NOW, {}, 2)
 
 AUTONOMOUS_SINCE = Release(18)

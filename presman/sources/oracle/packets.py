@@ -84,6 +84,7 @@ DESCRIPTION = 11
 
 ARRAY_IN_PARTS = 254
 NOTHING = (0, 255)
+"""In place of the length of an array: it comes in parts; there is none."""
 
 
 class UnfitAnswer(ValueError):  # noqa: N818 - what is wrong with the answer
@@ -185,6 +186,7 @@ LARGEST = 2_097_152
 """Largest packet in bytes: the maximum session data unit."""
 
 SMALLEST_SDU = 512
+"""Smallest session data unit in bytes (Net Services Reference)."""
 WIDE_SINCE = 315
 """The protocol version from which lengths have four bytes after the ACCEPT; the oldest that the driver supports."""
 

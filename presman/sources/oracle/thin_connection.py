@@ -78,7 +78,9 @@ PARTING = 0.2
 """Seconds that logging off may take."""
 
 CACHED_STATEMENTS = 60
+"""Statements that stay parsed: more than presman has queries, which are the same at each poll."""
 PIPELINES_SINCE = "23"
+"""The first release whose server answers pipelines (python-oracledb's guide)."""
 
 T = TypeVar("T")
 Rows = Sequence[tuple[Any, ...]]

@@ -116,6 +116,7 @@ def mean_of(shape_: Shape) -> float:
 
 
 QUANTUM = shape((0.15, 9_000.0, 0.8), (0.85, 180_000.0, 0.6))
+"""Waits for CPU of a group that gets a good part of its demand."""
 STARVED = shape((0.55, 180_000.0, 0.7), (0.45, 25_000_000.0, 0.8))
 """Waits for CPU of a starved group: few, and some of them minutes long."""
 

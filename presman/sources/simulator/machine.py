@@ -71,9 +71,11 @@ STATISTICS = (
 )
 _STARVED_BELOW = 0.25
 _WORST = 0.05
+"""The fraction of its demand below which a group is starved, and the part of long waits of a group that gets none."""
 _QUANTUM_MEAN = counters.mean_of(counters.QUANTUM) / 1e6
 _STARVED_MEAN = counters.mean_of(counters.STARVED) / 1e6
 _BACKGROUND_CPU = 0.06
+"""CPUs that the background processes use."""
 _SMALL_MB = 8 / 1024
 """One database block."""
 _WRITTEN = 0.35

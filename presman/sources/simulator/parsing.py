@@ -14,6 +14,7 @@ except ImportError:  # a Python without `_md5`
     from hashlib import md5
 
 _ALPHABET = "0123456789abcdfghjkmnpqrstuvwxyz"
+"""The digits of a SQL_ID: base 32 without e, i, l and o."""
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 """Escapes for XML; the standard library's function would import its HTTP modules."""
 

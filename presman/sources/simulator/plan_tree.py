@@ -108,6 +108,7 @@ def shares_among(nodes: Sequence[Node], wanting: Collection[int]) -> list[float]
 
 
 _ENOUGH = 1e-9
+"""CPUs that are only rounding."""
 
 
 def hand_out(root: Node, demand: Mapping[Group, float], capacity: float) -> dict[Group, float]:

@@ -229,6 +229,7 @@ SAMPLES = "presman_samples.csv"
 """The file that lists the complete samples, one sample time per line: the script of `presman collect` writes it."""
 
 LONGEST_FIELD = 16 << 20
+"""Most characters of a field. By default Python's csv allows 131,072, and a document of V$SQL_PLAN may have more."""
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 """A line with its end. io.StringIO would take four bytes for each character of a file."""

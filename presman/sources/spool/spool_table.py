@@ -22,6 +22,7 @@ from presman.sources.spool.spool_file import SAMPLE_TIME, SpoolFile
 _NUMBER = re.compile(r"[+-]?(\d[\d.,' \u00a0\u202f]*|[.,]\d+)(E[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 _GROUPS = re.compile(r"[ '\u00a0\u202f]")
 _LARGEST = 2**63
+"""Whole numbers below this stay whole: the tables in memory are SQLite's, whose integers have 64 bits."""
 _BEYOND_NUMBER = 1e126
 """Upper bound of NUMBER (SQL Language Reference, Data Types): sums and products of smaller values stay finite."""
 
