@@ -127,6 +127,7 @@ def run(options: Namespace) -> None:
     Raises OutputError as soon as the file cannot be written.
     """
     event_log.begin(options)
+    # `resolve` refuses a time for a live database, whose last hour is exported in another way.
     (start, end), (options.start, options.end) = (options.start, options.end), (None, None)
     resolved = resolve(options.target, load(options), options)
     measure = options.measure or resolved.measure or "cpu"

@@ -43,6 +43,7 @@ def ending_reads(source: Source) -> Iterator[None]:
         came.append(number)
         source.cancel()
 
+    # Only handlers that are functions: what is ignored, as by nohup, stays ignored.
     usual = {number: handler for number in ENDING if callable(handler := signal.getsignal(number))}
     for number in usual:
         signal.signal(number, end)

@@ -193,6 +193,7 @@ def why_run(options: Namespace) -> int:
     asked, history = AskedStatement.of(options.who), ReasonHistory()
     polling = Polling(resolved, with_forecasts=True)
     limits: PollLimits = {"duration": options.duration, "newest": LEADING_POLLS}
+    # Two polls show the reason; only a forecast needs more of them.
     if options.duration is None and polling.endless:
         limits = {"interval": 1.0, "polls": 2}
     for number, came in enumerate(polling.moments(**limits)):

@@ -80,6 +80,7 @@ def _check_replaced(path: Path, kind: OutputKind, read: tuple[str, ...]) -> None
         return
     with path.open("rb") as file:
         head = file.read(_HEAD)
+    # An empty file has nothing that could be lost.
     if head and not kind.beginning.match(head):
         what = f"{clean(str(path))} exists and is not {kind.words} that presman made"
         raise Failure(f"{what}: choose another name for the output", exit_codes.OUTPUT)

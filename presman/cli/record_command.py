@@ -91,6 +91,7 @@ def record_run(options: Namespace) -> int:
         raise Failure(str(error), exit_codes.OUTPUT) from error
     names = ", ".join(each.name for each in targets)
     beginning.started = LogEvent("started", f"recording {names} to {recorder.location.name}; Ctrl-C ends it")
+    # A log gets each message when it happens: nothing is held back.
     if event_log.has_log(options):
         beginning.end()
     return _code(recorder, beginning, is_over=_record(recorder, options.duration, beginning, progress))

@@ -128,6 +128,7 @@ def _token_of_file(path: Path) -> Secret:
     """Return the first line of a file as the token. Raises InputError."""
     try:
         with path.open(encoding="utf-8") as file:
+            # A limit, whatever file was named.
             token = file.readline(1000).strip()
             mode = os.fstat(file.fileno()).st_mode
     except (OSError, UnicodeError) as error:
@@ -191,5 +192,6 @@ def _announce(serving: Serving, listening: _Listening, options: Namespace) -> No
             console.note("warning: the line is not encrypted: --certificate, or a reverse proxy in front of loopback")
     elif access.token is None:
         console.note("anyone logged in to this machine can open it, too: --token asks for a token")
+    # The user has the token of --token-file, which may be valid for longer than this run.
     tail = f"?token={access.token.reveal()}" if access.token is not None and not options.token_file else ""
     console.note(f"open {url}{tail}")

@@ -93,10 +93,12 @@ def _run(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> int:
             progress.clear()
             console.note(f"{clean(name)}: {refusal}", "failed", "error")
             code = exit_codes.USAGE
+        # Ctrl-C ends the reading; the waits found until then are reported.
         if survey.interrupted:
             code = exit_codes.INTERRUPTED
             break
     progress.clear()
+    # Standard output has the CSV: a report in it would be no CSV.
     if arguments.csv == STANDARD_INPUT:
         for file in survey.files:
             if file.unread:

@@ -70,6 +70,7 @@ def _column(options: Namespace, measure: str) -> int | None:
     columns = v1_tables.COLUMNS[measure]
     text = options.column
     index = int(text) if text.isdecimal() else next((i for i, name in enumerate(columns) if name == text.upper()), -1)
+    # The columns before are the instance and the name of the group; emphasis has only the name.
     first = 1 if measure == "emphasis" else 2
     if first <= index < len(columns):
         return index

@@ -111,6 +111,7 @@ def figures(
 
 def span_text(seconds: float | None) -> str:
     """Return the time that figures cover: with tenths below a minute, ``2.0 s``, then by the clock, ``1:05``."""
+    # From 59.95 on one decimal would be 60.0 s.
     return f"{seconds:.1f} s" if seconds is not None and seconds < 59.95 else duration(seconds)
 
 

@@ -128,6 +128,7 @@ class CheckedTarget(NamedTuple):
         `seconds`.
         """
         judge = Judge(settings, None)
+        # A source that ends has no next run. Without a command and durations there is nothing to remember.
         if not endless or not (self.command or any(each.hold or each.clear is not None for each in settings)):
             return judge.judge(reading), judge.unknown, []
         changes: list[AlertChange] = []
@@ -147,6 +148,7 @@ class CheckedTarget(NamedTuple):
             reason = error.strerror or error
             problems.append(f"note: no state is kept ({reason}): alerts with for= count at once, on_alert is not run")
             self.note(problems[-1])
+        # The state is unlocked by now: another run need not wait for the commands.
         problems += self._notify(changes, judged, seconds)
         return judged, judge.unknown, problems
 
@@ -241,6 +243,7 @@ def _summary(
     wrongs = [alert for alert in found if alert.state in {"bad", "warn"}]
     parts = _others(wrongs[1:])
     if not wrongs:
+        # Notes come after the all-clear, except those on what has happened once.
         waiting = [alert.short for alert in found if alert.key not in {"plan_switched", "instance_started"}]
         clear = [] if state is PluginState.UNKNOWN else [each.rstrip(".") for each in availability_notes(reading)[:1]]
         parts = clear or ([] if state is PluginState.UNKNOWN else ["no alert is over its threshold"])

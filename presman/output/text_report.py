@@ -56,6 +56,7 @@ def full(reading: Reading, width: int | None = None, snapshots: Pair | None = No
             old = f"  {late}" if rows and (late := late_note(part.table, reading)) else ""
             lines += ["", *_wrapped(f"-- {part.table.title}{how_many}{old}", width)]
             made = _table(part.table, rows, width, unavailable, part.least(moment))
+            # The record of the forecasts is of use only where their column had room.
             has_forecast = part.table is QUEUE and any(QUEUE.column("starts_in_s").head in line for line in made[:1])
             record = (forecast_record(reading, since=True) or why_no_forecast(reading)) if has_forecast else ""
             lines += [*made, *(_wrapped(record, width) if has_forecast else ())]

@@ -55,6 +55,7 @@ class ScopeContents(Struct, frozen=True):
 def scope_of(row: Any) -> DrillScope | None:
     """Return the scope that a row opens, None for rows that only have a page: a session, a statement, a finding."""
     found = None
+    # Instance 0 is the cluster: the scope of its row is on any instance (None).
     if isinstance(row, GroupReading):
         found = DrillScope(row.title, inst_id=row.inst_id or None, con_id=row.con_id, group=row.name)
     elif isinstance(row, PlanRow) and row.kind in {GROUP, CONTAINER}:

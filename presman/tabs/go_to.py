@@ -64,6 +64,7 @@ def _named(wanted: str, known: Mapping[str, Destination], reading: Reading | Non
     goals = {known[name]: name for name in begun}
     if len(goals) == 1:
         return next(iter(goals))
+    # A session or SQL_ID that is exactly this comes before the question which of several names is meant.
     if reading is not None and (found := next(_of_reading(wanted, reading), None)) is not None:
         return found
     if goals:

@@ -56,6 +56,7 @@ def queue_line(reading: Reading, watch: Watch) -> Line:
     name = header.px_managed.upper()
     facts: list[Run] = [(" Queue ", "dim"), (name or "?", ""), (f" {_MANAGED.get(name, '')}", "dim")]
     in_use = as_of(count(pool.in_use), reading.age_of("V$PX_PROCESS_SYSSTAT"))
+    # Statements that bypass the queue use servers, too, but V$RSRC_PLAN does not count those against the target.
     in_queue = as_of(count(pool.counted), reading.age_of("V$RSRC_PLAN"))
     facts += [("   in use ", "dim"), (in_use, "")]
     target, equals, parts = header.target.partition(" = ")

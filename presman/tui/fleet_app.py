@@ -469,6 +469,7 @@ def about_in_short(member: Member | None, to_do: str) -> list[Line]:
 def _figures(member: Member) -> str:
     if (found := member.key_figures) is None:
         return "" if member.age is None else f"  last data {duration(member.age)} ago"
+    # The name of a database is mostly a part of the name of its target.
     name = found.database if found.database.lower() not in member.name.lower() else ""
     parts = [name, f"plan {found.plan or 'none'}"]
     if found.used is not None:

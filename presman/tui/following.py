@@ -42,6 +42,7 @@ class FollowedStatement:
         grid = next((each for each in grids if each.table is table), None)
         if grid is None or self.row is None:
             return None
+        # A queued statement may be folded: then its row has the identity of its kind.
         shown = {statement_identity(each) for each in grid.rows.shown}
         folded = isinstance(self.row, QueuedStatement) and self._execution not in shown
         grid.select(kind_of(self.row) if folded and isinstance(self.row, QueuedStatement) else self._execution)

@@ -17,24 +17,11 @@ from typing import NamedTuple
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.facts.system_facts import ROOT
+from presman.analysis.parallel import server_pools
 from presman.analysis.parallel.queue import degree
 from presman.analysis.parallel.queue_causes import QueueState, explain, not_known, shortages
 from presman.analysis.parallel.running import outdated_view
-from presman.analysis.parallel.server_pools import (
-    ServerBudget,
-    ServerLimit,
-    allowed,
-    budget_of,
-    container_limit_age,
-    counts_servers,
-    group_limit_age,
-    is_target_known,
-    limit_by_metric,
-    old_limit,
-    pools,
-    together,
-    why_limit_unknown,
-)
+from presman.analysis.parallel.server_pools import ServerBudget, ServerLimit
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import ServerPool
 from presman.analysis.readings.statement_readings import (
@@ -95,15 +82,15 @@ class Queues(NamedTuple):
             unread = view_of(self.facts.snapshot, RsrcPdb) if held is None else ""
             if held is None:
                 held = sum(row.px_servers or 0 for (of, _), row in self.groups.items() if of == con_id)
-            age = container_limit_age(con_id, self.facts, self.budgets)
+            age = server_pools.container_limit_age(con_id, self.facts, self.budgets)
             yield ServerLimit(name, held, container.target, "", con_id, "", unread, container.age, age)
             whole = container.target  # the percentages of its groups are of what the container may hold
         group = self.groups.get(key)
-        limit, percent = allowed(key, self.facts, self.budgets, inst_id)
+        limit, percent = server_pools.allowed(key, self.facts, self.budgets, inst_id)
         if group is not None and limit is not None:
             part = "" if whole is None or percent is None else f" ({percent} % of {whole})"
             uncounted = view_of(self.facts.snapshot, ConsumerGroup) if not group.is_counted else ""
-            own, held = group_limit_age(key, self.facts, inst_id), group.px_servers or 0
+            own, held = server_pools.group_limit_age(key, self.facts, inst_id), group.px_servers or 0
             yield ServerLimit(group.name, held, limit, part, con_id, group.name, uncounted, limit_age=own or age)
 
     def state(self, head: QueuedStatement, placed: Placement) -> QueueState:
@@ -123,19 +110,22 @@ class Queues(NamedTuple):
             return state
         # The target is the cluster's, but the head cannot use free servers of other instances.
         inst_ids = tuple(sorted(placed.inst_ids))
-        pool = together(self.pools[inst_id] for inst_id in inst_ids)
-        return state._replace(system=budget_of(self.facts, pool, placed.where, inst_ids), inst_ids=inst_ids)
+        pool = server_pools.together(self.pools[inst_id] for inst_id in inst_ids)
+        budget = server_pools.budget_of(self.facts, pool, placed.where, inst_ids)
+        return state._replace(system=budget, inst_ids=inst_ids)
 
     def not_known(self, key: Key, inst_id: int) -> Iterator[NotKnown]:
         """Yield the limits of a container and of a group that no view shows, nor that there is none, or not of now."""
         con_id, group = key
-        if not is_target_known(self.facts, con_id, self.budgets):
+        if not server_pools.is_target_known(self.facts, con_id, self.budgets):
             parameters = view_of(self.facts.snapshot, Parameter)
             yield NotKnown(f"how many servers {self.facts.system.container_name(con_id)} may hold", parameters)
-        if view := why_limit_unknown(key, self.facts, inst_id):
+        if view := server_pools.why_limit_unknown(key, self.facts, inst_id):
             yield NotKnown(f"how many servers {group} may hold", view)
-        elif old := old_limit(key, self.facts, inst_id) or limit_by_metric(key, self.facts, self.budgets, inst_id):
+        elif old := server_pools.old_limit(key, self.facts, inst_id):
             yield old
+        elif recent := server_pools.limit_by_metric(key, self.facts, self.budgets, inst_id):
+            yield recent
 
     def as_large(self, head: QueuedStatement, tightest: ServerLimit | None) -> bool:
         """Whether a statement of a head's group runs with more servers than the limit that it counts against.
@@ -161,7 +151,7 @@ class Queues(NamedTuple):
         if back is None or whole.target is None or head.wants is None or state.inst_ids or head.con_id in self.budgets:
             return ()
         more = {**self.budgets, ROOT: whole._replace(target=whole.target + back)}
-        limit, _ = allowed((head.con_id, head.group), self.facts, more, head.inst_id)
+        limit, _ = server_pools.allowed((head.con_id, head.group), self.facts, more, head.inst_id)
         fits = head.wants.high <= min(whole.target + back, limit or inf)
         return tuple(each.inst_id for each in gone) if fits else ()
 
@@ -314,7 +304,7 @@ def passed_over(
     if facts.deltas.previous is None or head.wants is None:
         return False
     before = Facts.of(None, facts.deltas.previous)
-    if limits and not counts_servers(before):  # what these limits counted then is not known
+    if limits and not server_pools.counts_servers(before):  # what these limits counted then is not known
         return False
     session = before.sessions.find(head.inst_id, head.sid, head.serial)
     if session is None or not is_queued(session.event, session.state) or session.sql_id != head.sql_id:
@@ -330,8 +320,9 @@ def passed_over(
 
 def _system(before: Facts, now: ServerBudget) -> ServerBudget:
     """Return the budget of the same instances at the previous poll."""
-    found = pools(before)
-    return budget_of(before, together(found[inst_id] for inst_id in now.inst_ids or found if inst_id in found))
+    found = server_pools.pools(before)
+    parts = (found[inst_id] for inst_id in now.inst_ids or found if inst_id in found)
+    return server_pools.budget_of(before, server_pools.together(parts))
 
 
 def _held(before: Facts, limit: ServerLimit) -> int:

@@ -62,6 +62,7 @@ class WebApp(NamedTuple):
         """Return the answer to a request, which may have valid credentials."""
         if request.method not in {"GET", "HEAD"}:
             return web.Response(status=405, text="only GET is allowed\n", headers={"Allow": "GET, HEAD"})
+        # Health needs no login; everything else does, also pages that do not exist.
         if request.path == HEALTH and self.is_healthy():
             return web.Response(text="presman is healthy\n")
         if request.path == HEALTH:

@@ -323,6 +323,7 @@ class Viewer:
 
     def _last_words(self, code: int) -> str:
         self.has_quit &= code == 0
+        # Its page was closed while it started, so it was killed: nothing is wrong with it.
         if self._was_starting and code == -signal.SIGKILL:
             return ""
         if self._was_killed:

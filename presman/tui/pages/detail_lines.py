@@ -149,6 +149,7 @@ def _servers(detail: Detail) -> Iterable[Line]:
     for skew in detail.skew:
         cpu = "no CPU yet" if skew.cpu is None else f"the busiest has {number(skew.cpu, 2)} times the mean CPU"
         read = "" if skew.megabytes is None else f", {number(skew.megabytes, 2)} times the mean MB read"
+        # A server set takes as long as its busiest server: twice the mean is marked.
         style = "warn" if (skew.cpu or 1.0) >= 2 else ""
         yield sentence(f"Set {skew.server_set}: {counted(skew.servers, 'server')}; {cpu}{read}.", style)
     most = max((each.cpu for each in detail.servers), default=0.0)
@@ -201,6 +202,7 @@ def _scaled(value: int | None) -> str:
     if value is None:
         return ""
     for size, unit in ((10**9, "G"), (10**6, "M"), (10**3, "K")):
+        # Four digits stay as they are, as in DBMS_XPLAN.
         if value >= 10 * size:
             return f"{value // size}{unit}"
     return str(value)

@@ -74,12 +74,14 @@ class LatencyPanel(Panel):
             self._buckets.show_rows(())
             self._brief.show_lines(())
             return
+        # Only some events have their histogram read at each poll; that of another is read once it was requested.
         if not row.counted and row.event != self._wanted:
             self._wanted = row.event
             self.post_message(QueryWanted("watched_histogram", {"event": row.event}, lasting=True))
         if self._track is None or self._track.history is not moment.latencies:
             before = self._track or Track(moment.latencies)
             self._track = Track(moment.latencies, before.inst_id, before.event)
+        # For another event the cursor moves to the bucket in which most time was waited.
         if self._track.follow(row.inst_id, row.event):
             self._bucket = None
         self._show_figures(moment, self._track, row)

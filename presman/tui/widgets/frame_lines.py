@@ -354,6 +354,7 @@ def do_line(found: ToDo, width: int, on_tab: str = "", *, was_so: bool = False) 
         hint = ((f"   {tab_key(found.tab)}", "key"), (" shows more", "dim"))
     label: Run = (" DO  ", "title")
     old: Line = (("when last seen: ", "warn"),) if was_so else ()
+    # The key that copies a command always stays; that of a tab goes before the words do.
     last = hint if found.command is not None else ()
     both = [(f"{found.short}; {found.beside}", hint)] if found.beside else []
     longer, shorter = ([(text, more) for text in words for more in (hint, last)] for words in _longer_shorter(found))

@@ -54,6 +54,7 @@ class HeatMap(LineView, can_focus=True):
         else:
             left = 0 if self._cells is None else self._cells.left
             shown = self._cells = heat.HeatCells(self.quantity, data, width, height, left)
+            # Live and without the focus no cell is read, so none has the cursor.
             is_read = bool(data.columns) and (data.cursor is not None or self.has_focus)
             cursor = shown.cell_of(bucket) if bucket is not None and is_read else None
             self.show_lines([self._title(signs, shown.top), *shown.lines(signs, cursor)])

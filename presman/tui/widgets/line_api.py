@@ -374,6 +374,7 @@ def whole_sentences(sentences: Sequence[Line], shorter: Sequence[Line], width: i
     found: list[Line] = []
     for index, block in enumerate(blocks):
         left = len(blocks) - index
+        # A line is kept for the count of the others, unless this sentence is the last.
         if len(found) + len(block) + (left > 1) > most:
             cut, left = (block[: most - 1], left - 1) if not found else ([], left)
             return [*found, *cut, ((f"{_NOT_ALL} +{left} more" if left else _NOT_ALL, "dim"),)]
