@@ -303,6 +303,7 @@ def changed(command: Command, session: Session | None) -> str:
         return f"session {victim.sid},{victim.serial} on instance {victim.inst_id} is no longer there"
     if victim.status and session.status != victim.status:
         return f"it is {session.status} now, was {victim.status}"
+    # An idle session executes nothing; it may hold servers for its last statement. There is nothing to cancel.
     idle = session.status != "ACTIVE" and command.kind is not CommandKind.CANCEL
     executes = session.sql_id or (session.prev_sql_id if idle and victim.sql_id else "")
     if executes != victim.sql_id:

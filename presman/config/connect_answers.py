@@ -161,6 +161,7 @@ def with_section(text: str, name: str, values: Mapping[str, str]) -> str:
 
 def _bounds(lines: list[str], name: str) -> tuple[int, int] | None:
     """Return the range of lines of a section, including its header; None if there is no such section."""
+    # Before the first section there may be a byte order mark.
     heads = [(index, found[1]) for index, line in enumerate(lines) if (found := _HEADER.match(line.lstrip("\ufeff")))]
     ends = [*(index for index, _ in heads[1:]), len(lines)]
     return next(((index, end) for (index, title), end in zip(heads, ends, strict=False) if title == name), None)

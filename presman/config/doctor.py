@@ -139,6 +139,7 @@ def _facts(source: Source, release: Release, target: Target) -> Generator[str, N
         yield _line("driver", about.driver)
         yield _line("session", f"SID {about.sid} on instance {about.instance}, user {about.user or '?'}")
     queries = load(release)
+    # 11.2 has no V$PDBS.
     asked = [record for record in (Instance, Database, Pdb, SystemEvent) if record in queries]
     answer = source.read([Request(queries[record]) for record in asked])
     found = dict(zip(asked, answer.sections, strict=True))

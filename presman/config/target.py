@@ -236,7 +236,7 @@ def _encoding(text: str) -> str:
         name = codecs.lookup(text).name if text else ""
         if name in {"idna", "punycode"}:  # of names of hosts; which bytes they refuse depends on Python's version
             raise LookupError(name)
-        if name:
+        if name:  # hex, rot13 and the like have names, too, but do not decode to texts
             bytes(range(256)).decode(name, "replace")
         return name
     except (LookupError, ValueError):
@@ -379,7 +379,7 @@ FORMS = (
 
 def oracle_target(text: str, settings: Settings, config: Config) -> Target:
     """Return the target of a connect string. Raises TargetError if it is not one."""
-    credentials, at, dsn = text.rpartition("@")
+    credentials, at, dsn = text.rpartition("@")  # the last one: a password may contain others
     if text.startswith("(") and not credentials.endswith(")"):
         credentials, at, dsn = "", "", text
     user, slash, password = credentials.partition("/")

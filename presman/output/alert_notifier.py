@@ -243,6 +243,7 @@ class AlertCommand:
         for change in changes:
             now = self._clock()
             self._recent = [each for each in self._recent if now - each < MINUTE]
+            # A flood of changes must not start a process for each: the next event says how many were left out.
             if len(self._recent) >= MOST or self._events.full():
                 self._left_out += 1
                 continue

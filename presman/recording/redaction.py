@@ -120,6 +120,7 @@ class Redactor:
         """Return a snapshot without anything that identifies users or machines."""
         sections: dict[RecordType, Section] = {}
         for record, section in snapshot.sections.items():
+            # A section that did not change is the same object: it is redacted once.
             known = self._sections.get(record)
             if known is None or known[0] is not section:
                 known = self._sections[record] = (section, self._section(record, section))

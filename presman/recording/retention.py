@@ -135,6 +135,7 @@ def _trim_days(location: RecordingLocation, limits: RetentionLimits, now: dateti
         total = sum(path.stat().st_size for path in location.days())
         for path in days:
             size = path.stat().st_size
+            # The name of a file ends with its day.
             is_old = limits.age is not None and path.stem[-10:] < f"{now - limits.age:%Y-%m-%d}"
             if is_old or (limits.size is not None and total > limits.size):
                 location.close_store(path)
@@ -209,6 +210,7 @@ def _remove_oldest(connection: Connection, before: int | None, over: float, targ
 
 def _remove(connection: Connection, database_id: int, first: int, polls: int, end: int) -> None:
     after = first + polls
+    # Rows of a span stay until all of its polls are gone: a row is for several polls, some of which may stay.
     for table, is_gone in (
         (schema.BLOCKS, schema.BLOCKS.c.chain == first),
         (schema.POLLS, schema.POLLS.c.poll < after),

@@ -69,6 +69,7 @@ def engine_of_url(location: str, *, writing: bool) -> Engine:
     if url.drivername in {"postgresql", "postgres"}:
         url = url.set(drivername="postgresql+psycopg")
     try:
+        # A connection is tried before it is used again: it may have been cut meanwhile.
         engine = create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10})
     except ModuleNotFoundError:
         raise RecordingError("PostgreSQL needs a driver: pip install 'presman[postgres]'") from None

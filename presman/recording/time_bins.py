@@ -175,7 +175,7 @@ def sampled(part: PlaybackPart) -> PlaybackPart:
 
 def gaps(playback: Playback, start: datetime, end: datetime) -> list[PollGap]:
     """Return the periods between two instants in which at least three polls are missing."""
-    most = round(3e6 * usual_interval(playback, start, end))
+    most = round(3e6 * usual_interval(playback, start, end))  # three intervals, in microseconds
     pairs = pairwise(poll_lines(playback, start, end).times)
     return [PollGap(instant(before), instant(at)) for before, at in pairs if at - before > most]
 

@@ -450,6 +450,7 @@ def _curves(load: ObservedLoad, goals: Sequence[Goal], courses: int) -> Iterable
     target, instances = load.rules.target, load.plan.instances
     factors = (0.5, 0.75, 0.875, 1, 1.125, 1.25, 1.5, 2)
     parts = (max(1, round(target * factor / instances)) for factor in factors)
+    # A target above PARALLEL_MAX_SERVERS allows no more statements than that.
     if load.plan.maximum and not load.plan.autonomous:
         parts = (min(part, load.plan.maximum // instances) for part in parts)
     targets = sorted({part * instances for part in parts} | {target})

@@ -253,6 +253,7 @@ class Search:
 
     def _may_be_best(self, choice: Choice) -> bool:
         """Whether a choice would be the best so far if it met the goals and no group lost."""
+        # The best score that any replay of it can have: each goal met counts 1, and no group loses.
         least = len(self.goals) + price(self.load, choice)
         return (False, least, len(choice), sorted(choice, key=str)) <= self._rank(self.best)
 
@@ -265,6 +266,7 @@ class Search:
         self._vary(PRESENT, self.grid)
         for start in dict.fromkeys([PRESENT, generous, *parts, self._others_limited()]):
             self._descend(start, self._distinct())
+        # First without the values that make no difference by themselves, then with all of them.
         for values in (self._distinct(), self.grid):
             self._tried.clear()
             while len(self.scored) < self.most and (choice := self._next()) is not None:

@@ -262,7 +262,7 @@ def _take(
             value = float(text)
         except ValueError:
             value = float("nan")
-        if not abs(value) < _LARGEST or "_" in text:
+        if not abs(value) < _LARGEST or "_" in text:  # Python takes 1_000 for a number; nan is not below anything
             raise rows.error(f"{one_line(clean(text), 40)!r} is not a number, under {clean(name)}")
         subjects = found.setdefault(name, {})
         points = subjects.setdefault(subject, {})

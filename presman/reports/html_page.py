@@ -17,6 +17,7 @@ _STYLE = Path(__file__).with_name("page.css").read_text("utf-8").replace("IDLE",
 
 def page(title: str, *body: Markup) -> str:
     """Return a page as text."""
+    # The page has texts of strangers: the browser loads and runs nothing, and takes only the style with this digest.
     digest = b64encode(sha256(_STYLE.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     head = element(

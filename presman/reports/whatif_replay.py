@@ -209,6 +209,7 @@ def _limits(rules: Rules, groups: Sequence[Group]) -> scheduler.Limits:
         most, weights = rules.limits.get(group), [0.0] * LEVELS
         pools = () if most is None else (scheduler.ServerPoolLimit(f"{group.con_id} {group.name}", most),)
         table[group] = QueueRule(pools, rules.timeouts.get(group), rules.actions.get(group) or "CANCEL")
+        # Above 0: without a weight on any level a group would never be drawn while another waits.
         weights[min(LEVELS, max(1, rules.levels.get(group, 1))) - 1] = max(rules.weights.get(group, 0.0), 1e-6)
         nodes.append(Node(group.name, tuple(weights), group=group))
     queueing, plan = (scheduler.Queueing.FIFO if rules.one_queue else scheduler.Queueing.FULL), rules.plan

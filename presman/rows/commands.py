@@ -16,6 +16,7 @@ from presman.rows.session_rows import IDLE_STATUSES
 
 _SQL_ID = re.compile(r"[0-9a-df-hjkmnp-z]{13}")
 _GROUP = re.compile(r"[A-Z][A-Z0-9_$#]{0,127}")
+"""A name that needs no quotes. Others are not put into a text that a user may run."""
 _LARGEST = 2**31 - 1
 
 CANCELS_SINCE = Release(18)

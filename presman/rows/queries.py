@@ -332,6 +332,7 @@ def load(release: Release, folder: Path | None = None) -> Mapping[RecordType, Qu
     folder = folder or query_files.queries_folder()
     folders = (each for each in folder.iterdir() if each.is_dir() and each.name[0].isdigit())
     versions = [(Release.parse(each.name), each) for each in folders]
+    # The newest variant first: it holds from its release on, until a newer one.
     serving = [each for version, each in sorted(versions, reverse=True) if version <= release]
     chosen: dict[RecordType, Query] = {}
     for name, record in by_query().items():

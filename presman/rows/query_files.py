@@ -152,6 +152,7 @@ def record_of(stem: str) -> type[tuple[Any, ...]]:
     columns = catalog().get(selected.view.removeprefix("G"), {})
     types = {field: _type(field, words - {"MIN", "MAX"}, columns) for field, words in selected.fields.items()}
     name = "".join(part.capitalize() for part in stem.split("_"))
+    # Pickle finds the class by the names of this module and of the record (__getattr__ below).
     members = {"__slots__": (), "__module__": __name__, "__doc__": file.answers, "__annotations__": types}
     return type(name, (namedtuple(name, types), SessionRow if of else tuple), members)
 

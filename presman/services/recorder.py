@@ -331,6 +331,7 @@ class Recorder:
         now = time.monotonic()
         if self._limits == NO_LIMITS or (self._trimmed and now - self._trimmed < TRIM_EVERY):
             return
+        # Noted before the attempt: one that fails is not repeated at each turn.
         self._trimmed = now
         try:
             targets = [each.target.name for each in self.databases]

@@ -64,6 +64,7 @@ class EmbeddedDatabase:
         begun = perf_counter()
         sql = query.sql(scope)
         asked = dict(binds), [self._filled[view] for view in views_named(sql)]
+        # With the same binds, and tables that were not filled again, the answer is the same.
         before, section = self._answers.get(sql, (None, Section()))
         if before == asked:
             return replace(section, seconds=perf_counter() - begun)

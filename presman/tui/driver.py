@@ -240,6 +240,7 @@ def listen(
         selector.register(over, EVENT_READ)
         selector.register(file, EVENT_READ)
         while not over.is_set():
+            # Without a timeout the thread sleeps; after input it wakes a few times, so that a lone Esc counts as a key.
             came = {key.fd for key, _ in selector.select(ESCAPE_DELAY if rounds else None)}
             rounds = _ROUNDS if came else max(0, rounds - 1)
             if file in came and not over.is_set():

@@ -81,6 +81,7 @@ def judgement_of(line: Line) -> str:
 
 def percent_of(line: Line) -> str:
     """Return the difference in percent as text."""
+    # + 0.0 makes 0.0 of a -0.0, which would be shown with its sign.
     return ABSENT if line.percent is None else f"{round(line.percent, 1) + 0.0:+,.1f}"
 
 

@@ -287,6 +287,7 @@ def window_words(text: str) -> WindowWords:
     """
     target, mark, tail = text.strip().rpartition("@")
     start, dots, end = tail.partition("..")
+    # An @ also stands in connect strings and URLs: it is the mark only before "..", or after the name of a file.
     if not mark or not (dots or target.endswith(".presman") or not target):
         return WindowWords(text.strip(), "", "")
     if not dots:

@@ -118,7 +118,7 @@ def memory(values: Sequence[Value]) -> int:
     middle = sum(known) / len(known)
     around = [each - middle for each in known]
     spread = sum(each * each for each in around)
-    if spread <= _CLOSE * _CLOSE * middle * middle * len(known):
+    if spread <= _CLOSE * _CLOSE * middle * middle * len(known):  # all values are equal but for rounding
         return 1
     time = 1.0
     for lag in range(1, len(around) // 4 + 1):

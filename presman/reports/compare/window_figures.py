@@ -269,7 +269,7 @@ def window_figures(
     of_groups = BinnedSeries(len(polls.times) // step)
     there = 0
     for lines in window_lines.group_lines_in_turn(playback, start, end, tuple(window_lines.FIGURES), step):
-        begin = max(0, there - 1)
+        begin = max(0, there - 1)  # the first poll of a piece repeats the last one of the piece before
         add_groups(of_groups, lines, begin, once=there)
         there = begin + len(lines.times)
     latency = window_lines.latency_bins(playback, start, end, of_groups.width, step)

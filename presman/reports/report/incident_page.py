@@ -230,6 +230,7 @@ def _chart(
     columns = []
     for step in incident.bins:
         known = values[step.key]
+        # A group that is not there used nothing, unless nothing is known of that time.
         layers = [known.get(each, None if _blank(known) else 0.0) for each in with_colour]
         if rest:
             layers.append(sum(known.get(each) or 0.0 for each in rest) if not _blank(known) else None)

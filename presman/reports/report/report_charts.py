@@ -244,6 +244,7 @@ def _line(chart: AreaChart, axis: TimeAxis, scale: float) -> Markup:
         if column.line is None:
             continue
         y, left, right = _y(column.line, scale), axis.x(column.start), axis.x(column.end)
+        # Connected with the column before, unless there is a gap between them.
         drawn += (f"V{y:.1f}" if before == column.start else f"M{left:.1f} {y:.1f}") + f"H{right:.1f}"
         before = column.end
     return svg.element("path", d=drawn, stroke="#24292f", fill="none", stroke_width=1.5) if drawn else Markup()

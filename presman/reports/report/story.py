@@ -54,6 +54,7 @@ def alert_spans(samples: Sequence[Sample]) -> list[AlertSpan]:
             found[key].append((alert, sample))
     spans = []
     for sightings in found.values():
+        # The worst; of equally bad ones that of a poll which the page shows for a reason of its own.
         alert, sample = min(sightings, key=lambda each: (_rank(each[0]), not each[1].why))
         spans.append(AlertSpan(alert, sample, len(sightings), sightings[0][1], sightings[-1][1]))
     return sorted(spans, key=lambda each: (_rank(each.alert), -each.polls))

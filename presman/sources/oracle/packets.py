@@ -272,7 +272,7 @@ class Packets:
             self._check(data, at, size)
             if end - at < size:
                 break
-            packet = data[at : at + size] if size < end or at else data
+            packet = data[at : at + size] if size < end or at else data  # mostly it is all there is: no copy
             if self._accept(packet):
                 found.append(packet)
             at += size

@@ -211,6 +211,7 @@ class Cluster:
 
     def at(self, when: float, handler: Handler) -> None:
         """Put an event on the calendar."""
+        # Events of one instant run in the order in which they were put here: the same seed gives the same run.
         heappush(self.calendar, (when, self._order, handler))
         self._order += 1
 

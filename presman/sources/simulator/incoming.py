@@ -54,7 +54,7 @@ class Incoming:
             sessions = [self._connect(client, spec.group, spec.pdb, machine.inst_id) for _ in range(number)]
             if not sessions:
                 continue
-            for session in sessions:
+            for session in sessions:  # they logged on during the last working day
                 session.logon -= random.random() * 8 * 3600
             pool = SessionStream(spec, machine.inst_id, sessions, random)
             pool.group = cluster.plans.resolve(sessions[0].con_id, spec.group)
@@ -96,7 +96,7 @@ class Incoming:
         session = next((each for each in stream.idle if each.inst_id not in self._cluster.down), None)
         if session is not None:
             stream.idle.remove(session)
-        else:
+        else:  # all its sessions are busy: another connects, and logs off after its statement
             session = self._connect(stream.client, spec.group, spec.pdb)
             session.transient = True
         self._workload.enter(self._parse(session, spec, stream, text, asked, work, hold))

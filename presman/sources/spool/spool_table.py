@@ -383,6 +383,7 @@ def complete(tables: Mapping[str, SpoolTable], release: Release) -> dict[str, Sp
         for prefix in ("", "G"):
             if prefix + view not in full and prefix + stand_in in full:
                 full[prefix + view] = _with_stand_ins(prefix + view, full[prefix + stand_in], release)
+    # V$ and GV$ are made of each other only where a view was not spooled itself.
     for view in list(full):
         if view.startswith("GV$"):
             full[view] = _with_instance(full[view])

@@ -175,7 +175,7 @@ def axis_text(data: HeatData, left: int, capacity: int, span: int) -> str:
     looked_at = -1 if data.cursor is None else (data.cursor - left) * span
     for number in range(left, min(last, left + capacity - 1) + 1):
         x = (number - left) * span
-        # Numbers count from the very first poll, so a time stays at its poll as the map moves. None is where ▲ stands.
+        # Numbers count from the very first poll, so a time stays at its poll as the map moves. No time covers ▲.
         if number % -(-TICK // span) == 0 and x + 8 <= width and not x < looked_at < x + 9:
             text[x : x + 9] = f"╷{_time(data.columns[number - data.first].at)}"[: width - x]
     for number, words in data.marks:
