@@ -347,6 +347,7 @@ class Forecaster:
                 times = self._times(alike, reading.at.timestamp())
                 starts = [self._start(row, times, after, rules, reading.at) for row in alike]
                 found |= {row.executing(): each for row, each in zip(alike, starts, strict=True)}
+                # Those that came together have one forecast, so the first known one stands for all.
                 after = next((each for each in starts if each.median is not None), after)
                 if missed and any(self._wait(row) in self._missed for row in alike):
                     after = _BEHIND_BROKEN

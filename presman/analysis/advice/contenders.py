@@ -320,6 +320,7 @@ def _before(head: QueueHead, other: QueueHead, reading: Reading) -> list[QueuedS
     queue = [each for each in reading.queue if (each.con_id, each.group) == (other.con_id, other.group)]
     queue = queue or [other.statement]
     if reading.header.has_one_queue() and other.con_id == head.con_id:
+        # One queue serves all groups: only what has waited longer, or about as long, may come before.
         waited = head.statement.waited or 0.0
         return [each for each in queue if each.waited is None or each.waited > waited - SAME_WAIT]
     return queue
@@ -335,6 +336,7 @@ def _could_take(other: QueueHead, queue: Sequence[QueuedStatement], freed: Itera
         return wanted
     whole = other.con_id > 2  # a pluggable database: the limit may be that of its container
     usable = (each for each in freed if each.con_id == other.con_id and (whole or each.group == other.group))
+    # As long as its head has no room, no statement behind it starts either.
     room = other.allowed - (other.held or 0) + sum(each.servers for each in usable)
     needs = first.low if is_known(first) else 0
     return min(wanted, room) if room > 0 and room >= needs else 0

@@ -148,7 +148,7 @@ def groupless(settings: AlertSettings, reading: Reading) -> dict[AlertSetting, s
     if reading.group_names is None:
         return {}
     known = {*reading.group_names, *(group.title for group in reading.cluster_groups())}
-    folded = {name.casefold() for name in known}
+    folded = {name.casefold() for name in known}  # config.ini may name a group in any case
     found = {}
     for each in settings:
         rule = RULE_BOOK[each.key]

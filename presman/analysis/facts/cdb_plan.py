@@ -64,6 +64,7 @@ def allotments(plans: PlanFacts, inst_id: int, cpus: float) -> dict[int, Allotme
         running = metrics.get(con_id)
         if running is not None and 0 < running < cpus:
             limits["RUNNING_SESSIONS_LIMIT"] = running / cpus
+        # Of limits that are alike, the first is named: that of the CDB plan comes before CPU_COUNT.
         least = min(limits.values(), default=None)
         name = next((name for name, limit in limits.items() if least is not None and limit <= least + _ALIKE), "")
         servers = percent_fraction(row.parallel_server_limit) if row else None

@@ -111,7 +111,7 @@ def _changed(before: Mapping[ContainerKey, Any], now: Mapping[ContainerKey, Any]
 def _windows(snapshot: Snapshot) -> dict[ContainerKey, PlanWindow]:
     """Return the open window of each container: the latest one without an end."""
     found = [row for row in snapshot.rows(RsrcPlanHistory) if row.end_time is None]
-    found.sort(key=lambda row: row.sequence)
+    found.sort(key=lambda row: row.sequence)  # so that the latest remains if several are open
     return {(row.inst_id, row.con_id): PlanWindow(row.sequence, row.start_time, row.name) for row in found}
 
 

@@ -90,6 +90,7 @@ def pools(facts: Facts) -> dict[int, ServerPool]:
     busy: Counter[int] = Counter()
     sees_sessions = not unavailable(facts.snapshot, PxSession)
     if not statistics:
+        # GV$ queries have servers of their own, which PARALLEL_MAX_SERVERS does not count.
         serves_gv_query = facts.sessions.servers.serves_gv_query
         rows = (row for row in facts.snapshot.rows(PxSession) if not is_coordinator(row))
         busy.update(row.inst_id for row in rows if not serves_gv_query(row.inst_id, row.sid, row.serial))

@@ -154,6 +154,7 @@ class EventWatch:
         if not now or reading.why_unavailable("V$INSTANCE"):  # whether one is gone is not known
             return []
         before = self._instances
+        # Instances that are gone are remembered, so that one that comes back is not taken for a new one.
         away = {inst_id: each._replace(is_away=True) for inst_id, each in before.items() if inst_id not in now}
         self._instances = {**away, **now}
         texts = [text for inst_id, each in now.items() if before and (text := _came(before.get(inst_id), each))]
