@@ -32,7 +32,7 @@ class _File:
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
-        self.close = finalize(self, file.close)
+        self.close = finalize(self, file.close)  # without a name, its room on the disk is free once it is closed
         self.size = 0
         self.in_memory = isinstance(file, io.BytesIO)
         self._ends = array("Q", [0])
@@ -145,6 +145,7 @@ class History:
 
 def _open() -> IO[bytes]:
     try:
+        # Unbuffered, so that a full disk shows at the write that fails.
         return tempfile.TemporaryFile(prefix="presman-", buffering=0)
     except OSError:
         return io.BytesIO()

@@ -104,6 +104,7 @@ class Recording:
             rows = store.rows(chosen)
         except DamagedStoreError as error:
             self.damage.append(str(error))
+            # The blocks still say which databases there are, without their names.
             numbers = store.rows(select(BLOCKS.c.database_id).distinct())
             return [(each, f"database {each}", "", "recording") for (each,) in numbers if isinstance(each, int)]
         if len(rows) > MOST_DATABASES:

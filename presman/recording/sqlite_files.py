@@ -85,6 +85,7 @@ def connected(path: Path, limits: StatementLimits) -> sqlite3.Connection:
             marks = f"application_id={APPLICATION_ID}", f"user_version={LAYOUT}"
             for pragma in ("page_size=8192", "auto_vacuum=INCREMENTAL", *marks):
                 connection.execute(f"PRAGMA {pragma}")
+        # In this mode a transaction outlives the process; a power failure may cost the last ones (SQLite's manual).
         for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "cache_size=-1024"):
             connection.execute(f"PRAGMA {pragma}")
     return connection
@@ -102,7 +103,7 @@ def closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
 
 def empty_log(cursor: Any) -> None:
     """Checkpoint the log into the file: a writer that closes leaves the log in place if there are readers."""
-    cursor.execute("PRAGMA busy_timeout=0")
+    cursor.execute("PRAGMA busy_timeout=0")  # while others read, the log stays: they are not waited for
     cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 

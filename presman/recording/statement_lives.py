@@ -164,6 +164,7 @@ def _last_poll(connection: Connection, database_id: int) -> datetime | None:
 
 def _left_open(connection: Connection, database_id: int, last: datetime) -> dict[int, _Written]:
     """Return the lives that had not ended at the last poll, by the id() of their runs."""
+    # Those that were there at the last poll, by the rule of `lives`.
     chosen = lives("ended_at IS NULL AND gone = :last")
     found: dict[int, _Written] = {}
     for row in connection.execute(chosen, {"database_id": database_id, "last": kept(last)}).mappings():

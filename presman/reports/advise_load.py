@@ -232,6 +232,7 @@ class ObservedLoad(Struct, frozen=True):
         resized = [_resized(each, sizes) for each in arrivals] if sizes else arrivals
         found = replay(resized, rules_of(self, choice), self.seed, courses, free)
         slower = [(new.ran or 0.0) - (old.ran or 0.0) for old, new in zip(arrivals, resized, strict=True)]
+        # With PQ_TIMEOUT_ACTION RUN a statement starts at its timeout; otherwise it never does.
         runs = {group for group, action in self.rules.actions.items() if action == "RUN"}
         played = found.statements
         waits = tuple(inf if each.timed_out and each.group not in runs else each.waited for each in played)

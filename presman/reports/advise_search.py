@@ -248,6 +248,7 @@ class Search:
         self._on_choice: Callable[[int, Scored], None] = lambda *_: None
 
     def _rank(self, choice: Choice) -> tuple[bool, float, int, list[Change]]:
+        # The changes themselves come last, so that of equally good choices each run takes the same.
         found = self.scored[choice]
         return not found.keeps, found.total, len(choice), sorted(choice, key=str)
 
@@ -276,7 +277,7 @@ class Search:
         """Return the score of a choice, which is replayed only once."""
         if choice not in self.scored:
             after = self.load.played(choice, self.courses, self.load.early)
-            if self._judge is None:
+            if self._judge is None:  # the first choice is the present plan, which all others are compared with
                 self._judge = self.judge(after, len(self.load.early.arrivals))
             self.scored[choice] = self._judge(choice, after)
             if self.best not in self.scored or self._rank(choice) < self._rank(self.best):

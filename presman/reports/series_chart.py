@@ -48,6 +48,7 @@ def thinned(points: Sequence[Point], start: float, end: float, stretches: int) -
     parts: dict[int, tuple[Point, Point]] = {}
     for point in points:
         index = min(stretches - 1, int((point[0] - start) / (end - start) * stretches))
+        # The smallest and the largest, so that no peak is lost.
         low, high = parts.get(index, (point, point))
         parts[index] = (point if point[1] < low[1] else low, point if point[1] > high[1] else high)
     return [each for pair in parts.values() for each in dict.fromkeys(sorted(pair))]

@@ -393,7 +393,7 @@ def _not_before(first: StartForecast | None, starts: StartForecast) -> StartFore
 def under(now: QueueNow, load: ObservedLoad, choice: Choice) -> QueueNow:
     """Return the queue under a choice. Waiting statements keep their degree; limits of containers stay."""
     if not choice:
-        return now
+        return now  # the same object, so that no course is played twice
     sizes = advise_load.sizes_under(load, choice)
     arrivals = [_resized(each, sizes.get(each.group)) for each in now.arrivals] if sizes else now.arrivals
     return now._replace(limits=_limits(now.limits, load, choice), arrivals=arrivals)

@@ -216,6 +216,7 @@ Polls = Sequence[Mapping[int, int]]
 def _rank_of(event: str, percent: int, one: Polls, other: Polls) -> _Ranked:
     found = (quantile(total(each), percent) for each in (one, other))
     bounds = [None if bound is None else bound / 1000 for bound in found]
+    # A percentile is a bound of a bucket, too coarse to be judged. The share of waits above a common bound is judged.
     limit = quantile(total([*one, *other]), percent) or 0
     shares = [[_share(each, limit, above=True) for each in polls] for polls in (one, other)]
     return _Ranked(FigureKey(figures.LATENCY, event, f"p{percent} ms"), bounds, (shares[0], shares[1]), is_bound=True)

@@ -101,7 +101,7 @@ def gather(
     if not bins:
         raise DamagedStoreError(f"{recording.name}: the figures of that time are damaged")
     marks = time_bins.event_marks(playback, start, end, report_charts.PLACES)
-    many = sum(each.many for each in marks)
+    many = sum(each.many for each in marks)  # if there are many, queues that begin and end would fill the list
     samples = _samples(playback, indexes, at)
     usual = time_bins.usual_interval(playback, start, end)
     groups = tuple(time_bins.group_bins(playback, bins, start, end, width))

@@ -386,6 +386,7 @@ def _without_odd_dates(query: Query, scope: Scope) -> str:
     """Return the query with dates before the year 1 as NULL."""
 
     def field(name: str, kind: type[Any]) -> str:
+        # Not from the first day on: in UTC it may be before the year 1.
         dated = f"CASE WHEN {name} >= DATE '0001-01-02' THEN {name} END AS {name}"
         return dated if kind is datetime else name
 

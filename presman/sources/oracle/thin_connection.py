@@ -155,6 +155,7 @@ class ThinConnection:
         except Cancelled:
             raise
         except Exception as error:
+            # The driver stumbles over an answer that the guard refused; what the guard saw explains it.
             stumbled = self._loop.received and not isinstance(error, UNDERSTOOD)
             reported = meaningful_error(error) if stumbled else error
             raise self._loop.fault or self._loop.incomplete_answer() or reported from None
@@ -232,7 +233,7 @@ class ThinConnection:
         if why is not CallEnd.CUT:  # cancelling asks the database to stop; it may answer in time
             task.cancel()
             await asyncio.wait({task}, timeout=GRACE)
-        in_step = task.done()
+        in_step = task.done()  # the database answered the cancellation: the connection can still be used
         await self._give_up(task)
         if why is CallEnd.STOPPED:
             raise Cancelled

@@ -203,6 +203,7 @@ class Machine:
         for account in self.accounts.values():
             account.rates = [0.0] * len(account.rates)
         fractions = self.fractions(wanted, given)
+        # Short of CPU: all of it is given, and a group would use more. A group that its limit holds back is not.
         is_full = sum(given.values()) > self.capacity.cpu_count - RESERVED - _SAME
         self.short = is_full and any(part < 1 for part in fractions.values())
         self.account(background).rates[Count.CONSUMED_CPU_TIME] = _BACKGROUND_CPU
