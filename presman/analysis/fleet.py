@@ -130,7 +130,7 @@ def key_figures_of(reading: Reading) -> KeyFigures:
         head_waited=longest_wait(reading.queue),
         servers_in_use=header.servers.in_use,
         servers_target=header.servers.target,
-        alerts=len({mark_of(each) for each in alerts}),
+        alerts=len({mark_of(each) for each in alerts}),  # one that is found and kept from before counts once
         severity=alerts[0].state if alerts else "note" if unknown else "good",
         worst="; ".join([*(each.short for each in alerts[:1]), *unknown, *clear]),
         unknown="; ".join(unknown),

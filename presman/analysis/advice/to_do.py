@@ -87,6 +87,7 @@ def _with_others(queue: ToDo, found: list[Alert]) -> ToDo:
 
     In a narrow line its words become shorter to leave room for that, unless there is a command.
     """
+    # The step for the queue already is about the alerts of servers.
     lasting = [each for each in worst_first(found) if not _is_short_lived(each) and each.key not in _OF_THE_SERVERS]
     others = [each for each in lasting if each.state in {"bad", "warn"} or each.key == "cpu_capped"]
     if not others:
@@ -348,6 +349,7 @@ def _idle(_alert: Alert, reading: Reading) -> ToDo | None:
     idle = [each for each in reading.running if each.idle is not None]
     if not idle or reading.queue or reading.part:
         return None
+    # If nothing speaks against ending some of them, only these are considered.
     idle = [each for each in idle if not objection(each)] or idle
     most = max(idle, key=lambda each: (each.servers, each.idle or 0.0))
     held = counted(most.servers, "server")

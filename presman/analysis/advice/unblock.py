@@ -226,7 +226,7 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     if not shortages or (doubt is not None and doubt is not head.not_known):
         nobody = Unblock(head, (), 0, commands, why_none_named(head), doubt=doubt)
         return nobody if doubt is None else replace(nobody, sentence=sentence(nobody, 0, reading))
-    certain = [each for each in reading.running if each.certain]
+    certain = [each for each in reading.running if each.certain]  # not those that may be monitors' GV$ queries
     helpers = [helper for each in certain if (helper := freeing(each, shortages, counts))]
     # A session may queue while an open cursor of its own keeps servers: its end would end the head with it.
     session = head.statement.executing()[:3]

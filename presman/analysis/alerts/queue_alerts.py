@@ -131,6 +131,7 @@ def idle_holders(reading: Reading) -> list[Alert]:
     longest = max(statement.idle or 0.0 for statement in idle)
     keep = f"keep{'s' * (len(idle) == 1)} {counted(held, 'server')}"
     short = f"{counted(len(idle), 'idle holder')}{by_list} {keep}{by_servers}"
+    # The limit of their group may not count these servers: then their end gives the group no more room.
     doubt = next((why for each in idle if (why := why_not_counted(each, reading))), "")
     text = "; ".join(filter(None, (f"{short}: {who}", doubt)))
     brief = f"{counted(len(idle), 'idle holder')}{by_list}"

@@ -27,6 +27,7 @@ def unchecked(
         old = worst.get(_mark(alert))
         if alert.state in _RANK and (old is None or _rank(alert) >= _rank(old.alert)):
             worst[_mark(alert)] = _as_answered(alert, before)
+    # An alert that is found again, as bad or worse, needs no memory of the earlier one.
     ranks = {_mark(each): _rank(each) for each in found[1]}
     still: list[UncheckedAlert] = []
     for mark, each in worst.items():

@@ -20,6 +20,7 @@ FELT = 0.1
 
 def limits_of(facts: Facts, inst_id: int, con_id: int) -> tuple[int | None, int | None]:
     """Return MAX_IOPS and MAX_MBPS of a container: its own, else those inherited from the root; None if not set."""
+    # 0 means no limit, and counts as not set. The instance's own value has CON_ID 0, or 1 in the root.
     setting, where = facts.system.parameters.setting, (con_id, 0, ROOT)
     requests = next((cap for each in where if (cap := setting(inst_id, each, "max_iops"))), None)
     return requests, next((cap for each in where if (cap := setting(inst_id, each, "max_mbps"))), None)

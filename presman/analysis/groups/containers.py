@@ -254,7 +254,7 @@ def _on_instance(facts: Facts, inst_id: int) -> Iterable[MissedMinimum]:
         load = seen.get((con_id, name))
         if least is None or load is None:
             continue
-        most = given[con_id].limit
+        most = given[con_id].limit  # a limit below the minimum holds it, however little others use
         due = load.due(least if most is None else min(least, most * cpus))
         if due - load.used > slack(due):
             yield MissedMinimum(inst_id, con_id, name, load.used, least, minima, cpus)

@@ -118,6 +118,7 @@ def cost(row: CursorTotals) -> CursorCost:
 def _servers(facts: Facts, inst_id: int, rows: Iterable[PxStatistic], names: Mapping[int, str]) -> Iterable[ServerWork]:
     """Yield the servers of the coordinator, ordered by server set. Another instance may have the same SID."""
     working = [row for row in rows if row.degree is not None and row.qcinst_id in {inst_id, None}]
+    # The coordinator has rows in V$PX_SESSTAT, too, without a degree: it is no server.
     earlier = (row for row in facts.deltas.before(PxStatistic) if row.degree)
     before = {(row.inst_id, row.sid, row.statistic): row.value for row in earlier}
     seconds = facts.deltas.interval(PxStatistic)

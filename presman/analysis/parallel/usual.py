@@ -172,6 +172,7 @@ def _together(history: HourReading | None, watched: Usual | None, at: datetime) 
     if history is None or watched is None:
         return watched if history is None else history.usual
     before, seen = history.usual.seconds or 0.0, watched.seconds or 0.0
+    # Periods can be added only if the history ends before the watched time begins.
     if history.until is None or at - history.until <= timedelta(seconds=seen) - MINUTE:
         return watched if seen >= before else history.usual
     seconds, queue = before + seen, before * (history.usual.mean_queue or 0.0) + seen * (watched.mean_queue or 0.0)

@@ -44,6 +44,7 @@ def lint(reading: Reading, snapshot: Snapshot) -> tuple[Finding, ...]:
             found += [finding for rule in CDB_RULES for finding in rule.findings(cdb)]
     found += instances_differ(facts)
     found += idle_holders_stay(reading)
+    # Instances that run the same CDB plan give the same findings: each is reported once.
     return tuple(dict.fromkeys(sorted(found, key=lambda finding: finding.severity.rank)))
 
 

@@ -55,6 +55,7 @@ def newest_switch(rows: tuple[RsrcPlanHistory, ...]) -> SwitchedPlan | None:
 
 def _switches(history: tuple[RsrcPlanHistory, ...]) -> tuple[PlanSwitch, ...]:
     rows = [row for row in history if row.start_time is not None]
+    # From inside a container only its own rows are visible, with its CON_ID.
     top = {row.con_id for row in rows if row.con_id <= ROOT} or {row.con_id for row in rows}
     found: dict[tuple[int, int, str], PlanSwitch] = {}
     for row in rows:

@@ -91,6 +91,7 @@ class SqlMinutes:
             self._last = None
         seconds = at - self._last if self._last is not None else 0.0
         self._last = at
+        # A sample stands for the time since the one before: over a gap it would stand for what nobody saw.
         if reading.activity is None or not 0.0 < seconds <= GAP:
             return
         minute = self._minute(at // 60 * 60)
@@ -167,7 +168,7 @@ class SqlTexts:
             if known is None or row.sql_text or not known.sql_text:
                 self._size += len(row.sql_text) - len(known.sql_text if known else "")
                 self._rows[row.sql_id] = row
-            self._rows.move_to_end(row.sql_id)
+            self._rows.move_to_end(row.sql_id)  # those read longest ago are dropped first
         while len(self._rows) > TEXTS_KEPT or (self._size > LARGEST and len(self._rows) > 1):
             self._size -= len(self._rows.popitem(last=False)[1].sql_text)
 
