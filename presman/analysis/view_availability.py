@@ -156,7 +156,7 @@ def _has_no_rates(row: GroupReading) -> bool:
 def unavailable_views(system: SystemFacts) -> tuple[UnavailableView, ...]:
     """Return the views that were queried and returned nothing, be it of one instance (`Reading.unseen`, as in JSON).
 
-    A count of idle sessions that takes too long does not make V$SESSION unavailable: `Reading.unlisted` tells of it.
+    A count of idle sessions that takes too long does not make V$SESSION unavailable: `Reading.unlisted` is None then.
     """
     snapshot = system.snapshot
     asked = (each for each in main_records(snapshot.release) if each in snapshot.sections and each is not SessionCount)

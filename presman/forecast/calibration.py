@@ -1,7 +1,7 @@
 """Calibration of forecasts by their outcomes: courses determine the shape of an interval, outcomes its width.
 
-These are adaptive conformal intervals: the conformity score of each outcome, its distance from the median in half
-widths of its interval, is kept, and the next intervals are wide enough to hold the wanted part of these scores. A miss
+These are adaptive conformal intervals. The conformity score of an outcome is its distance from the median, in half
+widths of its interval. The next intervals are wide enough to hold the wanted part of the scores that are kept. A miss
 increases that part, a hit decreases it a little. First forecasts are calibrated by first forecasts, those of statements
 that have waited for a while by all forecasts of some polls.
 """
@@ -131,8 +131,9 @@ class KeptForecast(NamedTuple):
 class QueueCalibration:
     """Outcomes of all forecasts at some polls of the last hour, not only of the first forecast of each statement.
 
-    Most first forecasts are for statements that start soon. One that waits long is forecast at each poll, and counts at
-    each. `factor` widens the intervals of all waiting statements; None until enough is known.
+    Most first forecasts are for statements that start soon. A statement that waits long is forecast at each poll, and
+    each of these forecasts may count. `factor` widens the intervals of all waiting statements; None until enough is
+    known.
     """
 
     def __init__(self) -> None:

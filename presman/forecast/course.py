@@ -87,8 +87,8 @@ class Draw(NamedTuple):
 
     `waited` orders the waiting statements: of two that have waited equally long, the first arrival is unknown.
 
-    Past arrivals are repeated, from `since` seconds after their beginning and then from the beginning on: so those that
-    came together still do.
+    Past arrivals are repeated, from `since` seconds after their beginning and then from the beginning on, so statements
+    that came together come together again.
     """
 
     left: tuple[float, ...]
@@ -126,7 +126,7 @@ class Played(NamedTuple):
 
 
 def draw(now: QueueNow, seed: str) -> Draw:
-    """Return one draw of what is unknown.
+    """Return one random choice of all that is unknown.
 
     Whether the queue counts one set of servers as the DOP or twice the DOP is not documented, but it is the same for
     all statements.

@@ -330,9 +330,9 @@ class Forecaster:
         self._steps -= self._effects.play(model, fresh[:FRESH], reading.at, self._steps)
 
     def _starts(self, reading: Reading, rules: QueueRules) -> dict[Executing, StartForecast]:
-        """Return the forecasts. In each queue the first arrival starts first; of those that came together any may.
+        """Return the forecasts. In each queue the first arrival starts first; of several that came together any may.
 
-        A statement behind one that missed its forecast has none, because it depends on the start that did not happen.
+        If a statement missed its forecast, those behind it have none: they depend on the start that did not happen.
         """
         found: dict[Executing, StartForecast] = {}
         self._standing = {}
@@ -356,7 +356,7 @@ class Forecaster:
         return found
 
     def _times(self, alike: Sequence[QueuedStatement], now: float) -> list[float]:
-        """Return the seconds after which a statement of those that came together starts in each course, ascending."""
+        """Return the seconds after which statements that came together start in the courses, ascending."""
         waits = [self._wait(row) for row in alike]
         known = (each.starts[wait] - now for each in self._courses for wait in waits if wait in each.starts)
         # In some courses it should have started by now: they are refuted, because it still waits.

@@ -164,7 +164,7 @@ class StatementHistory:
                 self._take(run, run.ended)
 
     def add(self, reading: Reading) -> None:
-        """Take the next reading; one that is older than the last starts over.
+        """Take the next reading; a reading that is older than the last one resets everything.
 
         After a step that is much longer than usual the arrivals during it are unknown, and so are the times of ends.
         Statements that are gone with an instance would have run for longer.

@@ -64,7 +64,7 @@ class ToDo(NamedTuple):
     between: tuple[str, ...] = ()
 
     def aged(self, age: float) -> ToDo:
-        """Return the step with the age of what it rests on, 0 for that of the poll."""
+        """Return the step with the age in seconds of the answers that it rests on, 0 for those of the poll."""
         text, short = (f"{words} ({ago(age)})" if age else words for words in (self.text, self.short))
         return self._replace(text=text, short=short)
 

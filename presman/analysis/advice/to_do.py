@@ -69,7 +69,7 @@ _LONG = 60.0
 
 
 def _beside(first: ToDo, queue: ToDo | None, reading: Reading) -> ToDo:
-    """Return the first step, with what is known of the queue added if the step for the queue is to wait.
+    """Return the first step; if the step for the queue is to wait, its words are added.
 
     The limit that the first step says to raise is not named twice.
     """
@@ -83,7 +83,7 @@ def _beside(first: ToDo, queue: ToDo | None, reading: Reading) -> ToDo:
 
 
 def _with_others(queue: ToDo, found: list[Alert]) -> ToDo:
-    """Return the step for the queue, with what is wrong beside the queue as its second half.
+    """Return the step for the queue, with the alerts about other things as its second half.
 
     In a narrow line its words become shorter to leave room for that, unless there is a command.
     """

@@ -263,7 +263,7 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
 
 
 def _may_be_gone(reading: Reading) -> NotKnown | None:
-    """Return that an instance may be gone, which V$INSTANCE does not tell now; None if it tells, or all are there.
+    """Return that an instance may be gone while V$INSTANCE does not answer; None if it answers, or all are there.
 
     Limits and the target are parts of the servers of the open instances.
     """

@@ -91,7 +91,7 @@ def cpu_without_plan(reading: Reading) -> list[Alert]:
 
 
 def is_plan_unknown(instance: InstanceReading, reading: Reading) -> bool:
-    """Whether V$RSRC_PLAN does not tell if a plan divides the CPUs of an instance."""
+    """Whether it is not known if a plan divides the CPUs of an instance, because V$RSRC_PLAN does not show it."""
     return not instance.cpu_managed and bool(instance.plan or reading.why_unavailable("V$RSRC_PLAN"))
 
 

@@ -172,7 +172,7 @@ class Judge:
         self._kept: tuple[UncheckedAlert, ...] = ()
 
     def look(self, reading: Reading) -> Reading:
-        """Return a reading with its alerts without remembering it: it is only the first part of one."""
+        """Return the first part of a reading with its alerts, without remembering it."""
         return replace(reading, alerts=judged(reading, self._settings, self.marks)[0]) if self._settings else reading
 
     def judge(self, reading: Reading) -> Reading:

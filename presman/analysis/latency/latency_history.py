@@ -110,7 +110,7 @@ class LatencyHistory:
         return len(self._polls)
 
     def add(self, reading: Reading) -> None:
-        """Add a reading. One that is not newer than the last changes nothing.
+        """Add a reading. A reading that is not newer than the last one changes nothing.
 
         A reading without its own histograms adds no column; the CPUs held back in it count for the next one.
         """

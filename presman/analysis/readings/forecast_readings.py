@@ -77,7 +77,7 @@ class EndingEffect(Struct, frozen=True):
         return self.sooner is not None and self.sooner >= max(_LITTLE, _NO_SOONER * (self.otherwise or 0.0))
 
     def is_within_chance(self) -> bool:
-        """Whether the gain is small, or may be nothing, and is not proven: then no times are told to the second."""
+        """Whether the gain is small, or may be nothing, and is not proven: then its times are not shown."""
         return not self.proven and ((self.sooner or 0.0) < SMALL_GAIN or (self.sooner_low or 0.0) < _LITTLE)
 
     def sooner_then(self) -> str:

@@ -30,13 +30,13 @@ class Watch:
         """Whether it began in the middle, and what was seen before is not known (yet)."""
 
     def begin(self, at: datetime, runs: Iterable[StatementRun]) -> None:
-        """Begin after a reading at an instant, with what is known of the time before it."""
+        """Begin after a reading at an instant, with the runs of statements that are known from the time before it."""
         self.lacks_past = True
         self.runs.begin(at, runs)
         self.sql_minutes.begin(at)
 
     def add(self, reading: Reading) -> None:
-        """Add the next reading. One that is not newer than the last resets everything."""
+        """Add the next reading. A reading that is not newer than the last one resets everything."""
         self.queue_marks.add(reading)
         self.runs.add(reading)
         self.sql_minutes.add(reading)

@@ -60,7 +60,7 @@ class GoalCounts:
         self._sums = [(0, 0)] * len(self._goals)
 
     def add(self, reading: Reading) -> Reading:
-        """Return the next reading with its results for the goals; one that is older than the last resets the counts."""
+        """Return the next reading with its results for the goals; an older reading than the last resets the counts."""
         if self._at is not None and reading.at < self._at:
             self._reset()
         before, self._at = self._at, reading.at

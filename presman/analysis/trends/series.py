@@ -44,7 +44,7 @@ class Series:
         self._alone: int | None = None
 
     def add(self, reading: Reading, containers: Iterable[PdbReading] = ()) -> None:
-        """Add the values of a reading and its containers. One that is not newer than the last changes nothing."""
+        """Add the values of a reading and its containers. A reading that is not newer than the last changes nothing."""
         at = reading.at.timestamp()
         if self._times and at <= self._times[-1]:
             return

@@ -84,7 +84,7 @@ class SqlMinutes:
         self._last = at.timestamp()
 
     def add(self, reading: Reading) -> None:
-        """Add the next reading. One that is not newer than the last resets everything."""
+        """Add the next reading. A reading that is not newer than the last one resets everything."""
         at = reading.at.timestamp()
         if self._last is not None and at <= self._last:
             self._minutes.clear()
