@@ -25,7 +25,7 @@ GRACE = 1.0
 """Seconds for which a connection keeps its slot while others of its address want one."""
 
 ROTATION = 0.05
-"""Seconds between two connections that are closed for another of their address where new ones are spared."""
+"""Where new connections are spared: seconds between two that are closed for another of the same address."""
 
 
 class Standing(IntEnum):

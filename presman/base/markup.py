@@ -68,7 +68,7 @@ _FONTS = "DejaVu Sans, Liberation Sans, Noto Sans, Helvetica, Arial, sans-serif"
 
 
 BY = f"presman {__version__}"
-"""Which program made a file: pages and pictures say it, and only what says it is replaced."""
+"""The program that made a file: pages and pictures name it, and presman replaces only files that name it."""
 
 _PNG_HEAD = 33
 """Bytes of a PNG before its second chunk."""

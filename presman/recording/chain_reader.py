@@ -223,10 +223,10 @@ _LARGEST_CHAIN = 33 << 20
 
 
 _LARGE_POLL, _MOST_REFUSED = 1 << 20, 16 << 20
-"""Bytes from which reading a poll takes a tenth of a second; rejected bytes from which no such poll is read."""
+"""A poll of so many bytes takes a tenth of a second to read; after so many rejected bytes no such poll is read."""
 
 _SMALLEST_REFUSED, _MOST_TRIED = 64 << 10, 32 << 20
-"""The fewest bytes that a rejected chain counts for; the sum from which no other chain is tried: 500 small ones."""
+"""A rejected chain counts for at least so many bytes; after so many in all, 500 small chains, no other is tried."""
 
 _NOT_TRIED = "not tried behind so many that no recorder wrote"
 _NOT_THERE, _NO_BYTES, _DAMAGED_STORE = "it is not there", "no bytes", "its store is damaged"

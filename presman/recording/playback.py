@@ -426,7 +426,7 @@ def _indexes_of_chains(among: Iterable[tuple[Chain, range]], low: int, high: int
 
 
 LOOKED_BACK = 120
-"""The most polls before one that are looked at for the last in which the views that are silent answered."""
+"""The most earlier polls among which the last is searched in which the views that are silent now had answered."""
 
 _READ = 12
 """The most of them that are analysed, evenly spaced: a silence may last long, and a report has many polls of it."""

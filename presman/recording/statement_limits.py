@@ -49,7 +49,7 @@ _TEXT, _BYTES_OF_A_SERVER = 16 << 20, 1 << 40
 """A report of 600 polls takes less than a step for each byte of the file, and a row for each 1,000."""
 
 _SHORT, LONG_VALUES = 1_000, 64 << 20
-"""Bytes up to which a value is short, as nearly all are; the most bytes of all longer ones: they may all be kept."""
+"""Values of up to so many bytes, nearly all, are short; longer ones may have so many in all, as all may be kept."""
 
 
 class StatementLimits:

@@ -203,7 +203,7 @@ _UNSTARTED = 6.0
 """The loss if none of a group's statements starts that started before."""
 
 _FAR = 0.3
-"""What each doubling of the wait of a missed goal counts when a choice is chosen to be varied."""
+"""The weight of each doubling of the wait of a missed goal, when the choice to vary next is chosen."""
 
 
 def _loss(before: float, after: float) -> float:

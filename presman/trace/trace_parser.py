@@ -157,7 +157,7 @@ PLAIN = _compiled(
 """Waits on a single line (only the name may contain a line break), as name, ``ela=``, second and third parameter."""
 
 COUNTED = _compiled(_until_name(_PLAIN), f"({_PLAIN.name}'{_ELA}).*+", _END)
-"""The same as one group, such as ``log file sync' ela= 501``, for waits that are only counted."""
+"""Like PLAIN, with a single group, such as ``log file sync' ela= 501``, for waits that are only counted."""
 
 WRAPPED = _compiled(
     _until_name(_WRAPPED),

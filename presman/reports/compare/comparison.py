@@ -304,7 +304,7 @@ _GAP = 3.0
 _MOST_CHANGES = 100
 """The most changes of the plan to report for a window."""
 _TRIED = 3
-"""The most polls, from the last one back, to try for the plan's name if some are damaged."""
+"""The most polls that are tried for the plan's name, from the last one back: some may be damaged."""
 
 
 class RecordingWindow(NamedTuple):

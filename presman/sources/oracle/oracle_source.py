@@ -44,7 +44,7 @@ SHORTEST_CALL = 0.5
 SHORTEST_LOGIN = 1.0
 """Smallest time limit of a login during a poll, in seconds."""
 ONE_BY_ONE = 60.0
-"""Seconds without pipelines after one timed out, unless one of its queries is then slow by itself."""
+"""Seconds without pipelines after one timed out; fewer if a single query then turns out to be the slow one."""
 
 
 class SessionDetails(NamedTuple):

@@ -226,7 +226,7 @@ PAYLOAD = 10
 """The index of the messages in a DATA packet: they follow the header and flags."""
 
 LAST_OF_ANSWER = 0x2040
-"""Flags of the last DATA packet of an answer: it has one of them set. In a pipeline another answer follows."""
+"""The last DATA packet of an answer has one of these two flags. In a pipeline another answer follows."""
 
 DATA = bytes([PacketType.DATA])
 INTRODUCTIONS = (b"\1", b"\x22")

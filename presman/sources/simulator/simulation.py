@@ -102,7 +102,7 @@ class Simulation(Cluster):
         specs = enumerate((OWN, *scenario.monitors))
         self.monitors = [GvMonitor(spec, self.machines, root, number, self.born) for number, spec in specs]
         self.minutes: deque[list[Minute]] = deque(maxlen=HISTORY)
-        """The last hour of closed intervals of the metrics, oldest first; `opened` is when the open one began."""
+        """The closed intervals of the metrics in the last hour, oldest first; the open interval began at `opened`."""
         self.opened = self.now
         self._minutes = Random(f"{seed}/minutes")
         self.fractions: dict[int, dict[Group, float]] = {machine.inst_id: {} for machine in self.machines}
