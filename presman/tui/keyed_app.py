@@ -31,6 +31,9 @@ When = Callable[[Any], bool]
 TIDY = 15.0
 """Seconds between two runs of the garbage collector once all lasting objects exist."""
 
+_SPELLED = {"enter": "Enter", "backspace": "Backspace"}
+"""Keys whose signs in Textual have no ASCII form."""
+
 NO_DATA = "Nothing has been read yet."
 PAGE_IS_OPEN = "A page is open: q goes back to the tables."
 
@@ -206,7 +209,7 @@ class KeyedApp(TerminalApp):
         if not self.begun or self.is_leaving or event.key in self.active_bindings:
             return
         others = "Esc goes back" if self.typed_in or len(self.screen_stack) > 1 else "? lists the keys"
-        shown = self.get_key_display(Binding(event.key, ""))
+        shown = _SPELLED.get(event.key) or self.get_key_display(Binding(event.key, ""))
         self.notify(self.where_key_works(event.key) or f"{shown} is not a key here: {others}.")
 
     def on_clicked(self, event: Clicked) -> None:

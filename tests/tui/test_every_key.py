@@ -92,6 +92,7 @@ async def test_a_key_that_nothing_has_says_what_has_one() -> None:
     async with stage(busy(), size=(80, 24)) as acting:
         assert "x is not a key here: ? lists the keys." in (await acting.press("x")).splitlines()[-1]
         assert "^b is not a key here: ? lists the keys." in (await acting.press("ctrl+b")).splitlines()[-1]
+        assert "Backspace is not a key here" in (await acting.press("T", "backspace")).splitlines()[-1]
         assert "? help" in (await acting.press("down")).splitlines()[-1], "the next key takes the word away"
         assert "Overview is already shown." in (await acting.press("1")).splitlines()[-1]
         assert "m is a key of the tab Latency (7)." in (await acting.press("m")).splitlines()[-1]

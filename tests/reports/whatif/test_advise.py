@@ -207,6 +207,14 @@ def test_scripts_change_and_undo() -> None:
     assert "ALTER SYSTEM SET PARALLEL_SERVERS_TARGET = 32 SID = '*';" in undo
 
 
+def test_percentages_that_fit_on_a_level_stay() -> None:
+    """60 and 30 are 90, which is more than the level had, but no more than 100."""
+    seen = ObservedLoad.of(LIMITED, plan_of(directive("BATCH", 1, 60), directive("ETL", 2, 30)), [GOAL], 1)
+    flat = " ".join(scripts(seen, frozenset({Change("levels", ETL, 1)})).change.split())
+    assert "group_or_subplan => 'ETL', new_mgmt_p1 => 30, new_mgmt_p2 => 0" in flat
+    assert "BATCH" not in flat
+
+
 def test_what_was_not_set_is_cleared_and_11_2_has_its_own_name() -> None:
     plan = plan_of(directive("BATCH", 1, 60), release=Release(11, 2))
     seen = ObservedLoad.of(LIMITED, plan, [GOAL], 1)
