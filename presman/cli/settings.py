@@ -24,7 +24,8 @@ from presman.cli.exit_codes import Failure
 from presman.cli.limits import bound_memory
 from presman.config import config_file
 from presman.config.config_file import DEFAULTS, Config, Settings
-from presman.config.target import Target, TargetError, parse_target
+from presman.config.target import Target, TargetError
+from presman.config.target_text import parse_target
 from presman.rows.queries import Scope
 
 if TYPE_CHECKING:
