@@ -43,7 +43,8 @@ def test_every_fact_is_kept_and_made_safe() -> None:
         '<info type="queuing_reason">hint\u202e</info><info>nameless</info><info type="dop">9</info></other_xml>'
     )
     assert (found.degree, found.operation_reason, found.queuing_reason) == (4, 'scan of object "A"."T"', "hint\ufffd")
-    assert dict(found.facts) == {"dop": "4", "dop_op_reason": 'scan of object "A"."T"', "queuing_reason": "hint\ufffd"}
+    facts = {"dop": "4", "dop_op_reason": 'scan of object "A"."T"', "queuing_reason": "hint\ufffd"}
+    assert list(found.facts.items()) == list(facts.items())  # in the order of the document
 
 
 @pytest.mark.parametrize("degree", ["", "x", "-4", "4.5", "²", "1" + "0" * 9, "9" * 30])

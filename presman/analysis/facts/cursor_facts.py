@@ -51,9 +51,10 @@ def story(other_xml: str) -> DopStory:
     root = _parse(other_xml)
     if root is None:
         return DopStory()
-    infos = [(info.get("type"), info.text or "") for info in root.iter("info")]
-    # Reversed, so that of several infos of one type the first one remains.
-    facts = {clean(kind): clean(text.strip()) for kind, text in reversed(infos) if kind}
+    facts: dict[str, str] = {}  # in the order of the document; of several of one type the first
+    for info in root.iter("info"):
+        if kind := info.get("type"):
+            facts.setdefault(clean(kind), clean((info.text or "").strip()))
     return DopStory(
         degree=_number(facts.get("dop")),
         reason=facts.get("dop_reason", ""),
