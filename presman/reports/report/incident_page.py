@@ -184,8 +184,10 @@ def all_events(incident: Incident, axis: report_charts.TimeAxis) -> Markup:
 
 
 def _listed(found: Sequence[DatabaseEvent], axis: report_charts.TimeAxis, colours: GroupColours) -> Markup:
-    named = ((each, kind_in_words(each.kind), group_name(each.group, colours)) for each in found)
-    rows = ((axis.instant(each.at), kind, group, each.sql_id, each.text) for each, kind, group in named)
+    rows = (
+        (axis.instant(each.at), kind_in_words(each.kind), group_name(each.group, colours), each.sql_id, each.text)
+        for each in found
+    )
     return word_table(("Time", "Event", "Group", "SQL_ID", "What"), rows)
 
 
