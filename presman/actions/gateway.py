@@ -5,11 +5,10 @@ import os
 import pwd
 import socket
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from operator import attrgetter
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
@@ -18,13 +17,12 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from presman.analysis.advice.ending import ending, ends_in, victim_of
-from presman.analysis.advice.to_do import to_do
+from presman.actions.remarks import SessionRow, remarks
+from presman.analysis.advice.ending import ending, victim_of
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
-from presman.analysis.readings.statement_readings import ParallelStatement, QueuedStatement, RunningStatement
 from presman.analysis.session_list import GV_QUERY
-from presman.base.formats import ABSENT, counted, duration, in_about, listed, spelled
+from presman.base.formats import ABSENT, spelled
 from presman.base.private_files import open_private, state_folder
 from presman.base.release import Release
 from presman.base.text import clean, one_line
@@ -35,9 +33,6 @@ from presman.rows.queries import load
 from presman.rows.session_rows import NamedSession, Session
 from presman.rows.session_state import is_queued
 from presman.sources import OutcomeUnknown, SourceError
-
-SessionRow = ParallelStatement | SessionReading
-"""A row of a table that represents a session."""
 
 
 class ActionDialog(ModalScreen[Command | None]):
@@ -208,7 +203,8 @@ class ActionRunner:
         if trouble := self.note(source.name, command, "asked for"):
             return ActionResult(command, False, f"not sent: {trouble}")
         done, text = self._attempt(command, source, release)
-        line, trouble = one_line(clean(text), _LONGEST), self.note(source.name, command, text)
+        line = one_line(clean(text), _LONGEST)
+        trouble = self.note(source.name, command, text)
         return ActionResult(command, done, line if not trouble or trouble in line else f"{line}; {trouble}")
 
     def _attempt(self, command: Command, source: Any, release: Release) -> tuple[bool, str]:
@@ -349,87 +345,3 @@ def default_log() -> Path:
 
 def _error_words(error: SourceError) -> str:
     return f"{error.code} {error}" if error.code and error.code not in str(error) else str(error)
-
-
-# ---- Remarks: what to know about a session before sending a command to it, and what has changed meanwhile. Pure.
-
-_identity = attrgetter("inst_id", "sid", "serial")
-
-
-class _Session(NamedTuple):
-    """A session's statements in a reading: the queued one and the running ones."""
-
-    queued: QueuedStatement | None
-    running: tuple[RunningStatement, ...]
-
-    @property
-    def state(self) -> tuple[bool, bool]:
-        """Whether it is queued, and whether it holds servers."""
-        return self.queued is not None, bool(self.running)
-
-
-def remarks(row: SessionRow, reading: Reading, before: Reading | None = None) -> tuple[str, ...]:
-    """Return what to know about a session, and what has changed since the reading `before`."""
-    found = _session(row, reading)
-    told = (
-        "" if before is None else _meanwhile(_session(row, before), found, reading),
-        "" if found.queued is None else _of_queued(found.queued, found.running, reading),
-        _named_by_do(row, reading),
-        _blocked(row, reading),
-        *_own_end(row, found.running),
-    )
-    return tuple(filter(None, told))
-
-
-def _session(row: SessionRow, reading: Reading) -> _Session:
-    mine = _identity(row)
-    queued = next((each for each in reading.queue if _identity(each) == mine), None)
-    return _Session(queued, tuple(each for each in reading.running if _identity(each) == mine))
-
-
-def _meanwhile(before: _Session, now: _Session, reading: Reading) -> str:
-    """Return what has changed since the dialog opened, "" if nothing has or the views are unavailable."""
-    if before.state == now.state or reading.why_unavailable("V$SESSION") or reading.why_unavailable("V$PX_SESSION"):
-        return ""
-    holds = "it holds servers now" if now.running else "it holds no servers now"
-    if before.queued is None:
-        return f"Meanwhile {holds if now.queued is None else 'it is queued with another statement'}: Esc leaves."
-    if now.queued is None:
-        return f"Meanwhile it has left the queue, and {holds}: nothing would be sent. Esc leaves."
-    return ""
-
-
-def _of_queued(row: QueuedStatement, running: tuple[RunningStatement, ...], reading: Reading) -> str:
-    """Return how long it has been queued, and what ending it would free."""
-    waits = "It is queued" if row.waited is None else f"It has been queued for {duration(row.waited)}"
-    if reading.why_unavailable("V$PX_SESSION"):
-        return f"{waits}; what its session holds is not known."
-    if held := sum(each.servers for each in running):
-        return f"{waits}, and its session holds {counted(held, 'server')} with another statement."
-    return f"{waits} and holds no servers: ending it frees none."
-
-
-def _named_by_do(row: SessionRow, reading: Reading) -> str:
-    """Return the sessions that the DO line says to end, "" if it names this session or none."""
-    step = to_do(reading)
-    victims = {each.victim[:3] for each in step.commands} if step is not None else set()
-    if not victims or _identity(row) in victims:
-        return ""
-    names = [each.who for each in reading.running if _identity(each) in victims]
-    return f"DO names {listed(list(dict.fromkeys(names)))}, not this one."
-
-
-def _blocked(row: SessionRow, reading: Reading) -> str:
-    if not (blocker := getattr(row, "blocker", "")):
-        return ""
-    who = next((each for each in reading.sessions if f"{each.inst_id}:{each.sid}" == blocker), None)
-    name = f"{who.user} {blocker}, {who.status.lower()}" if who is not None else f"session {blocker}"
-    return f"It is blocked by {name}: look at that session first."
-
-
-def _own_end(row: SessionRow, running: tuple[RunningStatement, ...]) -> Iterator[str]:
-    """Yield when it should end by itself, and what would be lost if it were ended."""
-    if running and (left := ends_in(running[0])) is not None:
-        yield f"It should end by itself {in_about(left)}."
-    if (kind := getattr(row, "kind", None)) is not None:
-        yield f"It is {kind.name}: if it is ended, {kind.loss}."

@@ -282,25 +282,30 @@ def cpu_waiters(reading: Reading) -> tuple[CpuWaiter, ...]:
     asked = {row.sql_id: row for row in sorted(reading.texts, key=lambda row: bool(row.sql_text))}
     texts |= {row.sql_id: row.sql_text for row in asked.values() if row.sql_text}
     found = []
-    for (con_id, group, sql_id), rows in statements.items():
-        held, text = [row for row in rows if row.held], texts.get(sql_id, "")
+    for key, rows in statements.items():
+        sql_id = key[2]
+        text = texts.get(sql_id, "")
         why = "" if text else why_no_text(sql_id, asked.get(sql_id), reading.kind, can_read=reading.reads_texts)
-        waiter = CpuWaiter(
-            con_id=con_id,
-            group=group,
-            sql_id=sql_id,
-            held=len(held),
-            sessions=len(rows),
-            used=sum_of_known(row.used for row in rows),
-            waiting=sum_of_known(row.waiting for row in rows),
-            longest=max([row.waited for row in held if row.waited is not None], default=None),
-            users=tuple(sorted({row.user for row in rows if row.user})),
-            sql_text=text,
-            no_text=why,
-        )
-        found.append(waiter)
+        found.append(_waiter(*key, rows, text, why))
     return tuple(sorted(found, key=lambda row: (-(row.waiting or 0.0), -row.held, row.group, row.sql_id)))
 
 
 def _statement_of(session: SessionReading) -> tuple[int, str, str]:
     return session.con_id, session.group, session.sql_id
+
+
+def _waiter(con_id: int, group: str, sql_id: str, rows: list[SessionReading], text: str, no_text: str) -> CpuWaiter:
+    held = [row for row in rows if row.held]
+    return CpuWaiter(
+        con_id=con_id,
+        group=group,
+        sql_id=sql_id,
+        held=len(held),
+        sessions=len(rows),
+        used=sum_of_known(row.used for row in rows),
+        waiting=sum_of_known(row.waiting for row in rows),
+        longest=max([row.waited for row in held if row.waited is not None], default=None),
+        users=tuple(sorted({row.user for row in rows if row.user})),
+        sql_text=text,
+        no_text=no_text,
+    )

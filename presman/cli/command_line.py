@@ -53,9 +53,7 @@ _TOGETHER = {
     "setup": ("doctor", "grants", "collect", "config"),
     "look": ("once", "alerts", "lint", "why", "watch"),
     "monitor": ("monitor", "demo", "replay"),
-    "record": ("record", "bundle"),
-    "files": ("report", "compare", "chart"),
-    "whatif": ("whatif", "advise"),
+    "reports": ("report", "compare", "chart"),
 }
 """Files with several commands: `doctor_arguments` and `doctor_run` there are `arguments` and `run` elsewhere."""
 

@@ -157,7 +157,8 @@ def replay_run(options: Namespace) -> int:
     """Run `presman replay FILE`."""
     from presman.cli.settings import load
     from presman.cli.start import watch
-    from presman.config.target import is_recording, named_recording, parse_target
+    from presman.config.target import is_recording, named_recording
+    from presman.config.target_text import parse_target
 
     config = load(options)
     text = named_recording(options.target, config)

@@ -24,7 +24,8 @@ from presman.cli.exit_codes import Failure
 from presman.cli.limits import bound_memory
 from presman.config import config_file
 from presman.config.config_file import DEFAULTS, Config, Settings
-from presman.config.target import Target, TargetError, parse_target
+from presman.config.target import Target, TargetError
+from presman.config.target_text import parse_target
 from presman.rows.queries import Scope
 
 if TYPE_CHECKING:
@@ -136,10 +137,19 @@ def resolve(
     scope = Scope(options.scope) if options.scope else settings.scope or Scope.CLUSTER
     bell = bool(getattr(options, "bell", False) or settings.bell)
     return Resolved(
-        target, refresh, scope, options.theme or settings.theme, settings.measure, packs,
-        options.poll_timeout or settings.poll_timeout, bell, settings.alerts or (), _command(settings, config),
-        settings.goals or (), _renewal(text, target, config, options),
-    )  # fmt: skip
+        target,
+        refresh,
+        scope,
+        theme=options.theme or settings.theme,
+        measure=settings.measure,
+        packs=packs,
+        budget=options.poll_timeout or settings.poll_timeout,
+        bell=bell,
+        alerts=settings.alerts or (),
+        on_alert=_command(settings, config),
+        goals=settings.goals or (),
+        renewal=_renewal(text, target, config, options),
+    )
 
 
 def _target(text: str, config: Config, options: Namespace) -> Target:

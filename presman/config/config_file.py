@@ -142,8 +142,8 @@ class Option(NamedTuple):
 class Settings(Struct, frozen=True):
     """The settings of one section, each with the options that set it. None if the file does not set it.
 
-    `connection` is anything that :func:`presman.config.target.parse_target` accepts. It may contain a password, so all
-    of it is a secret. `refresh`, `call_timeout` and `poll_timeout` are seconds.
+    `connection` is anything that :func:`presman.config.target_text.parse_target` accepts. It may contain a password, so
+    all of it is a secret. `refresh`, `call_timeout` and `poll_timeout` are seconds.
     """
 
     connection: Annotated[Secret | None, Option(Secret, ("connection_string", "dsn"))] = None

@@ -13,7 +13,9 @@ from presman.base.errors import InputError
 from presman.base.private_files import expanded, is_file, is_folder, replace_private
 from presman.base.secret import Secret
 from presman.config.config_file import DEFAULTS, LARGEST, NAME, Config, ConfigError, Settings, new_parser
-from presman.config.target import Target, entries, parse_target
+from presman.config.target import Target
+from presman.config.target_text import parse_target
+from presman.config.tns_names import entries
 
 _HOW = ("config_dir", "wallet_location", "wallet_password", "thick", "lib_dir")
 """Answers that have the same name as their setting."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import codecs
-import os
 import re
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, timedelta, timezone, tzinfo
 from functools import partial
@@ -17,12 +15,11 @@ from urllib.parse import parse_qsl, urlencode
 from msgspec import structs
 
 from presman.base import private_files
-from presman.base.errors import InputError, closest, did_you_mean, nearest
-from presman.base.private_files import exists, expanded, is_file, is_folder
+from presman.base.errors import did_you_mean, nearest
+from presman.base.private_files import expanded
 from presman.base.release import SUPPORTED, Release, why_not_played
-from presman.base.secret import PASSWORD, Secret, of_environment
-from presman.base.text import clean
-from presman.config.config_file import NAME, Config, ConfigError, Settings, has_password, others_may_change
+from presman.base.secret import Secret
+from presman.config.config_file import Config, ConfigError, Settings
 from presman.sources import SourceError, SourceRecipe
 from presman.sources.oracle.settings import ConnectSettings
 
@@ -364,159 +361,3 @@ def demo_target(text: str, settings: Settings) -> Target:
     }
     make = SourceRecipe("presman.sources.simulator_source", "SimulatorSource", given)
     return Target(f"demo:{text if name in text else name + text}", "simulator", settings, make)
-
-
-# ---- What a TARGET on the command line means: a section of config.ini, a connect string,
-# `demo:SCENARIO[?seed=…&speed=…&size=…&release=…]`, `spool:FOLDER[?zone=…&release=…]` or a recording: `FILE.presman`,
-# `recording:FILE[?database=…&at=…&from=…&to=…]`, `recording:URL`, `postgresql+psycopg://…`.
-
-FORMS = (
-    "user@host[:port]/service, user@ALIAS, @ALIAS, a section of config.ini, demo:SCENARIO, spool:FOLDER, FILE.presman"
-    " or recording:FOLDER"
-)
-"""How a target may be written."""
-
-
-def oracle_target(text: str, settings: Settings, config: Config) -> Target:
-    """Return the target of a connect string. Raises TargetError if it is not one."""
-    credentials, at, dsn = text.rpartition("@")  # the last one: a password may contain others
-    if text.startswith("(") and not credentials.endswith(")"):
-        credentials, at, dsn = "", "", text
-    user, slash, password = credentials.partition("/")
-    if not dsn:
-        raise TargetError(f"not a connect string: write {FORMS}")
-    is_address = at or any(mark in text for mark in "/:(")
-    known = () if is_address else entries(settings.config_dir or os.environ.get("TNS_ADMIN"))
-    if not is_address and text.lower() not in map(str.lower, known):
-        raise TargetError(_why_no_target(text, config))
-    secret = Secret(password) if slash and password else settings.password
-    if secret is None and settings.password_command is None:
-        secret = of_environment(PASSWORD)
-    how = ConnectSettings.__struct_fields__[3:]
-    given = {name: value for name in how if (value := getattr(settings, name)) is not None}
-    connect = ConnectSettings(dsn, (user or settings.user) or None, secret, **given)
-    return connected(connect.name, connect, settings)
-
-
-def _why_no_path(text: str) -> str:
-    """Return why a path is no target, "" if there is no such path."""
-    path = expanded(text)
-    if is_folder(path):
-        return f"no target {text!r}: a folder of recordings is recording:{text}, one of CSV files spool:{text}"
-    if is_file(path):
-        return f"no target {text!r}: a file of another name than *.presman is recording:{text}, if it is a recording"
-    return f"no target {text!r}: it is not a regular file" if exists(path) else ""
-
-
-def _why_no_target(text: str, config: Config) -> str:
-    if why := _why_no_path(text):
-        return why
-    section = nearest(text, config.targets)
-    scenario = closest(text.removeprefix("demo:"), scenarios())
-    meant = section or (scenario and f"demo:{scenario}") or nearest_recording(expanded(text))
-    if meant:
-        return f"no target {text!r}, did you mean {meant!r}?"
-    if NAME.fullmatch(text):
-        neither = "neither a section of config.ini nor a file"
-        return f"no target {text!r}: {neither}; `presman connect {text}` adds a section"
-    return f"no target {text!r}: neither a section of config.ini nor user@host/service, demo:SCENARIO, spool:FOLDER"
-
-
-# ---- tnsnames.ora: its aliases, and the descriptor of each.
-
-LARGEST = 4_000_000
-"""Characters of a file that are read."""
-
-_ENTRY = re.compile(r"^([A-Za-z][\w.,\- ]*?)\s*=", re.MULTILINE)
-
-
-def entries(folder: str | None) -> Mapping[str, str]:
-    """Return the aliases of a folder's tnsnames.ora, spelled as in the file, each with its descriptor.
-
-    Empty without a folder or a readable file. Files that IFILE includes are read, too.
-    """
-    if not folder:
-        return {}
-    found: dict[str, str] = {}
-    with suppress(InputError):
-        _read(expanded(folder) / "tnsnames.ora", found, included=False)
-    return found
-
-
-def _read(path: Path, found: dict[str, str], *, included: bool) -> None:
-    try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            text = file.read(LARGEST)
-    except OSError:
-        return
-    text = re.sub(r"^\s*#.*$", "", text, flags=re.MULTILINE)
-    heads = list(_ENTRY.finditer(text))
-    for head, end in zip(heads, [*(each.start() for each in heads[1:]), len(text)], strict=True):
-        value = text[head.end() : end].strip()
-        if head[1].upper() == "IFILE":
-            if not included:
-                _read(path.parent / value.strip("'\""), found, included=True)
-            continue
-        for alias in filter(None, (each.strip() for each in head[1].split(","))):
-            found.setdefault(alias, value)
-
-
-_BARE = re.compile(r"[^:/(@]*/(?!/)[^@]*")
-"""host/service without a user, or user/password without a host: it is ambiguous."""
-
-
-def parse_target(text: str, config: Config | None = None) -> Target:
-    """Return the target that `text` names. Raises TargetError, with the nearest name if there is one.
-
-    A password in `text` works but yields a warning: every user of the machine can see command lines.
-    """
-    config = config or Config()
-    text = text.strip()
-    if (settings := config.sections.get(text)) is not None:
-        target = _section(text, settings.over(config.defaults), config)
-        return replace(target, name=clean(target.name))
-    if not is_recording(text):
-        _refuse_password(text)
-    target = _literal(text, config.defaults, config)
-    target = replace(target, name=clean(target.name))
-    if target.recorded is None and has_password(Secret(text)):
-        warning = "a password on the command line can be seen by others: use config.ini, a wallet or the prompt"
-        return replace(target, warnings=(*target.warnings, warning))
-    return target
-
-
-def _refuse_password(text: str, within: str = "") -> None:
-    if _BARE.fullmatch(text):
-        with suppress(OSError):  # its text would have the whole path
-            if why := _why_no_path(text):
-                raise TargetError(f"{within}{why}")
-        what = "a TARGET with / and without @ may be a password, so it is not used and not shown"
-        raise TargetError(f"{within}{what}: write {FORMS}")
-
-
-def _section(name: str, settings: Settings, config: Config) -> Target:
-    within = f"{config.path}, [{name}]: "
-    if settings.connection is None:
-        raise TargetError(f"{within}it has no connection_string")
-    if settings.password_command and config.path and others_may_change(config.path):
-        raise TargetError(f"{within}password_command is not run, others may change the file: chmod go-w {config.path}")
-    if settings.user is None and not is_recording(settings.connection.reveal()):
-        _refuse_password(settings.connection.reveal(), within)
-    target = _literal(settings.connection.reveal(), settings, config, within)
-    if target.connect is None:
-        return replace(target, name=target.name if name == "presman" else name)
-    return connected(name, target.connect, settings, target.warnings)
-
-
-def _literal(text: str, settings: Settings, config: Config, within: str = "") -> Target:
-    scheme, colon, rest = text.partition(":")
-    try:
-        if scheme.lower() == "demo" and (colon or not rest):
-            return demo_target(rest or DEMO, settings)
-        if scheme.lower() == "spool" and colon:
-            return spool_target(rest, settings)
-        if is_recording(text):
-            return recording_target(rest if scheme.lower() == "recording" else text, settings)
-        return oracle_target(text, settings, config)
-    except TargetError as error:
-        raise TargetError(f"{within}{error}") from None

@@ -79,7 +79,8 @@ def _pool_text(row: GroupReading) -> str:
     if row.pool is None:
         return ABSENT
     waits = f" +{row.pool.queued} {duration(row.pool.longest)}" if row.pool.queued else ""
-    return f"{count(row.active_sessions)}/{count(row.pool.allowed)}{waits}"
+    active, allowed = (ABSENT if each is None else each for each in (row.active_sessions, row.pool.allowed))
+    return f"{active}/{allowed}{waits}"
 
 
 def _pool_state(row: GroupReading) -> State:

@@ -330,9 +330,8 @@ def perfdata(reading: Reading, settings: AlertSettings) -> str:
         _figure("poll", reading.poll_seconds, "s", _limits(settings, "own_cost")),
     ]  # fmt: skip
     answers = [alert for answer in asked(reading, settings) for alert in answer.alerts if alert.amount is not None]
-    return " ".join(
-        [*found, *(_asked(alert, settings) for alert in answers if alert.key != "own_cost")]
-    )  # it is `poll`
+    # The amount of own_cost is already there as `poll`.
+    return " ".join([*found, *(_asked(alert, settings) for alert in answers if alert.key != "own_cost")])
 
 
 def _asked(alert: Alert, settings: AlertSettings) -> str:

@@ -138,9 +138,16 @@ def within(outer: Sequence[DrillScope], scope: DrillScope) -> DrillScope:
     """Return a scope restricted by the scope from which it was opened."""
     if not outer:
         return scope
-    names = ("inst_id", "con_id", "group", "event", "sql_id", "alike")
-    own = {name: value for name in names if (value := getattr(scope, name)) not in {None, "", ()}}
-    return replace(outer[-1], **({"title": scope.title} | own))
+    last = outer[-1]
+    return replace(
+        scope,
+        inst_id=scope.inst_id or last.inst_id,
+        con_id=last.con_id if scope.con_id is None else scope.con_id,
+        group=scope.group or last.group,
+        event=scope.event or last.event,
+        sql_id=scope.sql_id or last.sql_id,
+        alike=scope.alike or last.alike,
+    )
 
 
 _NOTHING = ScopeContents((), (), (), ())

@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 from textual.widgets import Input
 
-from presman.actions.gateway import ActionDialog, Gateway, available_actions, default_log, remarks
+from presman.actions.gateway import ActionDialog, Gateway, available_actions, default_log
+from presman.actions.remarks import remarks
 from presman.analysis.readings.reading import UnavailableView
 from presman.rows.commands import CommandKind
 from presman.tui.feed import Acted

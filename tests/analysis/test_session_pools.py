@@ -36,6 +36,8 @@ def test_a_full_pool() -> None:
     found = batch(instance(), PLAN, given, waiter(11, 30), waiter(12, 552), waiter(13, 2))
     assert found.pool == ActiveSessionPool(allowed=4, queued=3, longest=552.0, timeout=600)
     assert GROUPS["session_pool"].show(found) == "4/4 +3 9:12"
+    many = found._replace(active_sessions=1200)
+    assert GROUPS["session_pool"].show(many) == "1200/4 +3 9:12"
 
 
 def test_who_has_waited_for_a_place_and_works_now_waits_no_more() -> None:

@@ -12,7 +12,7 @@ from sqlglot import exp
 from docs.make import assumptions
 from presman.base.release import SUPPORTED, Release
 from presman.config.doctor import ASSUMPTIONS, Assumption, Observation, check, why_no_answer
-from presman.config.target import parse_target
+from presman.config.target_text import parse_target
 from presman.rows.queries import Scope, columns_of
 from presman.rows.session_state import QUEUE_WAITS
 from presman.sources.embedded import EmbeddedDatabase

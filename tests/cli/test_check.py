@@ -10,7 +10,8 @@ import pytest
 
 from presman.cli.polling import Polling
 from presman.cli.settings import Resolved
-from presman.config.target import parse_target, scenarios
+from presman.config.target import scenarios
+from presman.config.target_text import parse_target
 from presman.output.json_document import document
 from presman.output.plugin_check import result
 from presman.rows.queries import Scope

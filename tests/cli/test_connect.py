@@ -18,7 +18,8 @@ from presman.cli.connect_command import Keeping, put_away
 from presman.config import credentials
 from presman.config.config_file import Config, Settings, read_config
 from presman.config.connect_answers import Answers, lacks_service, wallet_trouble, wants_tls, with_address
-from presman.config.target import entries, parse_target
+from presman.config.target_text import parse_target
+from presman.config.tns_names import entries
 from presman.sources import SourceError
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ADDRESS, PASSWORD, USER, ConnectSettings, explained, failures

@@ -21,7 +21,7 @@ from presman.cli.command_line import parse
 from presman.cli.exit_codes import Failure
 from presman.cli.metrics_command import credentials_of, is_loopback, label_of, refuse_strangers
 from presman.config.config_file import read_config
-from presman.config.target import parse_target
+from presman.config.target_text import parse_target
 from tests.cli.run import Run, command, environment
 from tests.patience import until
 from tests.scenarios import with_short_past

@@ -14,7 +14,8 @@ import pytest
 from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.cli import exit_codes
-from presman.config.target import TargetError, parse_target, parse_zone
+from presman.config.target import TargetError, parse_zone
+from presman.config.target_text import parse_target
 from presman.sources import SourceError
 from presman.sources.embedded import EmbeddedDatabase
 from presman.sources.oracle.oracle_source import OracleSource

@@ -13,7 +13,8 @@ from presman.base.secret import Secret
 from presman.cli.exit_codes import Failure
 from presman.cli.settings import _renewal, _shown, default_target, describe, resolve, terminal_prompt
 from presman.config.config_file import Config, Settings
-from presman.config.target import TargetError, parse_target
+from presman.config.target import TargetError
+from presman.config.target_text import parse_target
 from presman.rows.queries import Scope
 
 

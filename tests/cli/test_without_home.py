@@ -15,7 +15,7 @@ from presman.base.errors import InputError
 from presman.base.private_files import expanded
 from presman.cli import exit_codes
 from presman.config.connect_answers import wallet_trouble
-from presman.config.target import entries
+from presman.config.tns_names import entries
 from presman.sources import subprocess_source
 from tests.cli.run import QUEUEING, Run
 from tests.scenarios import with_short_past

@@ -10,7 +10,8 @@ import pytest
 from presman.base.secret import Secret
 from presman.config.config_file import ConfigError, PasswordCommand, read_config
 from presman.config.credentials import PasswordCommandError, password_of, with_password
-from presman.config.target import TargetError, parse_target
+from presman.config.target import TargetError
+from presman.config.target_text import parse_target
 
 
 def command(*words: str) -> PasswordCommand:

@@ -10,7 +10,8 @@ import pytest
 from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.config.config_file import Config, Settings
-from presman.config.target import FORMS, Target, TargetError, named_recording, parse_target, parse_zone, scenarios
+from presman.config.target import Target, TargetError, named_recording, parse_zone, scenarios
+from presman.config.target_text import FORMS, parse_target
 from presman.sources import SourceRecipe
 from presman.sources.oracle.settings import ConnectSettings
 
@@ -21,7 +22,8 @@ SPOOL = Path(__file__).parents[1] / "data" / "queueing_12102"
 def silence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PRESMAN_PASSWORD", raising=False)
     monkeypatch.delenv("TNS_ADMIN", raising=False)
-    monkeypatch.setattr("presman.config.target.scenarios", lambda: ("mixed", "queueing", "storm"))
+    for module in ("target", "target_text"):
+        monkeypatch.setattr(f"presman.config.{module}.scenarios", lambda: ("mixed", "queueing", "storm"))
 
 
 def connect(text: str, config: Config | None = None) -> ConnectSettings:
@@ -251,7 +253,7 @@ def test_a_spool_is_made_with_its_options() -> None:
 
 def test_parsing_a_target_imports_nothing_heavy() -> None:
     code = (
-        "import sys; from presman.config.target import parse_target; parse_target('anna@host/svc');"
+        "import sys; from presman.config.target_text import parse_target; parse_target('anna@host/svc');"
         "print([name for name in ('sqlalchemy', 'oracledb', 'textual', 'plotext') if name in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

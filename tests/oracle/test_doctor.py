@@ -11,7 +11,8 @@ from presman.base.secret import Secret
 from presman.config import credentials
 from presman.config.doctor import ASSUMPTIONS, check, doctor, open_modes
 from presman.config.grants import AccountKind, grants_script
-from presman.config.target import Target, parse_target
+from presman.config.target import Target
+from presman.config.target_text import parse_target
 from presman.rows.instance_rows import Pdb
 from presman.rows.queries import Scope, load
 from presman.sources import SourceError

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from presman.base.secret import Secret
-from presman.config.target import parse_target
+from presman.config.target_text import parse_target
 from presman.polling.poller import Poller
 from presman.rows.group_rows import GroupMetricHistory
 from presman.rows.queries import DetailLevel, Scope

@@ -12,7 +12,7 @@ from presman.analysis.assemble import analyse
 from presman.analysis.latency.histograms import since_startup
 from presman.analysis.readings.reading import Reading
 from presman.base.release import Release
-from presman.config.target import parse_target
+from presman.config.target_text import parse_target
 from presman.polling.poller import Poller
 from presman.rows.snapshot import Snapshot
 from presman.sources import Exhausted

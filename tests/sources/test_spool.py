@@ -15,7 +15,7 @@ from presman.analysis.assemble import analyse
 from presman.base.private_files import has_short_lines
 from presman.base.release import Release
 from presman.config.doctor import doctor
-from presman.config.target import parse_target
+from presman.config.target_text import parse_target
 from presman.output import text_report
 from presman.polling.poller import Poller
 from presman.rows.cursor_rows import PlanXml, SqlText

@@ -199,7 +199,7 @@ def resting(painted: bool = False) -> Iterator[None]:
         mock.patch("textual.pilot.wait_for_idle", drained),
         mock.patch("textual.app.wait_for_idle", drained),
         mock.patch("textual.pilot.Pilot._wait_for_screen", processed),
-        mock.patch("presman.tui.frame_app.PACE", NEVER),
+        mock.patch("presman.tui.tab_panels.PACE", NEVER),
         mock.patch.object(Notification, "time_left", NEVER),  # or a busy machine loses what a test looks for
     ):
         yield

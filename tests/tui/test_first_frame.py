@@ -26,8 +26,8 @@ from presman.sources.simulator_source import SimulatorSource
 from presman.tui.app import sampler_feed
 from presman.tui.feed import Arrived, Failed
 from presman.tui.first_look import PreviewReader
-from presman.tui.frame_app import MonitorScreen
 from presman.tui.monitor import Monitor
+from presman.tui.monitor_screen import MonitorScreen
 from presman.tui.textual_internals import PatientScreen
 from tests.scenarios import with_short_past
 from tests.tui.drive import HandFeed, acted, stage

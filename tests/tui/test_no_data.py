@@ -11,7 +11,7 @@ from presman.figures.drawing.lines import plain
 from presman.tabs.choices import Link, LinkState
 from presman.tui import driver
 from presman.tui.driver import TerminalDriver
-from presman.tui.frame_app import MonitorScreen
+from presman.tui.monitor_screen import MonitorScreen
 from presman.tui.widgets.heatmap import HeatMap
 
 

@@ -24,7 +24,7 @@ from textual.widget import Widget
 from presman.figures.drawing.columns import cells_needed, fit_columns, wrapped_row
 from presman.figures.figure import COUNT, TEXT, Bar, Figure
 from presman.tui import textual_internals
-from presman.tui.frame_app import AHEAD
+from presman.tui.tab_panels import AHEAD
 from presman.tui.textual_internals import PatientScreen
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.heatmap import HeatMap

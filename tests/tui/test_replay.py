@@ -21,7 +21,7 @@ from presman.analysis.trends import Watch
 from presman.analysis.trends.database_events import is_end
 from presman.analysis.trends.series import Series
 from presman.analysis.trends.statement_runs import StatementRun
-from presman.config.target import parse_target
+from presman.config.target_text import parse_target
 from presman.recording.playback import LostPollError, Pair
 from presman.recording.reader import Recording
 from presman.recording.recording_source import RecordingSource

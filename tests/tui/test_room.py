@@ -16,10 +16,11 @@ from presman.figures.drawing.lines import Line, plain
 from presman.tabs import tab_names
 from presman.tabs.alerts import alerts
 from presman.tabs.choices import Link, LinkState
-from presman.tui.frame_app import FrameApp, MonitorScreen
+from presman.tui.frame_app import FrameApp
 from presman.tui.keyed_app import always
 from presman.tui.keys import all_keys
 from presman.tui.keys.table_keys import NEXT_TABLE
+from presman.tui.monitor_screen import MonitorScreen
 from presman.tui.widgets.frame_lines import Clicked, KeysLine, Labelled, TabLine, alert_line, tab_texts
 from presman.tui.widgets.line_api import whole_sentences
 from presman.tui.widgets.page import narrowed

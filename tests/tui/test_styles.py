@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from presman.tabs import tab_names
-from presman.tui.frame_app import STYLES
+from presman.tui.tab_panels import STYLES
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy
 

@@ -232,9 +232,11 @@ def contenders(
 ) -> tuple[str, ...]:
     """Return the groups that could take the servers before `head` once `freed` have ended; () if all find enough."""
     freed = [each for each in freed if counts.of_statement(each, everybody=True)]
-    rivals = _others(head, freed, reading, counts)
-    takes = {group_title(each): _could_take(each, _before(head, each, reading), freed) for each in rivals}
-    others = {name: taken for name, taken in takes.items() if taken > 0}
+    others = {}
+    for other in _others(head, freed, reading, counts):
+        taken = _could_take(other, _before(head, other, reading), freed)
+        if taken > 0:
+            others[group_title(other)] = taken
     # The target of the system is shared by all rivals, the limit of the container only by those inside it.
     near = {group_title(each) for each in reading.heads if each.con_id == head.con_id}
     within = {name: taken for name, taken in others.items() if name in near}

@@ -101,7 +101,8 @@ def queue_name(head: QueueHead) -> str:
 
 def head_in_words(head: QueueHead) -> str:
     """Return the head in words; if several have waited equally long, that it is one of them."""
-    return f"{f'one of the first {head.equals + 1}' if head.equals else 'the head'} of {queue_name(head)}"
+    which = f"one of the first {head.equals + 1}" if head.equals else "the head"
+    return f"{which} of {queue_name(head)}"
 
 
 def _wait_for(found: Unblock, starts: str) -> ToDo:

@@ -21,7 +21,7 @@ About = tuple[object, ...]
 
 
 class SteadyNow(NamedTuple):
-    """The step, its subject (`about`), and whether that has `held` for a while, or is the first one."""
+    """The step, its subject (`about`), and whether that has `held` for a while, or no step was before."""
 
     step: ToDo | None
     about: About | None
@@ -29,7 +29,7 @@ class SteadyNow(NamedTuple):
 
 
 class _Lasting:
-    """A part of a step that is watched for changes, and since when it has been the same; None for the first one."""
+    """A part of a step that is watched for changes, and since when it has been the same; None if no step was before."""
 
     def __init__(self) -> None:
         self.value: object = None

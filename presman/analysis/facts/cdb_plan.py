@@ -161,17 +161,23 @@ def directives(plans: PlanFacts, inst_id: int) -> Mapping[int, CdbPlanDirective]
     by_name, by_profile, _ = _plan(plans, inst_id)
     found = {}
     for con_id in plans.system.pdbs.keys() | plans.own_containers:
-        row = by_name.get(plans.system.pdb_names.get(con_id, ""))
-        row = row or by_profile.get(profile(plans, inst_id, con_id)) or _in_force(plans, inst_id, con_id)
-        if (row := row or by_name.get(DEFAULT_PDB)) is not None:
+        row = (
+            by_name.get(plans.system.pdb_names.get(con_id, ""))
+            or by_profile.get(profile(plans, inst_id, con_id))
+            or _in_force(plans, inst_id, con_id)
+            or by_name.get(DEFAULT_PDB)
+        )
+        if row is not None:
             found[con_id] = row
     return found
 
 
 def profile(plans: PlanFacts, inst_id: int, con_id: int) -> str:
     """Return a container's performance profile, "" without one."""
-    row, of_container = plans.plan_rows.get((inst_id, con_id)), plans.system.parameters.of_container
-    return (row.profile if row else "") or of_container(inst_id, con_id, "db_performance_profile")
+    row = plans.plan_rows.get((inst_id, con_id))
+    if row and row.profile:
+        return row.profile
+    return plans.system.parameters.of_container(inst_id, con_id, "db_performance_profile")
 
 
 def _in_force(plans: PlanFacts, inst_id: int, con_id: int) -> CdbPlanDirective | None:

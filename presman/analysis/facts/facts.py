@@ -95,8 +95,15 @@ class PlanDivision(Struct, frozen=True, dict=True):
         cap = f"{self.system.container_name(con_id)} ({given.limited_by})" if given.limit is not None else ""
         tree = self.plans.books.of(con_id).tree(plan, con_id, given.limit)
         all_of_it = Branch(plan, (1.0,), (con_id, UNNAMED if plan else OTHER_GROUPS), given.limit)
-        inside, by_weight = tree.branches or (all_of_it,), tree.by_weight or not tree.branches
-        return Branch(name, (given.weight,), None, given.limit, given.servers, None, by_weight, inside, cap)
+        return Branch(
+            name,
+            (given.weight,),
+            limit=given.limit,
+            servers=given.servers,
+            by_weight=tree.by_weight or not tree.branches,
+            branches=tree.branches or (all_of_it,),
+            cap=cap,
+        )
 
     def allotments(self, inst_id: int) -> Mapping[int, Allotment]:
         """Return the allotment of each pluggable database on an instance."""

@@ -70,8 +70,10 @@ class PlanBooks(Struct, frozen=True, dict=True):
 
     def having(self, plan: str) -> tuple[PlanBook, int]:
         """Return the plans that contain `plan`, and their container: the connected one if no container has it."""
-        books = ((self.inside or 0, self.connected), *self._books.items())
-        return next(((book, con_id) for con_id, book in books if plan in book.directives), books[0][::-1])
+        connected = (self.connected, self.inside or 0)
+        if plan in self.connected.directives:
+            return connected
+        return next(((book, con_id) for con_id, book in self._books.items() if plan in book.directives), connected)
 
 
 class PlanFacts(Struct, frozen=True, dict=True):

@@ -186,13 +186,16 @@ def _instance(facts: Facts, instance: InstanceReading, counted: _Counted) -> lis
 
 def _is_shown(here: _OnInstance, key: Key) -> bool:
     """Whether a group is in the plan, or has activity without being in it."""
-    shares, counted, group_key = here.frame.shares, here.counted, (here.inst_id, *key)
+    shares, counted = here.frame.shares, here.counted
     if key in shares.shares:
         directive = shares.directives.get(key)
         return directive is None or directive.type != "PLAN"  # not a subplan, whose groups cannot be read
+    group_key = (here.inst_id, *key)
+    if group_key in counted.parallel:
+        return True
     row = counted.rows.get(group_key)
-    if row is None or group_key in counted.parallel:
-        return group_key in counted.parallel
+    if row is None:
+        return False
     gauges = (row.active_sessions, row.execution_waiters, row.queue_length, row.current_pqs_active)
     return any((*gauges, row.current_pq_servers_active, row.current_pqs_queued, *counted.grown.get(group_key, ())))
 

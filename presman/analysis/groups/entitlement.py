@@ -172,7 +172,8 @@ def frame_of(
     capacity, managed = instance.num_cpus, instance.cpu_managed
     spare, host = has_spare_host(instance), host_of(instance)
     used = sum(load.used for load in loads.values())
-    loads, claims = {**loads, **_unnamed(shares, loads)}, {}
+    loads = {**loads, **_unnamed(shares, loads)}
+    claims: dict[Key, float] = {}
     if capacity > 0:
         # What there is to divide by demand is what the groups used, if that is nearly all: what the operating system
         # and other processes took was not available to the plan.
@@ -201,8 +202,9 @@ def _unnamed(shares: PlanShares, loads: Mapping[Key, Load]) -> dict[Key, Load]:
     for con_id, name in shares.shares:
         if name == UNNAMED:
             # CPUs and sessions can be added up; `lasting` and `exhausted` cannot.
-            inside = [load[:3] for key, load in loads.items() if key[0] == con_id]
-            found[con_id, UNNAMED] = Load(*map(sum, zip(*inside, strict=True))) if inside else Load(0.0, 0.0)
+            inside = [load for key, load in loads.items() if key[0] == con_id]
+            used, waiting = sum(load.used for load in inside), sum(load.waiting for load in inside)
+            found[con_id, UNNAMED] = Load(used, waiting, sum(load.waiters for load in inside))
     return found
 
 

@@ -238,7 +238,7 @@ def together(histograms: Iterable[Histogram]) -> Histogram | None:
     """Return the histograms of one event on several instances as one; without a delta if one of them has none."""
     parts = list(histograms)
     if len(parts) < 2:
-        return next(iter(parts), None)
+        return parts[0] if parts else None
     found = grouped((bucket for part in parts for bucket in part.buckets), lambda bucket: bucket.upper_us)
     has_deltas = all(bucket.delta is not None for same in found.values() for bucket in same)
     buckets = tuple(
@@ -305,15 +305,15 @@ def _event(key: tuple[int, str], waits: list[WaitReading], histograms: list[Hist
     p99 = next((each for each in lately.percentiles if each.percent == 99), None) if lately else None
     longest = lately.longest if lately else None
     if waits or lately is None or (whole and whole.now):
-        sessions, rate, ended = (
-            added(getattr(wait, name) for wait in waits) if waits or lately else None
-            for name in ("sessions", "per_second", "ended")
-        )
+        sessions = added(wait.sessions for wait in waits) if waits or lately else None
+        rate = added(wait.per_second for wait in waits) if waits or lately else None
+        ended = added(wait.ended for wait in waits)
         mean = 1000 * ended / rate if ended is not None and rate else None
         return EventLatency(*key, wait_class, sessions, False, rate, mean, p99, longest, whole is not None)
     # presman does not read idle events from V$SYSTEM_EVENT: the buckets are used.
     estimate = lately.estimated_us / 1e6 / lately.seconds if lately.seconds else None
-    mean = lately.estimated_us / lately.waits / 1000 if lately.waits else None
+    estimated_mean = lately.estimated_mean_us
+    mean = None if estimated_mean is None else estimated_mean / 1000
     return EventLatency(*key, wait_class, estimate, True, lately.waits_per_s, mean, p99, longest, True)
 
 

@@ -107,8 +107,11 @@ def outliers(facts: Facts, histograms: Sequence[Histogram]) -> tuple[OutlierRead
 
 
 def _outlier(view: str, row: IoOutlier | LgwrioOutlier) -> Outlier:
-    names = (row.disk1_name, row.disk2_name, row.disk3_name)
-    disks = zip(names, (row.disk1_latency, row.disk2_latency, row.disk3_latency), strict=True)
+    disks = (
+        (row.disk1_name, row.disk1_latency),
+        (row.disk2_name, row.disk2_latency),
+        (row.disk3_name, row.disk3_latency),
+    )
     named = tuple(disk for disk in disks if disk[0])
     what = row.function_name, row.io_size, row.wait_event, row.file_name, row.io_latency
     return Outlier(view, row.inst_id, *what, named)

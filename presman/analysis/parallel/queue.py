@@ -177,10 +177,7 @@ def queue_timeout(facts: Facts, directive: PlanDirective | None) -> tuple[float,
 
 
 def degree(requested: int | None, planned: int | None, directive: PlanDirective | None) -> int | None:
-    """Return the DOP a statement will run with: Resource Manager's value, else the plan's.
-
-    PARALLEL_DEGREE_LIMIT_P1 of its group caps it under every PARALLEL_DEGREE_POLICY (VLDB and Partitioning Guide).
-    """
+    """Return the DOP a statement will run with: Resource Manager's value, else the plan's; the group may cap it."""
     chosen = requested or planned
     ceiling = directive.parallel_degree_limit_p1 if directive else None
     return min(chosen, ceiling) if chosen and ceiling and ceiling > 0 else chosen

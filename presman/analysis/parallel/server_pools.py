@@ -225,7 +225,8 @@ def _own_target(facts: Facts, inst_id: int, con_id: int) -> int | None:
     cpus = system.parameters.setting(inst_id, con_id, "cpu_count") or cpu_count
     if sga is None or not cpus or not threads:
         return None
-    return cpus * threads * (4 if sga or memory else 2 if pga else 1) * 2
+    users = 4 if sga or memory else 2 if pga else 1
+    return cpus * threads * users * 2
 
 
 _DEFAULT_TARGET = ("sga_target", "memory_target", "pga_aggregate_target", "cpu_count", "parallel_threads_per_cpu")

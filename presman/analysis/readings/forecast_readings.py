@@ -93,8 +93,8 @@ class EndingEffect(Struct, frozen=True):
         """
         low, high = duration(self.sooner_low), duration(self.sooner_high)
         if self.is_within_chance():
-            small = (self.sooner or 0.0) < SMALL_GAIN
-            return f"{f'less than {duration(SMALL_GAIN)}' if small else f'up to {high}'} sooner"
+            is_small = (self.sooner or 0.0) < SMALL_GAIN
+            return f"less than {duration(SMALL_GAIN)} sooner" if is_small else f"up to {high} sooner"
         if (self.sooner_low or 0.0) < _LITTLE:
             return f"{duration(self.sooner)} sooner"
         return f"{low if low == high else f'{low}-{high}'} sooner"

@@ -413,6 +413,7 @@ def _queue_state(row: GroupReading) -> GroupState:
 
 def _pool_state(row: GroupReading, pool: ActiveSessionPool) -> GroupState:
     active, allowed = (ABSENT if each is None else each for each in (row.active_sessions, pool.allowed))
-    more = f"+{pool.queued}{'' if pool.longest is None else f' {duration(pool.longest)}'}"
+    waited = "" if pool.longest is None else f" {duration(pool.longest)}"
+    more = f"+{pool.queued}{waited}"
     level: Level = "bad" if pool.near_timeout else "warn"
     return GroupState("session_pool", level, f"pool {active}/{allowed} {more}", f"pool {more}")

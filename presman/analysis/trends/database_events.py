@@ -196,11 +196,16 @@ class EventWatch:
         if before is None:
             return []
         old, new = (grouped(one.queue, lambda each: (each.con_id, each.group)) for one in (before, reading))
-        first = {key: rows[0].sql_id for key, rows in new.items() if key not in old}
-        found = [(QUEUE_BEGAN, group, sql_id, f"{sql_id} waits") for (_, group), sql_id in first.items()]
-        found += [(QUEUE_ENDED, key[1], "", "the queue is empty") for key in old if key not in new]
-        told = ((kind, group, sql_id, f"{group or 'unknown group'}: {text}") for kind, group, sql_id, text in found)
-        return [DatabaseEvent(reading.at, *each) for each in told]
+        found = []
+        for (con_id, group), (first, *_) in new.items():
+            if (con_id, group) not in old:
+                text = f"{group or 'unknown group'}: {first.sql_id} waits"
+                found.append(DatabaseEvent(reading.at, QUEUE_BEGAN, group, first.sql_id, text))
+        for con_id, group in old:
+            if (con_id, group) not in new:
+                text = f"{group or 'unknown group'}: the queue is empty"
+                found.append(DatabaseEvent(reading.at, QUEUE_ENDED, group, "", text))
+        return found
 
     def _changed_settings(self, reading: Reading, snapshot: Snapshot) -> list[DatabaseEvent]:
         changed = self._settings.add(snapshot)

@@ -291,8 +291,10 @@ async def write_report(app: FrameApp) -> None:
     try:
         app.notify("Writing the report …", timeout=3)
         at = None if app.monitor.reading is None else app.monitor.reading.at
-        replay = app.replayed
-        polls = await (_of_history(app, path) if replay is None else asyncio.to_thread(_make, replay, at, path, ""))
+        if app.replayed is None:
+            polls = await _of_history(app, path)
+        else:
+            polls = await asyncio.to_thread(_make, app.replayed, at, path, "")
         app.notify(f"Report of {counted(polls, 'poll')}: {path}", timeout=15)
     except (OSError, RecordingError, SourceError, InputError) as error:
         why = (isinstance(error, OSError) and error.strerror) or str(error)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from presman.analysis.assemble import analyse
 from presman.base.errors import InputError
-from presman.config.target import parse_target
+from presman.config.target_text import parse_target
 from presman.polling.poller import Poller
 from presman.rows.session_rows import Session, SessionCount
 from presman.rows.snapshot import Problem, Section, Snapshot
