@@ -280,8 +280,10 @@ def latency(incident: Incident, axis: report_charts.TimeAxis) -> Markup:
     if not incident.heat:
         text = none_seen(incident, "No histogram of waits was recorded then")
         return section("Latency", element("p", text, class_="none"))
-    heat = ((element("strong", event), report_charts.heat_map(event, own, axis)) for event, own in incident.heat)
-    maps = [element("figure", element("figcaption", name), heat_map) for name, heat_map in heat]
+    maps = []
+    for event, columns in incident.heat:
+        caption = element("figcaption", element("strong", event))
+        maps.append(element("figure", caption, report_charts.heat_map(event, columns, axis)))
     note = (
         "Waits by how long they took: the darker, the more waits, on a logarithmic scale. Shown are the events with "
         "the most wait time, by the bounds of their buckets."
