@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from presman.forecast.scheduler import Group
     from presman.recording.recording_source import RecordingSource
     from presman.rows.commands import Command
+    from presman.tui.copies import Copyable
     from presman.tui.frame_app import FrameApp
-    from presman.tui.pages.advice_lines import Copyable
 
 
 _NAMED = 40
@@ -39,7 +39,7 @@ _KILLS = "KILL SESSION"
 
 def copy(app: FrameApp) -> None:
     """Offer what can be copied of a statement; for anything else copy the page, or the row under the cursor."""
-    from presman.tui.pages.advice_lines import Copyable, copies
+    from presman.tui.copies import Copyable, copies
 
     monitor, grid = app.monitor, app.panels.grid
     row: Any = None
