@@ -203,7 +203,8 @@ class ActionRunner:
         if trouble := self.note(source.name, command, "asked for"):
             return ActionResult(command, False, f"not sent: {trouble}")
         done, text = self._attempt(command, source, release)
-        line, trouble = one_line(clean(text), _LONGEST), self.note(source.name, command, text)
+        line = one_line(clean(text), _LONGEST)
+        trouble = self.note(source.name, command, text)
         return ActionResult(command, done, line if not trouble or trouble in line else f"{line}; {trouble}")
 
     def _attempt(self, command: Command, source: Any, release: Release) -> tuple[bool, str]:

@@ -60,7 +60,8 @@ def _context(files: CertificateFiles) -> ssl.SSLContext:
         except OSError as error:
             raise CertificateError(f"cannot read {path}: {error.strerror or error}") from None
     try:
-        context.load_cert_chain(files.chain, files.key, password=str)  # "": OpenSSL would ask for one in the terminal
+        # `str` returns an empty password; without a function OpenSSL would ask for one in the terminal.
+        context.load_cert_chain(files.chain, files.key, password=str)
     except (ssl.SSLError, ValueError) as error:
         raise CertificateError(f"{files.chain}: no certificate with its key: {_reason(error)}") from None
     if files.clients is not None:

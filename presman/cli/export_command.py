@@ -131,11 +131,7 @@ def run(options: Namespace) -> None:
     (start, end), (options.start, options.end) = (options.start, options.end), (None, None)
     resolved = resolve(options.target, load(options), options)
     measure = options.measure or resolved.measure or "cpu"
-    column, known = options.column, EXPORTED[measure].wide
-    if column is not None and options.layout != "wide":
-        raise Failure("--column goes with --layout wide")
-    if column is not None and column not in known:
-        raise Failure(f"--column: {measure} has no {column!r}, {did_you_mean(column, known)}")
+    _check_column(measure, options.column, options.layout)
     if (start or end) and resolved.target.kind not in FINITE:
         check_past(measure, resolved.target.name, options)
         found = past_of(resolved, measure, start or "", end or "")
@@ -215,3 +211,13 @@ class _Export:
         """Return the status of the export, for `presman status`."""
         name, every, polling = self._resolved.target.name, self._resolved.refresh, self._polling
         return [DatabaseStatus(name, every, self.taken, self._last, trouble=polling.trouble, next_try=polling.next_try)]
+
+
+def _check_column(measure: str, column: str | None, layout: str) -> None:
+    if column is None:
+        return
+    if layout != "wide":
+        raise Failure("--column goes with --layout wide")
+    known = EXPORTED[measure].wide
+    if column not in known:
+        raise Failure(f"--column: {measure} has no {column!r}, {did_you_mean(column, known)}")

@@ -183,12 +183,15 @@ def chosen(words: Sequence[str], config: Config) -> list[str]:
 
 def store_of(words: Sequence[str], config: Config, options: Namespace) -> Target | None:
     """Return the central store that the first word names: a URL, a recording or a section with one; None for none."""
-    word = words[0] if words else ""
-    is_section, is_plain = word in config.sections, not is_recording(word)
-    if not is_section and is_plain and not (word and ("://" in word or is_folder(Path(word)))):
+    if not words:
+        return None
+    word = words[0]
+    is_section = word in config.sections
+    is_named = is_section or is_recording(word)  # as a target: a folder or another URL is none without "recording:"
+    if not (is_named or "://" in word or is_folder(Path(word))):
         return None
     try:
-        text = f"recording:{word}" if is_plain and not is_section else word
+        text = word if is_named else f"recording:{word}"
         found = resolve(text, config, options, ask=False).target
     except (InputError, Failure):
         if not is_section:

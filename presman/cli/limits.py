@@ -94,6 +94,10 @@ def _raise_limit(need: Need, databases: int) -> None:
         raise Failure(f"this takes {wanted} {limit}" if databases == 1 else many, exit_codes.SOURCE)
 
 
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
+"""Parameters of mallopt(3)."""
+
+
 def give_back_memory() -> None:
     """Have glibc return large blocks to the system at once, for services that run for months; without glibc do nothing.
 
@@ -103,5 +107,6 @@ def give_back_memory() -> None:
 
     with suppress(OSError, AttributeError):
         mallopt = ctypes.CDLL(None).mallopt
-        for what, value in ((-3, 1 << 16), (-1, 1 << 17), (-8, 2)):  # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD, M_ARENA_MAX
-            mallopt(what, value)
+        mallopt(_MMAP_THRESHOLD, 1 << 16)
+        mallopt(_TRIM_THRESHOLD, 1 << 17)
+        mallopt(_ARENA_MAX, 2)

@@ -108,7 +108,8 @@ def targets(options: Namespace, config: Config) -> list[LiveTarget]:
     """Return the databases to watch, each with a unique label. Raises Failure."""
     from presman.output.alert_notifier import AlertNotifier
 
-    found, server = [], False
+    found = []
+    server = False
     for name in options.targets or [None]:
         resolved = resolve(name, config, options)
         target = resolved.target
@@ -158,9 +159,10 @@ def credentials_of(config: Config) -> Credentials | None:
     if defaults.metrics_user is None and password is None:
         return None
     if defaults.metrics_user is None or password is None:
-        words = f"metrics_user for metrics, but not a password (or {METRICS_PASSWORD})"
-        words = "a password for metrics, but not metrics_user" if password else words
-        raise Failure(f"{config.path or 'config.ini'}: there is {words}")
+        given, lacks = "metrics_user", f"a password (or {METRICS_PASSWORD})"
+        if password:
+            given, lacks = "a password", "metrics_user"
+        raise Failure(f"{config.path or 'config.ini'}: there is {given} for metrics, but not {lacks}")
     if ":" in defaults.metrics_user:
         raise Failure(f"{config.path}: metrics_user has a colon, which no browser and no Prometheus can send")
     return Credentials(defaults.metrics_user, password)

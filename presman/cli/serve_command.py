@@ -145,12 +145,11 @@ def _public(text: str) -> str:
     try:
         parts = urlsplit(text)
         port = parts.port
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ValueError
-        if parts.query or parts.fragment or parts.username:
-            raise ValueError
+        is_usable = parts.scheme in {"http", "https"} and not (parts.query or parts.fragment or parts.username)
     except ValueError:
-        raise Failure(f"--public {text!r} is not a URL such as https://dba.example.com/prod/") from None
+        is_usable = False
+    if not is_usable or not parts.hostname:
+        raise Failure(f"--public {text!r} is not a URL such as https://dba.example.com/prod/")
     name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     path = parts.path if parts.path.endswith("/") else f"{parts.path}/"
     return f"{parts.scheme}://{name}{f':{port}' if port else ''}{path}"

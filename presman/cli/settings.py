@@ -137,10 +137,19 @@ def resolve(
     scope = Scope(options.scope) if options.scope else settings.scope or Scope.CLUSTER
     bell = bool(getattr(options, "bell", False) or settings.bell)
     return Resolved(
-        target, refresh, scope, options.theme or settings.theme, settings.measure, packs,
-        options.poll_timeout or settings.poll_timeout, bell, settings.alerts or (), _command(settings, config),
-        settings.goals or (), _renewal(text, target, config, options),
-    )  # fmt: skip
+        target,
+        refresh,
+        scope,
+        theme=options.theme or settings.theme,
+        measure=settings.measure,
+        packs=packs,
+        budget=options.poll_timeout or settings.poll_timeout,
+        bell=bell,
+        alerts=settings.alerts or (),
+        on_alert=_command(settings, config),
+        goals=settings.goals or (),
+        renewal=_renewal(text, target, config, options),
+    )
 
 
 def _target(text: str, config: Config, options: Namespace) -> Target:

@@ -72,9 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> int:
-    events = tuple(dict.fromkeys(arguments.event or (REDO_WRITE,)))
-    events = EVERYTHING if arguments.list or arguments.all else events
-    selection = EventSelection(events, idle=arguments.list or arguments.idle)
+    selection = _selection(arguments)
     csv = WaitsCsv(stack.enter_context(_replaced(arguments.csv))) if arguments.csv else None
     progress = Progress()
     stack.callback(progress.clear)
@@ -123,6 +121,12 @@ def _add(survey: Survey, name: str) -> str | None:
         return survey.add(trace).error
     finally:
         trace.close()
+
+
+def _selection(arguments: argparse.Namespace) -> EventSelection:
+    if arguments.list or arguments.all:
+        return EventSelection(EVERYTHING, idle=arguments.list or arguments.idle)
+    return EventSelection(tuple(dict.fromkeys(arguments.event or (REDO_WRITE,))), idle=arguments.idle)
 
 
 def _charts(survey: Survey, kinds: tuple[str, ...]) -> Iterator[str]:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from statistics import median
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,6 +13,7 @@ from msgspec import Struct
 from presman.analysis.instances import database_kind
 from presman.base.formats import count, counted
 from presman.base.release import Release, named
+from presman.base.sums import median
 from presman.base.text import one_line
 from presman.config.target import Target
 from presman.rows.group_rows import ConsumerGroupDefinition, PlanDirective, RsrcPlan

@@ -35,10 +35,11 @@ def grants_script(release: Release, account: AccountKind = AccountKind.LOCAL, *,
         raise ValueError(f"release {release} has no pluggable databases")
     name = quoted(user or ("C##PRESMAN" if account is AccountKind.COMMON else "PRESMAN"))
     queries = [query for query in load(release).values() if query.pack == "none"]
-    containers = f"ALTER USER {name} SET CONTAINER_DATA = ALL CONTAINER = CURRENT;"
-    tail = ["", "-- Lets the views show the rows of every container.", containers]
-    tail = tail if account is AccountKind.COMMON else []
-    return "\n".join([*_head(release, account, name, pdb), *_grants(queries, name, release), *tail, ""])
+    lines = [*_head(release, account, name, pdb), *_grants(queries, name, release)]
+    if account is AccountKind.COMMON:
+        lines += ["", "-- Lets the views show the rows of every container."]
+        lines.append(f"ALTER USER {name} SET CONTAINER_DATA = ALL CONTAINER = CURRENT;")
+    return "\n".join([*lines, ""])
 
 
 def _head(release: Release, account: AccountKind, name: str, pdb: str) -> Sequence[str]:
@@ -69,6 +70,7 @@ def _grants(queries: Sequence[Query], name: str, release: Release) -> list[str]:
     for query in queries:
         wanted = [grant for grant in dict.fromkeys(map(query.grant_in, Scope)) if grant not in granted]
         granted.update(wanted)
-        lines += [f"-- {query.answers}"] if wanted else []
-        lines += [f"{grant_of_view(grant, name, release)};" for grant in wanted]
+        if wanted:
+            lines.append(f"-- {query.answers}")
+            lines += [f"{grant_of_view(grant, name, release)};" for grant in wanted]
     return lines

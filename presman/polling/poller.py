@@ -453,10 +453,10 @@ class Poller:
             self._asked.pop(SessionCount, None)
         if before is not None and before.section.rows == section.rows:
             section = replace(section, rows=before.section.rows)
-        # The view answered, even if with an error; or not in time, and there are no rows to keep; or there are.
-        if section.problem is None or not section.problem.late:
+        if section.problem is None or not section.problem.late:  # the view answered, even if with an error
             answer = LastAnswer(at, self._number, section if section.at else replace(section, at=at))
         elif before is None or not self._keep_late or (before.section.problem and not before.late):
+            # It did not answer in time, and there are no earlier rows to keep.
             answer = LastAnswer(at, self._number, replace(section, at=None), 1 + (before.late if before else 0))
         else:
             answer = LastAnswer(at, self._number, replace(before.section, problem=section.problem), 1 + before.late)

@@ -103,5 +103,8 @@ class SeenBefore:
 
 
 def _coordinators(rows: Iterable[PxSession]) -> set[StartedSession]:
-    known = ((row.inst_id if row.qcinst_id is None else row.qcinst_id, row) for row in rows if row.qcsid)
-    return {StartedSession(at, row.qcsid, row.qcserial) for at, row in known if row.qcserial is not None}
+    return {
+        StartedSession(row.inst_id if row.qcinst_id is None else row.qcinst_id, row.qcsid, row.qcserial)
+        for row in rows
+        if row.qcsid and row.qcserial is not None
+    }

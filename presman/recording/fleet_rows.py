@@ -138,11 +138,16 @@ def _number(value: Any) -> Any:
 def _row(row: Mapping[Any, Any], now: int) -> FleetRow:
     """Return a row with every value checked: the store may be forged."""
     link, polled_at, every = str(row["link"] or STOPPED), _number(row["polled_at"]), _number(row["every_us"])
-    link = link if link in {LIVE, LOST} else STOPPED
-    times = polled_at, _seconds(now, polled_at), _seconds(now, _number(row["link_at"]))
-    reason = one_line(clean(str(row["reason"] or "")), LONGEST)
-    every, key_figures = every and every / MICRO, None if polled_at is None else _key_figures(row)
-    return FleetRow(clean(str(row["target"])), link, *times, every, reason, key_figures)
+    return FleetRow(
+        clean(str(row["target"])),
+        link if link in {LIVE, LOST} else STOPPED,
+        polled_at,
+        _seconds(now, polled_at),
+        _seconds(now, _number(row["link_at"])),
+        None if every is None else every / MICRO,
+        one_line(clean(str(row["reason"] or "")), LONGEST),
+        None if polled_at is None else _key_figures(row),
+    )
 
 
 def _seconds(now: int, at: Any) -> float | None:

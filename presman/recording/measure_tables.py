@@ -102,9 +102,11 @@ class RowTable(Struct, frozen=True, dict=True):
     def figures(self) -> tuple[KeptFigure, ...]:
         """Every figure of the measures once, without the derived ones."""
         every = {figure.key: figure for name in self.measures for figure in MEASURES[name].figures}
-        stored = (*(figure for figure in every.values() if figure.key not in self.derived), *self.hidden)
-        flags = ((each, each.key in self.numbered, each.key in self.counting) for each in stored)
-        return tuple(KeptFigure(each, is_numbered=numbered, counts=counts) for each, numbered, counts in flags)
+        stored = [figure for figure in every.values() if figure.key not in self.derived]
+        return tuple(
+            KeptFigure(each, is_numbered=each.key in self.numbered, counts=each.key in self.counting)
+            for each in (*stored, *self.hidden)
+        )
 
     @cached_property
     def of_rows(self) -> tuple[KeptFigure, ...]:
@@ -246,8 +248,10 @@ def _of_rows(name: str, table: RowTable, instant: Instant) -> str:
     kept = {each.key: each for each in table.figures}
     columns = []
     for key in (figure.key for figure in MEASURES[name].figures):
-        place, derived = "r" if key in table.quick else "c", table.derived.get(key)
-        columns.append(f'{derived} AS "{key}"' if derived else _expression(kept[key], place, instant))
+        if key in table.derived:
+            columns.append(f'{table.derived[key]} AS "{key}"')
+        else:
+            columns.append(_expression(kept[key], "r" if key in table.quick else "c", instant))
     return _select(
         [*_common(instant), *columns],
         f"{table.name}_rows r",

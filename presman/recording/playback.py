@@ -367,16 +367,19 @@ class Playback(StoredRows):
 
     def damaged(self, start: datetime | None = None, end: datetime | None = None) -> list[stored.DamagedPolls]:
         """Return the unreadable polls between two instants, chain by chain: those from a wrong checksum on."""
-        chains, found = self._index.between(*_bounds(start, end)), []
+        chains = self._index.between(*_bounds(start, end))
+        found = []
         for store, _ in self._parts:
             own = [each for each in chains if each.store is store]
             reasons = list(chain_reader.why_damaged(store, own)) if own else []
-            for each in (each for each, reason in zip(own, reasons, strict=True) if reason):
+            for each, reason in zip(own, reasons, strict=True):
+                if not reason:
+                    continue
                 with suppress(DamagedError):  # opening the chain finds how many of its polls can be read
                     self._reader.snapshot(each, 0)
                 good = self._reader.readable_polls(each)  # before the damage
-                since = instant_of(each, good) if good else each.first_at
                 if lost := each.polls - good:
+                    since = instant_of(each, good) if good else each.first_at
                     found.append(stored.DamagedPolls(instant(since), instant(each.last_at), lost))
         return found
 

@@ -137,7 +137,9 @@ def group_bins(playback: Playback, bins: list[TimeBin], start: datetime, end: da
     for part in map(sampled, playback.parts(start, end)):
         sums = _sums_by_bin(playback, part, width)
         for each in playback.made(partial(_time_bin, part), part, _BINS, width=width):
-            for (con_id, group), own in sorted(sums[each.key[1]].items()) if each.key in keys else ():
+            if each.key not in keys:
+                continue
+            for (con_id, group), own in sorted(sums[each.key[1]].items()):
                 servers, queued = (_mean(own.get(figure), each.polls, 1) for figure in _PER_POLL)
                 used, waiting, io = (_mean(own.get(figure), each.known, 1) for figure in _PER_KNOWN)
                 found.append(GroupBin(each.key, con_id, group, used, waiting, io, servers, queued))

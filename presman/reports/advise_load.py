@@ -81,7 +81,8 @@ def observed_plan(previous: Snapshot | None, snapshot: Snapshot, reading: Readin
     shares = facts.division.shares[first]
     queues = {facts.plans.has_one_queue(first, row.con_id) for row in reading.cluster_groups()}
     directives = {Group(*key): row for key, row in shares.directives.items()}
-    tree, by_weight = plan_branch(shares.root) if shares.shares else None, frozenset(_by_weight(shares.root))
+    tree = plan_branch(shares.root) if shares.shares else None
+    by_weight = frozenset(_by_weight(shares.root))
     titles = {Group(row.con_id, row.name): row.title for row in reading.cluster_groups()}
     header = reading.header
     database = max(1, len(header.instances)), header.servers.maximum, snapshot.release, header.autonomous

@@ -247,8 +247,10 @@ def _told(outcome: ReplayOutcome, asked: _Asked, error_now: float | None) -> boo
         wait = quantile(outcome.of(goal.group), goal.part)
         was, now = (inf if each is None else each for each in (found.observed, found.now))
         longer = 0.0 if now == was else now - was
-        can_tell = error_now <= goal.seconds and (wait > goal.seconds or wait + max(0.0, -longer) <= goal.seconds)
-        can_tell |= wait > goal.seconds + max(error_now, longer)
+        if wait > goal.seconds:
+            can_tell = error_now <= goal.seconds or wait > goal.seconds + max(error_now, longer)
+        else:
+            can_tell = error_now <= goal.seconds and wait + max(0.0, -longer) <= goal.seconds
         met.add(wait <= goal.seconds if can_tell else None)
     return False if False in met else None if None in met else True
 
@@ -499,11 +501,21 @@ def _group_waits(group: Group, before: ReplayOutcome, after: ReplayOutcome, titl
         for part in (0.5, 0.95)
         for outcome in (before, after)
     ]
-    middle_was, middle, p95_was, p95 = (_finite(wait) for wait, _ in pairs)
-    unstarted_was, unstarted = (sum(n in each.unstarted for n in members) for each in (before, after))
-    slower, longer = sum(after.slower[n] for n in members) / len(members), tuple(is_longer(*pair) for pair in pairs)
-    figures = middle_was, middle, p95_was, p95, unstarted_was, unstarted, slower, longer
-    return GroupWaits(group.con_id, group.name, len(members), *figures, titled(group, titles))
+    median_before, median_after, p95_before, p95_after = (_finite(wait) for wait, _ in pairs)
+    return GroupWaits(
+        con_id=group.con_id,
+        group=group.name,
+        statements=len(members),
+        median_before=median_before,
+        median_after=median_after,
+        p95_before=p95_before,
+        p95_after=p95_after,
+        unstarted_before=sum(n in before.unstarted for n in members),
+        unstarted_after=sum(n in after.unstarted for n in members),
+        runs_longer=sum(after.slower[n] for n in members) / len(members),
+        longer=tuple(is_longer(*pair) for pair in pairs),
+        title=titled(group, titles),
+    )
 
 
 def in_words(load: ObservedLoad, change: Change) -> str:

@@ -42,8 +42,9 @@ def grid(load: ObservedLoad, kinds: Iterable[str], goals: Sequence[Goal]) -> dic
             found[kind, None] = _targets(load)
         else:
             found |= {(kind, group): _VALUES[kind](load, group) for group in groups}
-    for group in (group for group in groups if group.name in names):
-        found.pop(("timeouts", group), None)  # it would end what is to start in time
+    for group in groups:
+        if group.name in names:
+            found.pop(("timeouts", group), None)  # it would end what is to start in time
     return {knob: values for knob, values in found.items() if values}
 
 
@@ -119,8 +120,12 @@ def _timeouts(load: ObservedLoad, group: Group) -> tuple[int, ...]:
 
 
 _VALUES: Mapping[str, Callable[[ObservedLoad, Group], tuple[int, ...]]] = {
-    **{"limits": _limits, "levels": _levels, "shares": _shares},
-    **{"degree": _degrees, "timeouts": _timeouts, "concurrency": _concurrencies},
+    "limits": _limits,
+    "levels": _levels,
+    "shares": _shares,
+    "degree": _degrees,
+    "timeouts": _timeouts,
+    "concurrency": _concurrencies,
 }
 
 
@@ -365,8 +370,8 @@ class Search:
             hope = found.cost + _FAR * sum(map(_excess, self.goals, found.waits))
             return is_like_another, not found.keeps, hope, self._rank(choice)
 
-        return min((each for each in self.scored if each not in self._tried and self._may_be_best(each)),
-                   key=rank, default=None)  # fmt: skip
+        left = [each for each in self.scored if each not in self._tried and self._may_be_best(each)]
+        return min(left, key=rank, default=None)
 
     def _outcome(self, choice: Choice) -> tuple[frozenset[Knob], Scored]:
         return frozenset(each[:2] for each in choice), self.scored[choice]

@@ -115,8 +115,10 @@ def given(demand: CpuDemand, shares: PlanShares) -> dict[Key, float]:
 def _whole(demand: CpuDemand) -> float:
     """Return the part of the CPUs that can be divided, judged by the use under the plan of that time."""
     used = sum(load.used for load in demand.loads.values()) / demand.capacity
-    caps = ((cap, (demand.loads[key].used for key in cap.keys if key in demand.loads)) for cap in demand.shares.caps)
-    limited = any(sum(of_cap) >= FULL * cap.limit * demand.capacity for cap, of_cap in caps)
+    limited = False
+    for cap in demand.shares.caps:
+        inside = sum(demand.loads[key].used for key in cap.keys if key in demand.loads)
+        limited = limited or inside >= FULL * cap.limit * demand.capacity
     # Inside a pluggable database the CDB plan cannot be seen: its groups had to share what they used together.
     scarce = demand.inside or DIVIDED <= used <= 1.0
     return used if scarce and not limited else 1.0

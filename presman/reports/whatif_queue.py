@@ -156,7 +156,8 @@ class PresentLimits(Struct, frozen=True):
         seconds = demands[0].seconds
         lacks = []
         for (_, name), each in replay_cpu(demands, changes_of_cpu(choice)).items():
-            if max(now := each.replayed / seconds, then := each.changed / seconds) >= 0.05:
+            now, then = each.replayed / seconds, each.changed / seconds
+            if max(now, then) >= 0.05:
                 lacks.append(f"{name} {number(now)} -> {number(then)}")
         return f"CPUs that groups lack at this poll, now -> what if: {', '.join(lacks) or 'none'}."
 
@@ -208,8 +209,11 @@ def of_group(group: Group, reading: Reading, *, of_cpu: bool = False) -> Knob:
         return ("shares", group) if head.cause is Cause.NOT_CHOSEN else TARGET
     row = next((each for each in reading.cluster_groups() if (each.con_id, each.name) == group), None)
     verdict = None if row is None else row.verdict
-    is_short = verdict in {Verdict.STARVED, Verdict.SHORT, Verdict.ZERO_SHARE}
-    return "cpu" if verdict in LIMITED else "shares" if is_short else of_servers, group
+    if verdict in LIMITED:
+        return "cpu", group
+    if verdict in {Verdict.STARVED, Verdict.SHORT, Verdict.ZERO_SHARE}:
+        return "shares", group
+    return of_servers, group
 
 
 def of_alerts(alerts: Sequence[Alert], reading: Reading, subject: str) -> tuple[Group | None, Knob]:

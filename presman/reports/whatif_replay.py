@@ -206,14 +206,16 @@ def replay(
 def _limits(rules: Rules, groups: Sequence[Group]) -> scheduler.Limits:
     table, nodes = {}, []
     for group in groups:
-        most, weights = rules.limits.get(group), [0.0] * LEVELS
+        most = rules.limits.get(group)
         pools = () if most is None else (scheduler.ServerPoolLimit(f"{group.con_id} {group.name}", most),)
         table[group] = QueueRule(pools, rules.timeouts.get(group), rules.actions.get(group) or "CANCEL")
         # Above 0: without a weight on any level a group would never be drawn while another waits.
+        weights = [0.0] * LEVELS
         weights[min(LEVELS, max(1, rules.levels.get(group, 1))) - 1] = max(rules.weights.get(group, 0.0), 1e-6)
         nodes.append(Node(group.name, tuple(weights), group=group))
-    queueing, plan = (scheduler.Queueing.FIFO if rules.one_queue else scheduler.Queueing.FULL), rules.plan
-    return scheduler.Limits(rules.target, UNLIMITED, queueing, table, plan or Node("observed", children=tuple(nodes)))
+    queueing = scheduler.Queueing.FIFO if rules.one_queue else scheduler.Queueing.FULL
+    plan = rules.plan or Node("observed", children=tuple(nodes))
+    return scheduler.Limits(rules.target, UNLIMITED, queueing, table, plan)
 
 
 class _Play:
@@ -247,7 +249,8 @@ class _Play:
                     self._queue.release(self._entries[number])
                 else:
                     self._arrive(number, now)
-            for entry, outcome in self._queue.expire(now) if now == timeout else ():
+            expired = self._queue.expire(now) if now == timeout else ()
+            for entry, outcome in expired:
                 self._waited(entry.number, now, timed_out=True)
                 if outcome is scheduler.QueueOutcome.FORCED:
                     self._start(entry.number, now)
@@ -329,12 +332,15 @@ def bypassing(arrivals: Sequence[Arrival]) -> frozenset[int]:
             over = arrivals[heappop(ends)[1]]
             in_use -= over.servers
             held[_group(over)] -= over.servers
-        # It does not fit next to the servers in use, or next to those that its group has.
-        pairs = (each.target, in_use), (each.limit, held[_group(each)])
-        is_past = any(most is not None and there + each.servers > most and there > 0 for most, there in pairs)
+        is_past = _is_past(each.target, in_use, each) or _is_past(each.limit, held[_group(each)], each)
         if number not in found and each.waited <= _SETTLED and is_past:
             found.add(number)
     return frozenset(found)
+
+
+def _is_past(most: int | None, there: int, each: Arrival) -> bool:
+    """Return whether a statement does not fit next to the servers that are there."""
+    return most is not None and there > 0 and there + each.servers > most
 
 
 def _group(each: Arrival) -> Group:

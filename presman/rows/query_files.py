@@ -151,7 +151,7 @@ def record_of(stem: str) -> type[tuple[Any, ...]]:
         raise QueryError(f"{file.path}: `of` must be session, and the SELECT begin with inst_id and sid")
     columns = catalog().get(selected.view.removeprefix("G"), {})
     types = {field: _type(field, words - {"MIN", "MAX"}, columns) for field, words in selected.fields.items()}
-    name = "".join(part.capitalize() for part in stem.split("_"))
+    name = _record_name(stem)
     # Pickle finds the class by the names of this module and of the record (__getattr__ below).
     members = {"__slots__": (), "__module__": __name__, "__doc__": file.answers, "__annotations__": types}
     return type(name, (namedtuple(name, types), SessionRow if of else tuple), members)
@@ -174,10 +174,15 @@ def snake(name: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
+def _record_name(stem: str) -> str:
+    return "".join(part.capitalize() for part in stem.split("_"))
+
+
 def __getattr__(name: str) -> type[tuple[Any, ...]]:
     """Return a generated record by its name: pickle needs it. Imports look up `__path__`, which must not read files."""
-    if not name.startswith("_") and (queries_folder() / f"{snake(name)}.sql").is_file():
-        return record_of(snake(name))
+    for path in () if name.startswith("_") else queries_folder().glob("*.sql"):
+        if _record_name(path.stem) == name:
+            return record_of(path.stem)
     raise AttributeError(name)
 
 

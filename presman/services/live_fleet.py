@@ -188,10 +188,15 @@ class WatchedDatabase:
         now, seen = self._clock(), self._state
         is_refused = event.retry_in is None or event.refusal is not None
         connection = ConnectionState.REFUSED if is_refused else ConnectionState.LOST
-        since = seen.since if seen.connection is connection else now
-        outlook = "" if event.refusal is None else event.outlook
-        retry_at = None if event.retry_in is None else now + event.retry_in
-        self._state = _State(connection, since, None, seen.fresh, event.line, outlook, retry_at, seen.past)
+        self._state = _State(
+            connection,
+            seen.since if seen.connection is connection else now,
+            fresh=seen.fresh,
+            reason=event.line,
+            outlook="" if event.refusal is None else event.outlook,
+            retry_at=None if event.retry_in is None else now + event.retry_in,
+            past=seen.past,
+        )
 
 
 LOGIN_GAP = 0.03

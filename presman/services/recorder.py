@@ -174,11 +174,11 @@ class DatabaseRecorder:
             self._finished.set()
 
     def _write_all(self) -> None:
-        pause, reported = FIRST_PAUSE, ""
+        pause = FIRST_PAUSE
+        reported = ""
         while (pair := self._next()) is not None:
             if isinstance(pair, str):
-                with suppress(RecordingError):  # then the age of the last poll shows that the database is lost
-                    self._ready_writer(datetime.now(UTC)).lose(pair)
+                self._report_to_store(pair)
                 continue
             try:
                 self._write(*pair)
@@ -231,6 +231,11 @@ class DatabaseRecorder:
         with self._changed:
             while not self._stopping and (left := end - time.monotonic()) > 0:
                 self._changed.wait(left)
+
+    def _report_to_store(self, trouble: str) -> None:
+        """Note in the store that the database is lost. If that cannot be written, the age of the last poll shows it."""
+        with suppress(RecordingError):
+            self._ready_writer(datetime.now(UTC)).lose(trouble)
 
     def _write(self, previous: Snapshot | None, snapshot: Snapshot) -> None:
         writer = self._ready_writer(snapshot.at)

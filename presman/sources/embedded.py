@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from presman.base.release import Release
 from presman.base.text import clean
-from presman.rows.queries import Query, Scope, columns_of, null_counters, to_records
+from presman.rows.queries import Query, RecordType, Scope, columns_of, null_counters, to_records
 from presman.rows.query_files import SqlColumn, views_named
 from presman.rows.snapshot import Problem, Section
 
@@ -42,7 +42,7 @@ class EmbeddedDatabase:
         self._drop.atexit = False  # a daemon thread may still be running a query
         self._made: set[str] = set()
         self._filled: Counter[str] = Counter()
-        self._answers: dict[str, tuple[object, Section]] = {}
+        self._answers: dict[tuple[RecordType, str], tuple[object, Section]] = {}
 
     def provide(self, sql: str) -> None:
         """Create the tables of all views that `sql` names, if the release has them."""
@@ -65,7 +65,7 @@ class EmbeddedDatabase:
         sql = query.sql(scope)
         asked = dict(binds), [self._filled[view] for view in views_named(sql)]
         # With the same binds, and tables that were not filled again, the answer is the same.
-        before, section = self._answers.get(sql, (None, Section()))
+        before, section = self._answers.get((query.record, sql), (None, Section()))
         if before == asked:
             return replace(section, seconds=perf_counter() - begun)
         try:
@@ -77,7 +77,7 @@ class EmbeddedDatabase:
             return Section(seconds=perf_counter() - begun, problem=problem)
         section = Section(rows, seconds=perf_counter() - begun, absent=null_counters(query.record, values))
         if len(rows) <= _FEW:
-            self._answers[sql] = asked, section
+            self._answers[query.record, sql] = asked, section
         return section
 
     def close(self) -> None:

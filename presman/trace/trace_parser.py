@@ -180,8 +180,10 @@ def moved(events: Iterable[str]) -> re.Pattern[bytes] | None:
             positions.setdefault(BLOCKS[event], []).append(re.escape(event))
     if not positions:
         return None
-    before = ((f"((?i:{'|'.join(names)}))'", _before(position)) for position, names in positions.items())
-    pairs = [f"{name}{_SOUND_ELA}{parameters}({_PLAIN.number})" for name, parameters in before]
+    pairs = [
+        f"((?i:{'|'.join(names)}))'{_SOUND_ELA}{_before(position)}({_PLAIN.number})"
+        for position, names in positions.items()
+    ]
     return _compiled(_until_name(_PLAIN), f"(?:{'|'.join(pairs)})")
 
 

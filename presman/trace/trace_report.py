@@ -245,8 +245,9 @@ class SvgChart(NamedTuple):
 
 def svg(panels: Sequence[SvgChart]) -> str:
     """Return the panels one above the other as an SVG document."""
-    data = ((each.event, each.data) for each in panels)
-    drawn = [_scatter(name, each) if isinstance(each, Scatter) else _bars(name, each) for name, each in data]
+    drawn = []
+    for event, data in panels:
+        drawn.append(_scatter(event, data) if isinstance(data, Scatter) else _bars(event, data))
     return picture(drawn, PANEL)
 
 

@@ -199,16 +199,23 @@ STARTS: Table[ChangedStart] = Table(
 )  # fmt: skip
 
 
-def _last(found: Sequence[tuple[StartForecast, float | None]], of_what: str = "") -> tuple[str, str]:
-    """Return when the last of a queue starts, in words that may begin with "not", and why that is not known."""
-    if why := next((starts.why_none for starts, beyond in found if starts.why_none and beyond is None), ""):
-        return "", why
-    if beyond := max((beyond or 0.0 for _, beyond in found), default=0.0):
-        return f"not within {spelled(beyond)} in most courses", ""
-    if any(starts.timeout for starts, _ in found):
-        return "by its timeout, or not at all", ""
-    last = max((starts for starts, _ in found), key=lambda each: each.median or 0.0)
-    return f"in {when(last)} ({between(last)}{of_what})", ""
+class _Last(NamedTuple):
+    """When the last of a queue starts, in words; `is_beyond` if that is not within them; `why` that is not known."""
+
+    words: str = ""
+    is_beyond: bool = False
+    why: str = ""
+
+    @classmethod
+    def of(cls, found: Sequence[tuple[StartForecast, float | None]], of_what: str = "") -> _Last:
+        if why := next((starts.why_none for starts, beyond in found if starts.why_none and beyond is None), ""):
+            return cls(why=why)
+        if beyond := max((beyond or 0.0 for _, beyond in found), default=0.0):
+            return cls(f"within {spelled(beyond)} in most courses", is_beyond=True)
+        if any(starts.timeout for starts, _ in found):
+            return cls("by its timeout, or not at all")
+        last = max((starts for starts, _ in found), key=lambda each: each.median or 0.0)
+        return cls(f"in {when(last)} ({between(last)}{of_what})")
 
 
 def last_words(answer: WhatIfAnswer) -> str:
@@ -219,15 +226,15 @@ def last_words(answer: WhatIfAnswer) -> str:
     rows = [each for each in answer.starts if each.row.starts != PENDING]
     if len(answer.starts) < 2 or not rows:  # the row itself shows it
         return ""
-    now, unknown_now = _last([(each.row.starts or StartForecast(), each.beyond) for each in rows], " in 8 cases of 10")
-    then, unknown = _last([(each.then, each.then_beyond) for each in rows])
-    if why := unknown_now or (unknown != PENDING.why_none and unknown):
+    now = _Last.of([(each.row.starts or StartForecast(), each.beyond) for each in rows], " in 8 cases of 10")
+    then = _Last.of([(each.then, each.then_beyond) for each in rows])
+    if why := now.why or (then.why != PENDING.why_none and then.why):
         return f"When the last of the {len(rows)} queued starts is not known: {why}."
-    starts = f"does {now.replace('not', 'not start', 1)}" if now.startswith("not") else f"starts {now}"
-    what_if = f", what if: {then}" if answer.choice and not unknown else ""
+    starts = "does not start" if now.is_beyond else "starts"
+    what_if = f", what if: {'not ' * then.is_beyond}{then.words}" if answer.choice and not then.why else ""
     came = len(answer.starts) - len(rows)
     late = f" {counted(came, 'more')} just came: not calculated yet." if came else ""
-    return f"The last of the {len(rows)} queued {starts}{what_if}.{late}"
+    return f"The last of the {len(rows)} queued {starts} {now.words}{what_if}.{late}"
 
 
 _FIRST_PART = 45

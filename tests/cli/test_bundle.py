@@ -50,5 +50,7 @@ def test_an_existing_file_is_not_overwritten(recording: Path, tmp_path: Path, in
 
 
 def test_without_a_name_it_is_called_after_the_instant(recording: Path, tmp_path: Path, inside: Run) -> None:
-    assert inside("bundle", str(recording), "--minutes", "0.01").returncode == 0
+    done = inside("bundle", str(recording), "--minutes", "0.01")
+    assert done.returncode == 0
+    assert "1 poll in presman-bundle-" in done.stderr
     assert len(list(tmp_path.glob("presman-bundle-*.presman"))) == 1

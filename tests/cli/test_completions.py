@@ -15,7 +15,6 @@ from presman.cli.command_line import COMMANDS
 from presman.cli.completions_command import FILES, MARK
 from presman.config.target import SCENARIOS
 from tests.cli.run import Run, environment
-from tests.thorough import some
 
 ASKED = {
     "presman onc": "once",
@@ -193,7 +192,7 @@ def test_those_of_a_package_are_printed_as_they_came(
     assert (done.returncode, done.stderr.count("\n")) == (exit_codes.USAGE, 1)
 
 
-@pytest.mark.parametrize("shell", some(["bash"], ["zsh", "fish"]))
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_they_are_put_in_place(shell: str, inside: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("SHELL", f"/usr/bin/{shell}")

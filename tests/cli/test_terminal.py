@@ -54,9 +54,8 @@ def test_keys_being_stopped_and_quitting(screen: Screen) -> None:
     screen.wait_for(b"Help: Overview")
     screen.forget()
     screen.press(b"\x1b")
-    screen.wait_for(
-        b"q quit"
-    )  # not a word of the tab, which the help has, too; a key too soon after Esc would count as Alt and that key
+    # Not a word of the tab, which the help has, too. A key too soon after Esc would count as Alt and that key.
+    screen.wait_for(b"q quit")
     screen.press(b"q")
     screen.wait_for_end(30)
     assert screen.status == 0

@@ -47,7 +47,7 @@ from tests.tui.readings import busy
 POLLS, EVERY = (12, 12) if not THOROUGH else (200, 4)
 FORESEEN = 48
 """Polls of the scenarios of whose queues something is foreseen by then."""
-LONG = frozenset({"mixed", "storm"})
+LONG = frozenset({"mixed", "pdb", "storm"})
 WIDTHS = (60, 80, 120)
 
 

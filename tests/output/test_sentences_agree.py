@@ -46,7 +46,8 @@ from presman.tabs.alerts import alerts
 from presman.tabs.choices import Link, LinkState
 from presman.tabs.overview import alert_lines, short_alerts
 from presman.tabs.parts import Moment
-from presman.tui.pages.advice_lines import Copyable, copies, ends_it
+from presman.tui.copies import Copyable, copies
+from presman.tui.pages.advice_lines import ends_it
 from presman.tui.panels.parallel_panel import most_for_why, room_for_why, story, why_lines
 from presman.tui.widgets.frame_lines import alert_line, do_line
 from presman.tui.widgets.line_api import whole_sentences

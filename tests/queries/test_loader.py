@@ -147,6 +147,12 @@ def test_a_record_that_nobody_wrote_follows_from_the_select_list_and_the_catalog
         query_files.OtherUse  # noqa: B018
 
 
+def test_a_generated_record_is_pickled_whatever_the_name_of_its_file(folder: Path) -> None:
+    (folder / "time_use_2nd.sql").write_text(GENERATED)
+    record = record_of("time_use_2nd")
+    assert pickle.loads(pickle.dumps(record)) is record
+
+
 @pytest.mark.parametrize(("old", "new"), [("of: session", "of: group"), ("inst_id, sid, ", "sid, inst_id, ")])
 def test_columns_of_sessions_begin_with_the_session(folder: Path, old: str, new: str) -> None:
     (folder / "time_use.sql").write_text(GENERATED.replace(old, new))

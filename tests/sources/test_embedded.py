@@ -5,6 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from presman.base.release import Release
+from presman.rows.instance_rows import Parameter
+from presman.rows.queries import Scope, load
+from presman.sources.embedded import EmbeddedDatabase
 from tests.cli.run import environment
 
 _ENDING = """
@@ -38,3 +42,19 @@ def test_a_query_under_way_is_left_alone_at_the_end() -> None:
         [sys.executable, "-c", _ENDING], capture_output=True, text=True, check=False, env=environment(), timeout=60
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_an_answer_is_kept_until_its_view_is_filled_again() -> None:
+    database = EmbeddedDatabase(Release(19))
+    query = load(Release(19))[Parameter]
+
+    def values() -> list[str]:
+        return [row.value for row in database.run(query, Scope.CLUSTER, {}).rows]
+
+    columns = ["INST_ID", "NAME", "VALUE"]
+    database.replace("GV$SYSTEM_PARAMETER", columns, [(1, "cpu_count", "8")])
+    assert values() == values() == ["8"]
+    database.replace("GV$SYSTEM_PARAMETER", columns, [(1, "cpu_count", "16")])
+    assert values() == ["16"]
+    database.replace("GV$SYSTEM_PARAMETER", columns, [])
+    assert values() == []

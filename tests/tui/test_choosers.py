@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from presman.figures.figure import NAME, Figure, Table
-from presman.tui.pages.advice_lines import Copyable
+from presman.tui.copies import Copyable
 from presman.tui.widgets.choosers import ColumnChooser, CopyChooser, TargetChooser, copy_lines
 
 TABLE: Table[str] = Table(

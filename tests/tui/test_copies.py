@@ -19,8 +19,8 @@ from presman.rows.session_rows import Session
 from presman.rows.snapshot import Problem
 from presman.tabs.drill_down import Statement
 from presman.tui.app import MonitorApp
+from presman.tui.copies import Copyable, copies
 from presman.tui.exports import file_name
-from presman.tui.pages.advice_lines import Copyable, copies
 from tests.recording.recorded import polled
 from tests.thorough import some
 from tests.tui.drive import acted, stage

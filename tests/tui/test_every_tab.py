@@ -15,6 +15,7 @@ from presman.output.text_report import full
 from presman.tabs import TabName, tab, tab_names
 from presman.tui.app import MonitorApp
 from presman.tui.keys.table_keys import INSTANCES, WINDOW
+from presman.tui.widgets.table_frame import HEADER_LINES
 from tests.thorough import THOROUGH
 from tests.tui.drive import Stage, acted
 from tests.tui.test_live import playing
@@ -38,16 +39,17 @@ def faults(monkeypatch: pytest.MonkeyPatch) -> list[Exception]:
 
 
 def titles(acting: Stage) -> list[str]:
-    """Return the titles of the tables of which anything is to be seen."""
+    """Return the titles of the tables with room for a row; others are blank."""
     scopes = ((grid, acting.app.screen.find_widget(grid)) for grid in acting.app.panels.present.grids())
-    return [grid.table.title for grid, place in scopes if place.visible_region.height]
+    return [grid.table.title for grid, place in scopes if place.visible_region.height > HEADER_LINES]
 
 
 async def painted_at_any_size(acting: Stage, name: TabName) -> None:
     """Make the screen smaller, and as large as it was."""
     for size in sizes_of(name):
         await acting.resize(*size)
-        assert titles(acting) or size == SIZES[-1], "there advice on a queue may have all lines"
+        # On the smallest screen advice on a queue may leave no line for the tables of tab Parallel.
+        assert titles(acting) or (name.name, size) == ("parallel", SIZES[-1]), size
         for title in titles(acting):
             assert title[:20] in acting.screen, (size, title)
         assert all(len(line) <= size[0] for line in acting.screen.splitlines()), size
@@ -91,7 +93,7 @@ async def test_it_is_painted_sorted_filtered_and_read_helped_exported_and_printe
     monkeypatch.chdir(tmp_path)
     async with playing("pdb" if name.containers else "storm", SIZES[0]) as (acting, polls):
         await polls(2)
-        assert f"[{name.key} {name.title}]" in await acting.press(name.key)
+        assert f"[{name.key} {name.title}]" in await acting.press(*name.key.removeprefix("1"))
         await painted_at_any_size(acting, name)
         await sorted_filtered_and_read(acting)
         await acting.keys("question_mark")

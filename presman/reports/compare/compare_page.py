@@ -97,8 +97,10 @@ def _latency(found: ComparedWindows) -> Markup:
     styles = zip(STYLE_OF, "AB", strict=True)
     marks = [element("span", element("b", "■", class_=style), f" {name}") for style, name in styles]
     legend = element("span", *marks, class_="legend")
-    captions = ((each, element("strong", each.event)) for each in found.histograms)
-    charts = [element("figure", element("figcaption", name, legend), latency_chart(each)) for each, name in captions]
+    charts = []
+    for each in found.histograms:
+        caption = element("figcaption", element("strong", each.event), legend)
+        charts.append(element("figure", caption, latency_chart(each)))
     note = "Percent of the waits in each bucket, on a logarithmic scale: the events with the most wait time."
     return section("How long waits took", *charts, note=note)
 

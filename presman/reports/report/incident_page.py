@@ -184,8 +184,10 @@ def all_events(incident: Incident, axis: report_charts.TimeAxis) -> Markup:
 
 
 def _listed(found: Sequence[DatabaseEvent], axis: report_charts.TimeAxis, colours: GroupColours) -> Markup:
-    named = ((each, kind_in_words(each.kind), group_name(each.group, colours)) for each in found)
-    rows = ((axis.instant(each.at), kind, group, each.sql_id, each.text) for each, kind, group in named)
+    rows = (
+        (axis.instant(each.at), kind_in_words(each.kind), group_name(each.group, colours), each.sql_id, each.text)
+        for each in found
+    )
     return word_table(("Time", "Event", "Group", "SQL_ID", "What"), rows)
 
 
@@ -280,8 +282,10 @@ def latency(incident: Incident, axis: report_charts.TimeAxis) -> Markup:
     if not incident.heat:
         text = none_seen(incident, "No histogram of waits was recorded then")
         return section("Latency", element("p", text, class_="none"))
-    heat = ((element("strong", event), report_charts.heat_map(event, own, axis)) for event, own in incident.heat)
-    maps = [element("figure", element("figcaption", name), heat_map) for name, heat_map in heat]
+    maps = []
+    for event, columns in incident.heat:
+        caption = element("figcaption", element("strong", event))
+        maps.append(element("figure", caption, report_charts.heat_map(event, columns, axis)))
     note = (
         "Waits by how long they took: the darker, the more waits, on a logarithmic scale. Shown are the events with "
         "the most wait time, by the bounds of their buckets."

@@ -137,10 +137,12 @@ def _queue(incident: Incident) -> list[str]:
         among = f" (in {count(busy)} of {counted(incident.polls, 'poll')} a statement waited)"
         found.append(f"Up to {counted(queued, 'parallel statement')} waited in the queue{when}{among}.")
     else:
-        unseen, bases = incident.queued_unseen, (each for sample in incident.samples for each in sample.reading.basis)
         found.append(none_seen(incident, "No parallel statement was seen waiting in the queue"))
-        if unseen:  # in the gaps
-            found.append(f"In that time {counted(unseen, 'statement')} queued (by V$RSRC_CONSUMER_GROUP).")
+        if incident.queued_unseen:  # in the gaps
+            found.append(
+                f"In that time {counted(incident.queued_unseen, 'statement')} queued (by V$RSRC_CONSUMER_GROUP)."
+            )
+        bases = (each for sample in incident.samples for each in sample.reading.basis)
         if lacking := sorted({each.lacking for each in bases if each.what == "queue" and each.lacking}):
             found.append(f"Whether one did is not known: {'; '.join(lacking)}.")
     if servers is not None:
@@ -176,7 +178,6 @@ def _cpu(incident: Incident) -> list[str]:
 
 
 def _events(incident: Incident) -> list[str]:
-
     by_kind = sorted(counted_kinds(incident.marks).items())
     counts = [counted(many, happened.kind_in_words(kind), _PLURAL.get(kind, "")) for kind, many in by_kind]
     return [f"Events: {', '.join(counts)}."] if counts else [none_seen(incident, "No event was recorded")]

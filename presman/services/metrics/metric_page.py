@@ -111,11 +111,16 @@ class ObservedDatabase:
         if reading.histograms_at != self._histograms_at:
             self._histograms, self._histograms_at = tuple(reading.histograms), reading.histograms_at
         self.reachability.answer()
-        self._answered_at, before = self._clock(), self._state
-        observed = ObservedReading(reading, came.previous, snapshot, self._histograms)
-        seconds, trips = before.poll_seconds + snapshot.seconds, before.round_trips + snapshot.round_trips
-        self._state = DatabaseState(
-            before.label, before.interval, observed, before.polls + 1, seconds, trips, before.failures, time.time()
+        self._answered_at = self._clock()
+        before = self._state
+        self._state = replace(
+            before,
+            observation=ObservedReading(reading, came.previous, snapshot, self._histograms),
+            polls=before.polls + 1,
+            poll_seconds=before.poll_seconds + snapshot.seconds,
+            round_trips=before.round_trips + snapshot.round_trips,
+            last_poll=time.time(),
+            next_try=None,
         )
         self.reachability.polled(self._state.polls, "read", snapshot)
 

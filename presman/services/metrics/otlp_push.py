@@ -172,8 +172,15 @@ def _histogram(sample: MetricSample, started: Mapping[Place, int], now: int, beg
     # OTLP counts the values of each bucket alone, Prometheus those up to its bound.
     below = (0, *value.counts)
     each = [after - before for before, after in zip(below, (*value.counts, value.total), strict=True)]
-    absent: Any = None  # sum, min and max may be left out
-    start, total = started.get(_place(sample.labels), begun), absent if value.sum is None else value.sum
+    absent: Any = None  # sum, min and max may be left out, although their types do not say so
     return otlp.HistogramDataPoint(
-        dict(sample.labels), start, now, value.total, total, each, value.bounds, min=absent, max=absent
+        attributes=dict(sample.labels),
+        start_time_unix_nano=started.get(_place(sample.labels), begun),
+        time_unix_nano=now,
+        count=value.total,
+        sum=absent if value.sum is None else value.sum,
+        bucket_counts=each,
+        explicit_bounds=value.bounds,
+        min=absent,
+        max=absent,
     )

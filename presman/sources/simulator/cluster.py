@@ -146,8 +146,14 @@ class ActivePlans:
         # Before 18 a timeout always cancels the statement; 11.2 has no PARALLEL_STMT_CRITICAL.
         action = directive.pq_timeout_action if self.release >= Release(18) else "CANCEL"
         critical = directive.parallel_stmt_critical if since_12 else "FALSE"
-        when = directive.parallel_queue_timeout, action, critical == "BYPASS_QUEUE", critical == "QUEUE"
-        return QueueRule(tuple(pools), *when, directive.parallel_degree_limit_p1)
+        return QueueRule(
+            pools=tuple(pools),
+            timeout=directive.parallel_queue_timeout,
+            action=action,
+            bypass=critical == "BYPASS_QUEUE",
+            always=critical == "QUEUE",
+            degree_limit=directive.parallel_degree_limit_p1,
+        )
 
     def resolve(self, con_id: int, name: str) -> Group:
         """Return the group of sessions that are mapped to `name`: OTHER_GROUPS if the active plan lacks it."""

@@ -261,9 +261,10 @@ class Stream:
         self.client = Client(spec.user, spec.program, spec.machine, spec.module or spec.name, spec.service)
         noun = spec.name.replace(" ", "_")
         hint = "/*+ parallel */ " if spec.reason == "hint" else ""
-        text = "{} f, days d where f.day = d.day group by d.month"
-        texts = (f"select {hint}d.month, sum(f.amount) from {text.format(f'{noun}_{n}')}" for n in range(1, 4))
-        self.texts = spec.sql or tuple(texts)
+        self.texts = spec.sql or tuple(
+            f"select {hint}d.month, sum(f.amount) from {noun}_{n} f, days d where f.day = d.day group by d.month"
+            for n in range(1, 4)
+        )
 
 
 class Phase(Enum):

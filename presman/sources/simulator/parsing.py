@@ -204,7 +204,8 @@ class Library:
         key = (sql_id, user, asked, sets, trees, parsed)
         if key not in self._children:
             child = sum(1 for known, _ in self.cursors if known == sql_id)
-            plan = asked, parsed.dop, sets, parsed.reason, parsed.automatic
-            made = Cursor(sql_id, child, text, user, *plan, now, trees)
+            made = Cursor(
+                sql_id, child, text, user, asked, parsed.dop, sets, parsed.reason, parsed.automatic, now, trees
+            )
             self._children[key] = self.cursors[sql_id, child] = made
         return self._children[key]

@@ -420,8 +420,8 @@ class Scenario:
             values = ((name, getattr(spec, name)) for name in names.split())
             return replace(spec, **{name: value and max(1, round(value * size)) for name, value in values}, **others)
 
-        mb, numbers = self.capacity.io_mb_per_second, "cpu_count host_cpus parallel_servers_target parallel_max_servers"
-        capacity = grown(self.capacity, numbers, io_mb_per_second=mb * size)
+        numbers = "cpu_count host_cpus parallel_servers_target parallel_max_servers"
+        capacity = grown(self.capacity, numbers, io_mb_per_second=self.capacity.io_mb_per_second * size)
         streams = (grown(each, "burst sessions", every=each.every and each.every / size) for each in self.streams)
         pools = (grown(each, "count") for each in self.pools)
         return replace(self, capacity=capacity, streams=tuple(streams), pools=tuple(pools))

@@ -58,8 +58,10 @@ class GvMonitor:
         first = machines[0]
         sid, serial = (OWN_SID, 1) if spec is OWN else first.sids.take()
         self.session = SimulatedSession(first.inst_id, con_id, sid, serial, client, OTHER_GROUPS, start, changed=start)
-        several, name = machines if len(machines) > 1 else (), f"PZ{_HIGHEST - number:02}"
-        self.helpers = [GvServer(machine.inst_id, name, machine.sids.take()[0]) for machine in several]
+        name = f"PZ{_HIGHEST - number:02}"
+        self.helpers: list[GvServer] = []
+        if len(machines) > 1:
+            self.helpers = [GvServer(machine.inst_id, name, machine.sids.take()[0]) for machine in machines]
 
     def is_querying(self, now: float) -> bool:
         """Return whether one of its queries is running."""
@@ -99,8 +101,8 @@ class Simulation(Cluster):
         self.origin = EPOCH
         self.own_sid = OWN_SID
         root = 1 if self.plans.cdb else 0
-        specs = enumerate((OWN, *scenario.monitors))
-        self.monitors = [GvMonitor(spec, self.machines, root, number, self.born) for number, spec in specs]
+        monitors = enumerate((OWN, *scenario.monitors))
+        self.monitors = [GvMonitor(spec, self.machines, root, number, self.born) for number, spec in monitors]
         self.minutes: deque[list[Minute]] = deque(maxlen=HISTORY)
         """The closed intervals of the metrics in the last hour, oldest first; the open interval began at `opened`."""
         self.opened = self.now

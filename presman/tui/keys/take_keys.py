@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from presman.forecast.scheduler import Group
     from presman.recording.recording_source import RecordingSource
     from presman.rows.commands import Command
+    from presman.tui.copies import Copyable
     from presman.tui.frame_app import FrameApp
-    from presman.tui.pages.advice_lines import Copyable
 
 
 _NAMED = 40
@@ -39,7 +39,7 @@ _KILLS = "KILL SESSION"
 
 def copy(app: FrameApp) -> None:
     """Offer what can be copied of a statement; for anything else copy the page, or the row under the cursor."""
-    from presman.tui.pages.advice_lines import Copyable, copies
+    from presman.tui.copies import Copyable, copies
 
     monitor, grid = app.monitor, app.panels.grid
     row: Any = None
@@ -50,8 +50,9 @@ def copy(app: FrameApp) -> None:
         shown = Copyable("r", "the row", "" if grid is None or grid.row is None else _row_text(grid.table, grid.row))
     offered: tuple[Copyable, ...] = ()
     if monitor.reading is not None:
-        old, texts, is_recorded = monitor.why_no_command, monitor.timeline.watch.sql_texts, monitor.choices.recorded
-        offered = copies(row, monitor.reading, texts, shown, old=old, recorded=is_recorded)
+        texts = monitor.timeline.watch.sql_texts
+        is_recorded = monitor.choices.recorded
+        offered = copies(row, monitor.reading, texts, shown, old=monitor.why_no_command, recorded=is_recorded)
     why = app.panels.present.why_no_rows
     if offered:
         _choose(app, offered, "of the head that WHY names first; " if why and not app.reader.is_open else "")
@@ -291,8 +292,10 @@ async def write_report(app: FrameApp) -> None:
     try:
         app.notify("Writing the report …", timeout=3)
         at = None if app.monitor.reading is None else app.monitor.reading.at
-        replay = app.replayed
-        polls = await (_of_history(app, path) if replay is None else asyncio.to_thread(_make, replay, at, path, ""))
+        if app.replayed is None:
+            polls = await _of_history(app, path)
+        else:
+            polls = await asyncio.to_thread(_make, app.replayed, at, path, "")
         app.notify(f"Report of {counted(polls, 'poll')}: {path}", timeout=15)
     except (OSError, RecordingError, SourceError, InputError) as error:
         why = (isinstance(error, OSError) and error.strerror) or str(error)

@@ -131,8 +131,10 @@ def help_page(tab: str, keys: Iterable[Key], in_table: Iterable[Binding], tables
     Tables that are shown only `at_times` follow those that are always shown.
     """
     lines: list[Line] = [((f"Help: {tab}", "title"), ("   / searches, q or Esc goes back", "dim"))]
-    for table in (*tables, *at_times):
-        lines += columns(table, "" if table in tables else "   shown only while it has rows")
+    for table in tables:
+        lines += columns(table)
+    for table in at_times:
+        lines += columns(table, "   shown only while it has rows")
     for text in more:
         lines += [(), ((text, ""),)]
     lines += [(), (("Keys", "title"),)]
@@ -161,12 +163,14 @@ def outliers_page(width: int) -> Content:
         lines: list[Line] = [((" I/O outliers", "title"),), ((f" {CAUTION}", "dim"),), ()]
         if reading is None:
             return lines
-        for trouble in reading.troubles:
-            if trouble.query in {"io_outlier", "lgwrio_outlier"}:
-                lines += [((f" {trouble.view}: {trouble.text} {trouble.cure}", "warn"),), ()]
-        if not reading.outliers and len(lines) == 3:
+        troubles = [trouble for trouble in reading.troubles if trouble.query in {"io_outlier", "lgwrio_outlier"}]
+        for trouble in troubles:
+            lines += [((f" {trouble.view}: {trouble.text} {trouble.cure}", "warn"),), ()]
+        if not reading.outliers and not troubles:
             lines.append(((" requested; the answer comes with the next poll (the views exist from 12.1 on)", "dim"),))
-        return [*lines, *(line for each in reading.outliers for line in _view(each, width))]
+        for each in reading.outliers:
+            lines += _view(each, width)
+        return lines
 
     return content
 

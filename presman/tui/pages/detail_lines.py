@@ -8,8 +8,18 @@ from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import CursorCost, Detail, PlanStep, ServerWork, SessionReading
 from presman.analysis.readings.statement_readings import ParallelStatement, QueuedStatement, RunningStatement, Usual
-from presman.base import formats
-from presman.base.formats import ABSENT, amount_of_data, clock, compact, count, counted, duration, number, percent
+from presman.base.formats import (
+    ABSENT,
+    amount_of_data,
+    clock,
+    compact,
+    count,
+    counted,
+    duration,
+    microseconds,
+    number,
+    percent,
+)
 from presman.base.text import one_line
 from presman.figures.drawing.lines import Line, bar_runs
 from presman.figures.figure import Bar
@@ -142,7 +152,7 @@ def cost_lines(cost: CursorCost | None) -> Iterable[Line]:
 
 def _as_long(seconds: float, longest: float) -> str:
     """Return a time beside others up to the `longest`: all in clock form if that is, but for the shortest."""
-    return duration(seconds) if longest >= 60.0 and seconds >= 1.0 else formats.microseconds(1e6 * seconds)
+    return duration(seconds) if longest >= 60.0 and seconds >= 1.0 else microseconds(1e6 * seconds)
 
 
 def _servers(detail: Detail) -> Iterable[Line]:

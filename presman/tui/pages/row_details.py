@@ -283,8 +283,10 @@ def _statement_of(row: SessionReading, reading: Reading) -> list[Line]:
 def group(row: GroupReading, reading: Reading) -> list[Line]:
     """Return the page of a consumer group."""
     instances = reading.header.instances
-    where = f"instance {row.inst_id or (instances[0].inst_id if instances else 1)}"
-    where = "the cluster" if row.inst_id == 0 and len(instances) > 1 else where
+    if row.inst_id == 0 and len(instances) > 1:
+        where = "the cluster"
+    else:
+        where = f"instance {row.inst_id or (instances[0].inst_id if instances else 1)}"
     cpu = _known((row.used, f"uses {number(row.used)}"), (row.wanted, f"wants {number(row.wanted)}"))
     statements = _known(
         (row.px_active, many(row.px_active, "statement")),

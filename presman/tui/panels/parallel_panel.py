@@ -120,7 +120,8 @@ def _divided(height: int, wanted: Contents, step: int) -> Division:
     least_queued, least_running = (4, 3) if height < SHORT else (6, 4)
     queue = HEADER_LINES + min(_stepped(wanted.queued, step), least_queued)
     running = HEADER_LINES + min(_stepped(wanted.running, step), least_running)
-    found = Division(wanted.why, queue, running, 0, wanted.summary, 0, gap=int(height >= TALL))
+    gap = int(height >= TALL)
+    found = Division(wanted.why, queue, running, pools=0, summary=wanted.summary, over_time=0, gap=gap)
     by_group = found._replace(pools=HEADER_LINES + min(wanted.groups, _GROUPS), summary=0)
     over_time = by_group._replace(over_time=_OVER_TIME if height >= TALL else 0)
     for better in (by_group, over_time):
@@ -214,7 +215,7 @@ def why_lines(story: Story, width: int, most: int | None = None, room: int | Non
     for index, block in enumerate(blocks):
         rest = len(story.heads) - index - 1
         if index and most is not None and len(lines) + len(block) + (rest > 0) > most:
-            return [*lines, *(_heads_not_shown(story.heads[index:], width) if rest >= 0 else ())]
+            return [*lines, *_heads_not_shown(story.heads[index:], width)]
         lines += block
     return lines
 
@@ -238,6 +239,8 @@ def _answers_of(found: Unblock) -> object:
 
 
 def _heads_not_shown(heads: Sequence[Unblock], width: int) -> list[Line]:
+    if not heads:
+        return []
     names = ", ".join(group_title(each.head) for each in heads)
     waits, rows = ("s wait", "a row of one of them") if len(heads) > 1 else (" waits", "one of its rows")
     text = f"  … {len(heads)} more queue{waits}: {names}"
@@ -248,12 +251,14 @@ def _heads_not_shown(heads: Sequence[Unblock], width: int) -> list[Line]:
 def _worse(compared: Sequence[Comparison]) -> Line:
     parts = []
     for each in compared:
+        if not each.worse:
+            continue
         now = "in the last minute" if each.now.seconds else "now"
         usual, since = each.plan, "since the plan was activated"
         if each.hour is not None and each.hour.mean_queue is not None:
             usual, since = each.hour, "in the last hour"
         usually = f"{number(usual.mean_queue if usual else None)} on average {since}"
-        parts += [f"{each.name} {number(each.now.mean_queue)} queued {now}, {usually}"] if each.worse else []
+        parts.append(f"{each.name} {number(each.now.mean_queue)} queued {now}, {usually}")
     return ((" WORSE THAN USUAL  ", "title"), ("; ".join(parts), "warn")) if parts else ()
 
 
@@ -424,5 +429,14 @@ def gantt_data(moment: Moment) -> GanttData:
     cursor = reading.at if moment.choices.behind else None
     marks = plan_changes(moment, start.timestamp(), step, STRETCHES)
     return GanttData(
-        spans, end, seconds, in_use, reading.header.servers.target, cursor, moment.latest, marks, most, moment.colours
+        spans=spans,
+        end=end,
+        seconds=seconds,
+        in_use=in_use,
+        target=reading.header.servers.target,
+        cursor=cursor,
+        now=moment.latest,
+        marks=marks,
+        most=most,
+        colours=moment.colours,
     )

@@ -19,7 +19,7 @@ from textual.widgets import Input
 from presman.base.formats import ABSENT
 from presman.base.text import clean, one_line
 from presman.figures.figure import NAME, NUMBER, Figure, Table
-from presman.tui.pages.advice_lines import Copyable
+from presman.tui.copies import Copyable
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.line_api import LineView
 

@@ -92,8 +92,10 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         late), `note`, and `column_notes` by the key of the column. `least` are values that the scales of bars must
         include, by column. `unavailable` is why rows could not be seen. `colours` are those of groups.
         """
-        self.rows.all, drawing = rows, self.drawing
-        drawing.hidden, drawing.least, drawing.filled = frozenset(hidden), least or {}, True
+        self.rows.all = rows
+        drawing = self.drawing
+        drawing.filled = True
+        drawing.hidden, drawing.least = frozenset(hidden), least or {}
         drawing.note, drawing.unavailable, drawing.late = note, unavailable, late
         drawing.colours, drawing.column_notes = colours, column_notes or {}
         self._arrange()

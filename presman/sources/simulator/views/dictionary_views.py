@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from presman.sources.simulator.cluster import BACKGROUND
-from presman.sources.simulator.scenario import OTHER_GROUPS, PlanSpec
+from presman.sources.simulator.scenario import OTHER_GROUPS, Directive, PlanSpec
 from presman.sources.simulator.simulation import Simulation
 from presman.sources.simulator.views.view import Row, View
 
@@ -66,16 +66,21 @@ def _plans(simulation: Simulation, con_id: int) -> Iterator[Row]:
 
 def _directives(simulation: Simulation, con_id: int) -> Iterator[Row]:
     plans = _plans_in(simulation, con_id)
-    for name, target, each in ((plan.name, *item) for plan in plans.values() for item in plan.directives.items()):
-        limit, servers = each.utilization_limit, each.parallel_server_limit
-        yield (
-            *(name, target, "PLAN" if target in plans else "CONSUMER_GROUP"),
-            *(*each.levels, limit, limit, servers, servers),
-            *(each.parallel_degree_limit_p1, _whole(each.parallel_queue_timeout), each.pq_timeout_action),
-            *(each.parallel_stmt_critical.replace("_", " "), each.active_sess_pool_p1, _whole(each.queueing_p1)),
-            *(each.switch_group or None, _whole(each.switch_time), "TRUE" if each.switch_for_call else "FALSE"),
-            *(each.comment or None, None),
-        )
+    for plan in plans.values():
+        for target, directive in plan.directives.items():
+            kind = "PLAN" if target in plans else "CONSUMER_GROUP"
+            yield plan.name, target, kind, *_settings(directive)
+
+
+def _settings(each: Directive) -> Row:
+    limit, servers = each.utilization_limit, each.parallel_server_limit
+    return (
+        *(*each.levels, limit, limit, servers, servers),
+        *(each.parallel_degree_limit_p1, _whole(each.parallel_queue_timeout), each.pq_timeout_action),
+        *(each.parallel_stmt_critical.replace("_", " "), each.active_sess_pool_p1, _whole(each.queueing_p1)),
+        *(each.switch_group or None, _whole(each.switch_time), "TRUE" if each.switch_for_call else "FALSE"),
+        *(each.comment or None, None),
+    )
 
 
 def _groups(simulation: Simulation) -> Iterator[Row]:

@@ -123,6 +123,10 @@ def _of_minute(simulation: Simulation, minute: Minute, deltas: Sequence[float]) 
     yield from (round(deltas[count] / seconds, 6) for count in _AVERAGED)
 
 
+def _last_minute(simulation: Simulation) -> Sequence[Minute]:
+    return simulation.minutes[-1] if simulation.minutes else ()
+
+
 def _by_group(simulation: Simulation, minutes: Iterable[Minute]) -> Iterator[Row]:
     for minute in _since_startup(simulation, minutes):
         yield (
@@ -211,9 +215,9 @@ VIEWS = (
         f" CURRENT_PQS_QUEUED {_OF_GROUP}",
         _consumer_group,
     ),
-    View("V$RSRCMGRMETRIC", _METRIC, lambda each: _by_group(each, chain(*list(each.minutes)[-1:]))),
+    View("V$RSRCMGRMETRIC", _METRIC, lambda each: _by_group(each, _last_minute(each))),
     View("V$RSRCMGRMETRIC_HISTORY", _METRIC, lambda each: _by_group(each, chain(*each.minutes))),
-    View("V$RSRCPDBMETRIC", _PDB_METRIC, lambda each: _by_pdb(each, chain(*list(each.minutes)[-1:]))),
+    View("V$RSRCPDBMETRIC", _PDB_METRIC, lambda each: _by_pdb(each, _last_minute(each))),
     View("V$RSRCPDBMETRIC_HISTORY", _PDB_METRIC, lambda each: _by_pdb(each, chain(*each.minutes))),
     of_instances(
         "V$RSRC_PDB",

@@ -346,7 +346,7 @@ class SessionRows:
                 *(int(reads / 128), int(reads * 0.35 / 128), int(mb), int(written)),
                 *(int(reads), int(reads * 0.35), int(mb), int(written), session.canceled, dop, servers, None),
                 *(int(queued * 1000), int((session.pq_queued + queued) * 1000)),
-                *(action, reason, None if at is None else when(self._simulation, at)),
+                *(action, reason, when(self._simulation, at)),
             )
         )
 

@@ -45,7 +45,8 @@ def _instance(simulation: Simulation, machine: Machine) -> Iterator[Row]:
     version, full = versions(simulation.release)
     parallel = "YES" if len(simulation.machines) > 1 else "NO"
     name = f"{header.database}{number if parallel == 'YES' else ''}"
-    started, state = when(simulation, simulation.started[number]), "NORMAL"
+    started = when(simulation, simulation.started[number])
+    state = "NORMAL"
     if simulation.plans.top == QUIESCE_PLAN:  # QUIESCING while the quiescing session waits
         waits = any(one.waits_for == QUIESCE_WAIT for one in simulation.workload.running)
         state = "QUIESCING" if waits else "QUIESCED"
