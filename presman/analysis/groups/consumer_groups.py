@@ -227,7 +227,8 @@ def _row(here: _OnInstance, key: Key, verdict: Verdict) -> GroupReading:
     found, deltas, seconds = counted.rows.get(group_key), counted.grown.get(group_key), counted.seconds
     shares, load = frame.shares, frame.loads.get(key)
     share = shares.shares.get(key, 0.0)
-    guarantee_unknown = not frame.capacity or here.hidden == entitlement.SERVER_WIDE or verdict is Verdict.NOT_MANAGED
+    why_unknown = _why_due_unknown(here, key)
+    guarantee_unknown = not frame.capacity or why_unknown or verdict is Verdict.NOT_MANAGED
     due = share * frame.capacity
     claim = frame.claims.get(key)
     counts, metric = counted.parallel.get(group_key, _NONE), counted.metrics.get(group_key)
