@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 
 from presman.analysis.alerts.alert_rules import all_clear, basis_not_known, is_wrong, worst_first, wrong
+from presman.analysis.alerts.not_known import of_rules
 from presman.analysis.readings.reading import Alert, Evidence, Reading, UnansweredQuery
 from presman.base.formats import counted
 from presman.base.text import one_line
@@ -22,6 +23,9 @@ def alerts(reading: Reading | None, link: Link) -> tuple[Alert, ...]:
     known = wrong(reading)
     found = lost + known + ([] if lost or is_wrong(known) else all_clear(reading)) + basis_not_known(reading)
     found += [_trouble(trouble.view or trouble.query, trouble.sentence, trouble.cure) for trouble in reading.troubles]
+    found += [
+        Alert("note", "?", f"Not known: {words} ({why}).", f"not known: {words}") for why, words in of_rules(reading)
+    ]
     found += [Alert("note", "·", one_line(note, 400), one_line(note, 80)) for note in reading.notes]
     return worst_first(found)
 

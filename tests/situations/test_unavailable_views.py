@@ -16,10 +16,10 @@ from presman.analysis.advice.queue_step import queue_step
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import all_clear, wrong
-from presman.analysis.alerts.not_known import not_known
+from presman.analysis.alerts.not_known import not_known, of_rules
 from presman.analysis.assemble import analyse
 from presman.analysis.fleet import key_figures_of
-from presman.analysis.groups.verdicts import conformance
+from presman.analysis.groups.verdicts import conformance, explain
 from presman.analysis.readings.reading import Evidence, Reading
 from presman.analysis.trends.database_events import EventWatch
 from presman.analysis.trends.series import Series
@@ -171,6 +171,22 @@ def test_a_limit_that_no_view_shows_is_not_called_none() -> None:
         page = [" ".join(plain(line).split()) for line in group(row, found)]
         assert f"limit {cpu}" in page, views
         assert f"servers limit {servers}" in page, views
+
+
+def test_what_a_group_is_guaranteed_is_not_known_without_the_plan_in_force() -> None:
+    found = unseen("V$RSRC_PLAN")
+    lines = [line for line in map(explain, found.groups) if "Wants no CPU" in line]
+    assert lines
+    assert all("what it is guaranteed is not known" in line for line in lines), lines
+    assert {row.guaranteed for row in found.groups} == {None}
+
+
+@pytest.mark.parametrize("view", ["V$PX_SESSION", "V$RSRC_PLAN", "V$RSRC_CONSUMER_GROUP", "V$SESSION"])
+def test_the_screen_names_all_that_check_does_not_know(view: str) -> None:
+    found = unseen(view)
+    shown = " ".join(alert.text for alert in alerts(found, Link()))
+    for _, words in (*found.not_known(), *of_rules(found)):
+        assert words in shown or words.removeprefix("whether there is ") in shown or "why they wait" in shown, words
 
 
 def test_without_v_instance_no_instance_is_said_to_be_gone_or_there() -> None:

@@ -1,4 +1,4 @@
-"""Unknowns of a reading, each cause once: the one list of `check`, `once`, `alerts` and fleets."""
+"""Unknowns of a reading, each cause once: the one list of `check`, `once`, `alerts`, fleets and the screen."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -51,14 +51,14 @@ def not_known(reading: Reading) -> tuple[str, ...]:
     if reading.is_silent():
         return (f"whether anything is wrong ({NO_ANSWER})",)
     unknown = defaultdict[str, list[str]](list)
-    for why, words in (*reading.not_known(), *_of_rules(reading)):
+    for why, words in (*reading.not_known(), *of_rules(reading)):
         unknown[why].append(words)
     found = [f"{listed(words)} ({why})" for why, words in unknown.items()]
     late = [each.view for each in reading.late if not any(each.view in text for text in found)]
     return (*found, *([f"{', '.join(late)}: no answer in time"] if late else []))
 
 
-def _of_rules(reading: Reading) -> Iterator[tuple[str, str]]:
+def of_rules(reading: Reading) -> Iterator[tuple[str, str]]:
     """Yield why a view did not answer, and what rules cannot find for that reason, in words."""
     missing = {each.view.removeprefix("G"): each.why for each in reading.unseen}
     away = unavailable(reading)
