@@ -90,7 +90,7 @@ class Monitor:
         if self.latest is None:
             now = self.clock()
             self.latest = self.reading = reading
-            self.link = Link(LinkState.LIVE, since=now, fresh=max(self._begun, now - age))
+            self._link(reading, now, max(self._begun, now - age))
 
     def arrive(self, reading: Reading, snapshot: Snapshot | None) -> None:
         """Take a new reading; while the view is frozen, only store it."""
@@ -100,13 +100,20 @@ class Monitor:
             fresh = min(fresh, self.link.fresh)  # a part of it was read earlier
         self.latest = reading
         self.timeline.add(reading, snapshot)
-        self.link = Link(LinkState.LIVE, since=now, fresh=fresh)
+        self._link(reading, now, fresh)
         self._costs = [*self._costs[1 - _COSTS :], reading.poll_seconds]
         if self.is_frozen:
             # The poll on screen stays, and is one poll further from the newest. The oldest of all may be forgotten.
             self.choose(behind=min(self.choices.behind + 1, max(0, len(self.timeline) - 1)))
         else:
             self.reading = reading
+
+    def _link(self, reading: Reading, now: float, fresh: float) -> None:
+        """Note that data has arrived: those of a spool are never new, however recently they were read."""
+        is_spool = reading.kind == "spool"
+        self.link = Link(LinkState.SPOOL if is_spool else LinkState.LIVE, since=now, fresh=fresh)
+        if is_spool and not self.choices.recorded:
+            self.choose(recorded=True)
 
     def jump(self, timeline: Timeline, reading: Reading, snapshot: Snapshot) -> None:
         """Take a reading of another time, with the polls and charts before it."""
