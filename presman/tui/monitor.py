@@ -92,6 +92,23 @@ class Monitor:
             self.latest = self.reading = reading
             self._link(reading, now, max(self._begun, now - age))
 
+    def show_extra(self, reading: Reading, snapshot: Snapshot | None) -> bool:
+        """Show an extra poll until the next regular one; return False if there is no regular one yet.
+
+        It is in no chart, no history and no file: the next regular poll has all that it grew by.
+        """
+        if not len(self.timeline):
+            return False
+        now = self.clock()
+        self.latest = reading
+        fresh = self.link.fresh if reading.stale is None else now - reading.poll_seconds - reading.stale
+        self._link(reading, now, fresh)
+        if snapshot is not None:
+            self.timeline.show_extra(snapshot)
+        if not self.is_frozen:
+            self.reading = reading
+        return True
+
     def arrive(self, reading: Reading, snapshot: Snapshot | None) -> None:
         """Take a new reading; while the view is frozen, only store it."""
         now = self.clock()
@@ -195,7 +212,7 @@ class Monitor:
         choices, newest, events = self.choices, self.latest.at, self.events
         if choices.paused is not None:  # nothing changes when the screen is redrawn: newer polls do not exist yet
             choices, newest, events = replace(choices, behind=0), self.reading.at, self._events_then
-        moment_of = partial(line.moment, self.latest.number - number, number)
+        moment_of = partial(line.moment, number)
         return Moment(
             self.reading, choices, self.alerts, newest, line.series, line.latencies, line.watch, events, moment_of
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +20,8 @@ def arrived(
     problem: str = "",
     news: bool = False,
     acts: bool = False,
+    extra: bool = False,
+    first: bool = False,
 ) -> list[str]:
     done: list[str] = []
 
@@ -26,9 +29,15 @@ def arrived(
         return lambda *_, **__: done.append(name)
 
     gateway = SimpleNamespace(arrive=note("asked")) if acts else None
+
+    def show_extra(*_: object) -> bool:
+        done.append("shown")
+        return not first
+
     monitor = SimpleNamespace(
-        cost=cost, is_frozen=frozen, link=None, forecast_basis=None, preview=note("preview"), arrive=note("arrive")
-    )
+        cost=cost, is_frozen=frozen, link=None, forecast_basis=None, preview=note("preview"), arrive=note("arrive"),
+        show_extra=show_extra,
+    )  # fmt: skip
     changes = [SimpleNamespace(change="ended"), *([SimpleNamespace(change="began")] if news else [])]
     app: Any = SimpleNamespace(
         monitor=monitor, repaint=note("all"), paint_lines=note("lines"), following=None, bell=note("bell"),
@@ -38,8 +47,9 @@ def arrived(
         panels=SimpleNamespace(mount_ahead=None, forget_hidden=None),
         set_interval=note("each"), gateway=gateway,
     )  # fmt: skip
+    app._write = partial(FrameApp._write, app)
     event: Any = SimpleNamespace(
-        whole=whole, reading=SimpleNamespace(alerts=()), snapshot=None, age=0.0, forecast_basis=None
+        whole=whole, reading=SimpleNamespace(alerts=()), snapshot=None, age=0.0, forecast_basis=None, is_extra=extra
     )
     FrameApp.on_arrived(app, event)
     return done
@@ -55,6 +65,9 @@ def arrived(
         ({"problem": "full"}, ["arrive", "moments", "all", "kept", "enough", "lines", "told", "bell"]),
         ({"news": True}, ["arrive", "moments", "all", "bell", "kept"]),
         ({"acts": True}, ["arrive", "moments", "all", "asked", "kept"]),
+        ({"extra": True}, ["shown", "all"]),
+        ({"extra": True, "frozen": True}, ["shown", "lines"]),
+        ({"extra": True, "first": True}, ["shown", "arrive", "moments", "all", "kept"]),
     ],
 )
 def test_what_is_done_with_a_reading(how: dict[str, Any], done: list[str]) -> None:

@@ -21,7 +21,8 @@ class App:
 
     def __init__(self, *, latest: Any = None, is_on: bool = False, well: bool = True) -> None:
         self.done: list[Any] = []
-        self.monitor = SimpleNamespace(latest=latest, name="prod")
+        timeline = SimpleNamespace(reading=lambda _: None)
+        self.monitor = SimpleNamespace(latest=latest, name="prod", timeline=timeline)
         self.panels = SimpleNamespace(grid="grid", present=SimpleNamespace(measure=lambda grid: f"measure of {grid}"))
         self.recording = SimpleNamespace(toggle=lambda *about: (f"toggled {about[0]} {about[1]}", well))
         self.poll_recording = SimpleNamespace(

@@ -178,7 +178,9 @@ def export(app: FrameApp) -> None:
     if monitor.latest is None:
         return
     measure = app.panels.present.measure(app.panels.grid)
-    message, well = app.recording.toggle(monitor.name, measure, monitor.latest)
+    # Not an extra poll: the next row has what it grew by.
+    newest = monitor.timeline.reading(0) or monitor.latest
+    message, well = app.recording.toggle(monitor.name, measure, newest)
     app.read_enough()
     app.notify(message, severity="information" if well else "error", timeout=8 if well else 10)
     app.paint_lines()

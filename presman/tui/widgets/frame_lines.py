@@ -206,6 +206,7 @@ def _facts(top: TopLine) -> list[Part]:
         (8, _gauge(header.servers)),
         (6, (("max ", "dim"), (count(header.servers.maximum), ""))),
         (9, ((f"every {_pace(top, reading):g}s", "dim"),)),
+        (2, _rates(top, reading)),
         (5, _age(top)),
         (11, ((_cost(top, reading), "dim"),)),
         (5, ((f"▸ {top.exporting}" if top.exporting else "", "note"),)),
@@ -287,6 +288,14 @@ def _age(top: TopLine) -> Line:
 def _pace(top: TopLine, reading: Reading) -> float:
     """Return the seconds between two polls: those of a spool were as far apart as its samples."""
     return round(reading.interval, 1) if top.link.is_past and reading.interval else top.choices.refresh
+
+
+def _rates(top: TopLine, reading: Reading) -> Line:
+    """Return the time that rates cover where it is not the interval, as after another interval or an extra poll."""
+    over, usual = reading.interval, _pace(top, reading)
+    if over is None or abs(over - usual) <= usual / 4:
+        return ()
+    return ((f"rates over {over:.{0 if over >= 9.95 else 1}f}s", "dim"),)
 
 
 def _cost(top: TopLine, reading: Reading) -> str:
