@@ -273,7 +273,7 @@ def _row(here: _OnInstance, key: Key, verdict: Verdict) -> GroupReading:
         cap.owner if cap else "",
         cap.used if cap else None,
         cap.limit if cap else None,
-        _why_due_unknown(here, key),
+        why_unknown,  # hidden
         frame.inside,
         usage=usage_of_group(found),
         px_queued_minute=None if metric is None else metric.avg_queued_parallel_stmts,

@@ -53,7 +53,7 @@ from presman.reports.whatif_queue import (
 )
 from presman.reports.whatif_replay import Rules
 from presman.services.live import ReadingCame, Readings
-from presman.tui.what_if_screen import WhatIfAnswer, last_words
+from presman.tui.what_if_queue import WhatIfAnswer, last_words
 from tests.recording.recorded import polled
 from tests.tui.readings import AT, busy, queued
 
