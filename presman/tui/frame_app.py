@@ -23,7 +23,6 @@ from presman.tui.widgets.page import Page
 if TYPE_CHECKING:
     from presman.analysis.alerts.judge import AlertChanges
     from presman.recording.recording_source import RecordingSource
-    from presman.rows.snapshot import Snapshot
     from presman.tui.following import FollowedStatement
 
 SETTLED = 4.0
@@ -143,11 +142,10 @@ class FrameApp(KeyedApp):
             return
         # Only a whole poll has a cost: the preview of the first one does not count.
         first = monitor.cost is None
-        is_kept = not (event.is_extra and monitor.show_extra(event.reading, event.snapshot))
-        if is_kept:
-            monitor.arrive(event.reading, event.snapshot)
-            self.moments.arrive(event.reading, event.snapshot)
+        is_kept = monitor.arrive(event.reading, event.snapshot, is_extra=event.is_extra)
         monitor.forecast_basis = event.forecast_basis
+        if is_kept:
+            self.moments.arrive(event.reading, event.snapshot)
         if monitor.is_frozen:
             self.paint_lines()
         else:
@@ -161,21 +159,17 @@ class FrameApp(KeyedApp):
         ):
             self.bell()
         if is_kept:
-            self._write(event.reading, event.snapshot)
+            self.poll_recording.write(event.snapshot, event.reading)
+        if is_kept and (problem := self.recording.write(event.reading)):
+            self.read_enough()
+            self.paint_lines()
+            self.notify(problem, severity="error", timeout=15)
+            self.bell()
         if first:
             self.set_timer(PACE, self.panels.mount_ahead)
             self.set_timer(2 * PACE, self.bind_tab_keys)
             self.set_timer(SETTLED, self.settle)
             self.set_interval(TIDY, self.panels.forget_hidden)
-
-    def _write(self, reading: Reading, snapshot: Snapshot | None) -> None:
-        """Add a poll to the files that are being written."""
-        self.poll_recording.write(snapshot, reading)
-        if problem := self.recording.write(reading):
-            self.read_enough()
-            self.paint_lines()
-            self.notify(problem, severity="error", timeout=15)
-            self.bell()
 
     def _follow(self, following: FollowedStatement, reading: Reading) -> None:
         """Keep the cursor on the followed statement; notify the user when it starts and when it ends."""

@@ -26,6 +26,11 @@ _COSTS = 9
 """Polls that the usual cost is taken from."""
 
 
+def _link(reading: Reading, now: float, fresh: float) -> Link:
+    """Return the link that delivered a reading: that of a spool is never new, however recently it was read."""
+    return Link(LinkState.SPOOL if reading.kind == "spool" else LinkState.LIVE, since=now, fresh=fresh)
+
+
 class Monitor:
     """One database being watched: the newest reading, the one on screen, the link, and the user's choices.
 
@@ -90,47 +95,30 @@ class Monitor:
         if self.latest is None:
             now = self.clock()
             self.latest = self.reading = reading
-            self._link(reading, now, max(self._begun, now - age))
+            self.link = _link(reading, now, max(self._begun, now - age))
 
-    def show_extra(self, reading: Reading, snapshot: Snapshot | None) -> bool:
-        """Show an extra poll until the next regular one; return False if there is no regular one yet.
+    def arrive(self, reading: Reading, snapshot: Snapshot | None, *, is_extra: bool = False) -> bool:
+        """Take a new reading; while the view is frozen, only store it. Return whether it is kept.
 
-        It is in no chart, no history and no file: the next regular poll has all that it grew by.
+        An extra one is shown until the next regular one: that has all that it grew by. If it is the first, it is kept.
         """
-        if not len(self.timeline):
-            return False
-        now = self.clock()
-        self.latest = reading
-        fresh = self.link.fresh if reading.stale is None else now - reading.poll_seconds - reading.stale
-        self._link(reading, now, fresh)
-        if snapshot is not None:
-            self.timeline.show_extra(snapshot)
-        if not self.is_frozen:
-            self.reading = reading
-        return True
-
-    def arrive(self, reading: Reading, snapshot: Snapshot | None) -> None:
-        """Take a new reading; while the view is frozen, only store it."""
         now = self.clock()
         fresh = self._begun if reading.stale is None else now - reading.poll_seconds - reading.stale
         if self.cost is None and self.latest is not None and self.latest.at == reading.at:
             fresh = min(fresh, self.link.fresh)  # a part of it was read earlier
         self.latest = reading
-        self.timeline.add(reading, snapshot)
-        self._link(reading, now, fresh)
+        if is_kept := not (is_extra and len(self.timeline)):
+            self.timeline.add(reading, snapshot)
+        elif snapshot is not None:
+            self.timeline.show_extra(snapshot)
+        self.link = _link(reading, now, fresh)
         self._costs = [*self._costs[1 - _COSTS :], reading.poll_seconds]
-        if self.is_frozen:
+        if not self.is_frozen:
+            self.reading = reading
+        elif is_kept:
             # The poll on screen stays, and is one poll further from the newest. The oldest of all may be forgotten.
             self.choose(behind=min(self.choices.behind + 1, max(0, len(self.timeline) - 1)))
-        else:
-            self.reading = reading
-
-    def _link(self, reading: Reading, now: float, fresh: float) -> None:
-        """Note that data has arrived: those of a spool are never new, however recently they were read."""
-        is_spool = reading.kind == "spool"
-        self.link = Link(LinkState.SPOOL if is_spool else LinkState.LIVE, since=now, fresh=fresh)
-        if is_spool and not self.choices.recorded:
-            self.choose(recorded=True)
+        return is_kept
 
     def jump(self, timeline: Timeline, reading: Reading, snapshot: Snapshot) -> None:
         """Take a reading of another time, with the polls and charts before it."""
@@ -209,7 +197,8 @@ class Monitor:
         if self.reading is None or self.latest is None:
             return None
         line, number = self.timeline, self.reading.number
-        choices, newest, events = self.choices, self.latest.at, self.events
+        newest, events = self.latest.at, self.events
+        choices = replace(self.choices, recorded=True) if self.link.is_past else self.choices
         if choices.paused is not None:  # nothing changes when the screen is redrawn: newer polls do not exist yet
             choices, newest, events = replace(choices, behind=0), self.reading.at, self._events_then
         moment_of = partial(line.moment, number)

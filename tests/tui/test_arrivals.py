@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,14 +29,13 @@ def arrived(
 
     gateway = SimpleNamespace(arrive=note("asked")) if acts else None
 
-    def show_extra(*_: object) -> bool:
-        done.append("shown")
-        return not first
+    def arrive(*_: object, is_extra: bool) -> bool:
+        done.append("arrive")
+        return not is_extra or first
 
     monitor = SimpleNamespace(
-        cost=cost, is_frozen=frozen, link=None, forecast_basis=None, preview=note("preview"), arrive=note("arrive"),
-        show_extra=show_extra,
-    )  # fmt: skip
+        cost=cost, is_frozen=frozen, link=None, forecast_basis=None, preview=note("preview"), arrive=arrive
+    )
     changes = [SimpleNamespace(change="ended"), *([SimpleNamespace(change="began")] if news else [])]
     app: Any = SimpleNamespace(
         monitor=monitor, repaint=note("all"), paint_lines=note("lines"), following=None, bell=note("bell"),
@@ -47,7 +45,6 @@ def arrived(
         panels=SimpleNamespace(mount_ahead=None, forget_hidden=None),
         set_interval=note("each"), gateway=gateway,
     )  # fmt: skip
-    app._write = partial(FrameApp._write, app)
     event: Any = SimpleNamespace(
         whole=whole, reading=SimpleNamespace(alerts=()), snapshot=None, age=0.0, forecast_basis=None, is_extra=extra
     )
@@ -65,9 +62,9 @@ def arrived(
         ({"problem": "full"}, ["arrive", "moments", "all", "kept", "enough", "lines", "told", "bell"]),
         ({"news": True}, ["arrive", "moments", "all", "bell", "kept"]),
         ({"acts": True}, ["arrive", "moments", "all", "asked", "kept"]),
-        ({"extra": True}, ["shown", "all"]),
-        ({"extra": True, "frozen": True}, ["shown", "lines"]),
-        ({"extra": True, "first": True}, ["shown", "arrive", "moments", "all", "kept"]),
+        ({"extra": True}, ["arrive", "all"]),
+        ({"extra": True, "frozen": True}, ["arrive", "lines"]),
+        ({"extra": True, "first": True}, ["arrive", "moments", "all", "kept"]),
     ],
 )
 def test_what_is_done_with_a_reading(how: dict[str, Any], done: list[str]) -> None:
