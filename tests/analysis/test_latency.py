@@ -289,9 +289,9 @@ def test_what_no_bucket_can_be_is_left_out() -> None:
 
 def test_a_long_average_names_its_unit_and_is_no_count_of_milliseconds() -> None:
     """All waits are in one bucket; its estimate is 0.75 of the bound: 0.75 x 2^30 us = 805,306,368 us = 13 min 25 s."""
-    told = {each.name: each.now for each in figures(of({1 << 30: 4}), None, None, 15)}
-    assert told["est. average (error)"].startswith("13:25")
-    assert told["over"] == "last 2.0 s"
+    values = {each.name: each.now for each in figures(of({1 << 30: 4}), None, None, 15)}
+    assert values["est. average (error)"].startswith("13:25")
+    assert values["over"] == "last 2.0 s"
     short = {each.name: each.now for each in figures(of({1 << 10: 4}), None, None, 15)}
     assert short["est. average (error)"].startswith("0.768 ms")  # 0.75 x 1,024 us
     mean = HISTOGRAMS.column("mean_ms").unit.text

@@ -275,18 +275,18 @@ def test_stops_in_the_middle_of_a_read_and_says_nothing_more(start: Start) -> No
 def test_stop_cancels_again_if_the_first_time_came_too_early(start: Start) -> None:
     hang = threading.Event()
     source = FakeSource(hang=hang)
-    told: list[None] = []
+    cancels: list[None] = []
 
     def cancel() -> None:
-        told.append(None)
-        if len(told) == 3:
+        cancels.append(None)
+        if len(cancels) == 3:
             hang.set()
 
     source.cancel = cancel  # type: ignore[method-assign]
     sampler, _ = start(source)
     assert source.entered.wait(PATIENCE)
     assert sampler.stop(PATIENCE)
-    assert len(told) >= 3, "once more where the reading thread is late to wake"
+    assert len(cancels) >= 3, "once more where the reading thread is late to wake"
 
 
 def test_stop_does_not_wait_for_a_read_that_cannot_be_cancelled(start: Start) -> None:
