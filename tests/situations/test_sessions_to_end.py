@@ -61,6 +61,9 @@ def servers(*held: tuple[int, int]) -> str:
     return "\n".join(rows)
 
 
+PARTS = {"REPORTS": 50, "BATCH": 30, "ADHOC": 20}
+
+
 def site(*sessions: str, held: tuple[tuple[int, int], ...], active: int = 64, **more: str) -> Views:
     """A site of 19c whose target is 64: the head of REPORTS wants 16 (DOP 8, two sets) and 0 are free."""
     views = {
@@ -70,8 +73,8 @@ def site(*sessions: str, held: tuple[tuple[int, int], ...], active: int = 64, **
         "V$RSRC_SESSION_INFO": "SID | DOP | PQ_SERVERS | CURRENT_CONSUMER_GROUP\n9 | 8 | 16 | REPORTS",
         "V$RSRC_PLAN": "NAME | IS_TOP_PLAN | CPU_MANAGED | PARALLEL_SERVERS_ACTIVE | PARALLEL_SERVERS_TOTAL | "
         f"PARALLEL_EXECUTION_MANAGED\nDAY | TRUE | ON | {active} | 64 | FULL",
-        "DBA_RSRC_PLAN_DIRECTIVES": "PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1\nDAY | REPORTS | CONSUMER_GROUP | 50\n"
-        "DAY | BATCH | CONSUMER_GROUP | 30\nDAY | ADHOC | CONSUMER_GROUP | 20",
+        "DBA_RSRC_PLAN_DIRECTIVES": "PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1 | PARALLEL_SERVER_LIMIT\n"
+        + "\n".join(f"DAY | {group} | CONSUMER_GROUP | {part} |" for group, part in PARTS.items()),
     }
     return views | {view.upper().replace("_DOLLAR_", "$"): table for view, table in more.items()}
 

@@ -222,6 +222,7 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     commands = ending(head.statement, reading).commands
     shortages = head.shortages
     recent = head.not_known if head.not_known is not None and head.not_known.is_recent else None
+    recent = recent if head.cause is not Cause.UNKNOWN else None  # then it does not say what may help either
     doubt = _may_be_gone(reading) or (head.not_known if recent is None else None)
     if not shortages or (doubt is not None and doubt is not head.not_known):
         nobody = Unblock(head, (), 0, commands, why_none_named(head), doubt=doubt)
