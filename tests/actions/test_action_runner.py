@@ -318,7 +318,7 @@ from tests.tui.readings import busy
 async def main():
     async with stage(busy(), size=(120, 30)) as acting:
         await acting.press("4", "a", "enter", "a", "escape", "5", "a", "enter", "q", "1", "a")
-        assert acting.feed.told == [], acting.feed.told
+        assert acting.feed.requests == [], acting.feed.requests
 asyncio.run(main())
 import presman.cli.start, presman.polling.sampler, presman.polling.poller, presman.tui.app
 import presman.sources.oracle.oracle_source

@@ -33,13 +33,13 @@ async def test_it_offers_then_shows_then_asks() -> None:
         shown = await acting.press("1")
         assert "BEGIN DBMS_RESOURCE_MANAGER.DEQUEUE_PARALLEL_STATEMENT(" in shown
         assert ":sid = 501" in shown
-        assert acting.feed.told == []
+        assert acting.feed.requests == []
         await acting.keys("y", "enter")
-        (command,) = acting.feed.told
+        (command,) = acting.feed.requests
         assert command.kind is CommandKind.DEQUEUE
         assert not isinstance(acting.app.screen, ActionDialog)
-        told = "".join(str(each.message) for each in acting.app._notifications)
-        assert "within 10 s or not at all" in told
+        notices = "".join(str(each.message) for each in acting.app._notifications)
+        assert "within 10 s or not at all" in notices
         (line,) = default_log().read_text("utf-8").splitlines()[-1:]
         assert json.loads(line)["outcome"] == "confirmed"
 
@@ -86,7 +86,7 @@ async def test_anything_but_y_sends_nothing() -> None:
         for keys in REFUSALS:
             await open_dialog(acting)
             await acting.keys(*keys)
-            assert acting.feed.told == [], keys
+            assert acting.feed.requests == [], keys
             assert not isinstance(acting.app.screen, ActionDialog)
 
 
@@ -106,7 +106,7 @@ async def test_the_outcome_is_told() -> None:
     async with stage(busy(), size=(140, 40)) as acting:
         await open_dialog(acting)
         await acting.keys("2", "y", "enter")
-        (command,) = acting.feed.told
+        (command,) = acting.feed.requests
         acting.app.post_message(Acted(command, False, "not sent: it waited", tried=False))
         await acting.settle()
         assert "not sent: it waited" in default_log().read_text("utf-8").splitlines()[-1], "an attempt like any other"
@@ -152,7 +152,7 @@ async def test_what_is_confirmed_twice_at_once_is_sent_once() -> None:
         for _ in range(3):
             line.post_message(Input.Submitted(line, "y"))
         await acting.settle()
-        assert len(acting.feed.told) == 1
+        assert len(acting.feed.requests) == 1
 
 
 @acted

@@ -99,9 +99,9 @@ def test_a_database_is_asked_all_of_them() -> None:
 
 def test_documents_are_quoted_with_their_assumption() -> None:
     lines = list(check(parse_target("demo:rac?release=26ai&speed=10")))
-    told = {line.removeprefix("  document: ") for line in lines if line.startswith("  document: ")}
-    assert told == {each.document for each in ASSUMPTIONS if each.document}
-    assert any("two disagree" in document for document in told)
+    quoted = {line.removeprefix("  document: ") for line in lines if line.startswith("  document: ")}
+    assert quoted == {each.document for each in ASSUMPTIONS if each.document}
+    assert any("two disagree" in document for document in quoted)
     in_full = {"metric-milliseconds", "critical-words"}
     assert not in_full & {each.key for each in ASSUMPTIONS}, "facts that a manual states in full are no assumptions"
 

@@ -34,9 +34,9 @@ def test_the_last_minutes_are_copied_or_what_is_asked_for(
 ) -> None:
     path = tmp_path / "b.presman"
     done = inside("bundle", str(recording), "-o", str(path), *more)
-    said = f"{polls} poll{'s' * (polls > 1)} in {path}: it has no SQL text, bind, user, machine or program\n"
+    message = f"{polls} poll{'s' * (polls > 1)} in {path}: it has no SQL text, bind, user, machine or program\n"
     assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr.endswith(said)
+    assert done.stderr.endswith(message)
     assert path.exists()
 
 

@@ -136,19 +136,19 @@ def test_thresholds_durations_and_the_command(inside: Run, tmp_path: Path) -> No
 
 def test_events_that_were_not_sent_are_sent_by_the_next_check(inside: Run, tmp_path: Path) -> None:
     hook = tmp_path / "hook"
-    hook.write_text(f"#!/bin/sh\n[ -e {tmp_path}/told ] && exit 1\ncat >> {tmp_path}/told\n")
+    hook.write_text(f"#!/bin/sh\n[ -e {tmp_path}/sent ] && exit 1\ncat >> {tmp_path}/sent\n")
     hook.chmod(0o700)
     text = f"[x]\nconnection_string = {target('storm')}\non_alert = {hook}\n"
     (tmp_path / "mine.ini").write_text(text)
     first = inside("--config", "mine.ini", "check", "x", "--interval", "0.05").stderr
     assert re.search(r"ended with code 1; 1 of \d+ events sent, the next check tries the rest", first)
-    hook.write_text(f"#!/bin/sh\ncat >> {tmp_path}/told\n")
+    hook.write_text(f"#!/bin/sh\ncat >> {tmp_path}/sent\n")
     assert inside("--config", "mine.ini", "check", "x", "--interval", "0.05").stderr == ""
-    told = [
+    sent = [
         (each["change"], each["key"], each["subject"])
-        for each in map(json.loads, (tmp_path / "told").read_text().splitlines())
+        for each in map(json.loads, (tmp_path / "sent").read_text().splitlines())
     ]
-    assert len(told) == len(set(told)) > 1
+    assert len(sent) == len(set(sent)) > 1
 
 
 def test_no_command_of_a_configuration_that_may_be_anybodys(inside: Run, tmp_path: Path) -> None:
@@ -156,8 +156,8 @@ def test_no_command_of_a_configuration_that_may_be_anybodys(inside: Run, tmp_pat
     (tmp_path / "config.ini").write_text(text)
     assert "on_alert is not run: config.ini is where presman was started" in inside("check", "x").stderr
     (tmp_path / "config.ini").chmod(0o666)
-    said = inside("--config", "config.ini", "check", "x").stderr
-    assert "on_alert is not run: others may write config.ini" in said
+    errors = inside("--config", "config.ini", "check", "x").stderr
+    assert "on_alert is not run: others may write config.ini" in errors
 
 
 def test_rules_without_a_target(inside: Run) -> None:

@@ -228,7 +228,7 @@ def test_the_manual_page_is_what_man_reads(shells: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shell", "told"),
+    ("shell", "expected"),
     [
         ("bash", "New shells complete presman where bash-completion is loaded; without it: source /a/b"),
         ("zsh", "In ~/.zshrc, before compinit: fpath=(/a $fpath)"),
@@ -236,8 +236,8 @@ def test_the_manual_page_is_what_man_reads(shells: Path) -> None:
         ("man", "man presman finds it where ~/.local/bin is in PATH; else: man -l /a/b"),
     ],
 )
-def test_remaining_steps_are_printed(shell: str, told: str) -> None:
-    assert completions_command._advice(shell, Path("/a/b")) == f"{told}\n"
+def test_remaining_steps_are_printed(shell: str, expected: str) -> None:
+    assert completions_command._advice(shell, Path("/a/b")) == f"{expected}\n"
 
 
 @pytest.mark.parametrize(

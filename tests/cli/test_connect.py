@@ -96,14 +96,14 @@ def test_from_the_question_to_the_section(server: OracleServer, tmp_path: Path) 
     finally:
         on.screen.close()
     shown = on.shown.decode()
-    for said in (
+    for text in (
         "`lsnrctl services`",
         "user or password is wrong",
         "Nothing is missing",
         "password = ***",
         "not the password",
     ):
-        assert said in shown
+        assert text in shown
     assert "t1ger" not in shown
     assert "wr0ng" not in shown
     new = f"connection_string = presman@Prod\npassword = t1ger\nconfig_dir = {tmp_path}\n"
@@ -163,7 +163,7 @@ def test_what_a_database_says_is_explained(server: OracleServer, code: int, word
 
 
 @pytest.mark.parametrize(
-    ("stage", "about", "said", "advice"),
+    ("stage", "about", "reason", "advice"),
     [
         (Stage.CONNECT, "", ": no answer within 0.5 s", "If other clients hang, too"),
         (
@@ -181,7 +181,7 @@ def test_what_a_database_says_is_explained(server: OracleServer, code: int, word
     ],
 )
 def test_a_login_that_hangs_says_what_may_hold_it(
-    server: OracleServer, stage: Stage, about: str, said: str, advice: str
+    server: OracleServer, stage: Stage, about: str, reason: str, advice: str
 ) -> None:
     server.faults.clear()
     server.faults.add(stage, Mute(), about)
@@ -192,7 +192,7 @@ def test_a_login_that_hangs_says_what_may_hold_it(
     server.faults.clear()
     text = str(caught.value)
     assert text.startswith(f"127.0.0.1:{server.port}: no answer within ")
-    assert said in text
+    assert reason in text
     assert ("quiesced" in text) == (stage is not Stage.CONNECT)
     found = explained(caught.value.code, text)
     assert found is not None
@@ -217,19 +217,19 @@ def test_network_errors_are_explained(answers: Answers, words: str) -> None:
 
 @pytest.mark.parametrize("asked", ["once", "check", "doctor", "lint"])
 @pytest.mark.parametrize(
-    ("target", "said"),
+    ("target", "expected"),
     [
         ("a@127.0.0.1:1/x", "nothing listens on this port. Is the listener up, and on this port?"),
         ("a@NO_ALIAS", "the alias is not in tnsnames.ora"),
     ],
 )
 def test_every_command_explains_as_connect_does(
-    inside: Run, monkeypatch: pytest.MonkeyPatch, asked: str, target: str, said: str
+    inside: Run, monkeypatch: pytest.MonkeyPatch, asked: str, target: str, expected: str
 ) -> None:
     monkeypatch.setenv("PRESMAN_PASSWORD", "b")
     done = inside(asked, target)
     assert done.returncode == exit_codes.SOURCE
-    assert said in done.stdout + done.stderr
+    assert expected in done.stdout + done.stderr
 
 
 def test_a_wallet_that_is_not_there(server: OracleServer) -> None:

@@ -118,8 +118,8 @@ def test_an_export_survives_a_lost_connection(server: OracleServer, folder: Path
         wait_for(before + 2)
     finally:
         process.terminate()
-        _, said = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=30)
     assert process.returncode == exit_codes.TERMINATED
-    assert "presman: presman: lost: " in said
-    assert "trying again in" in said
-    assert PASSWORD not in said + path.read_text("utf-8")
+    assert "presman: presman: lost: " in errors
+    assert "trying again in" in errors
+    assert PASSWORD not in errors + path.read_text("utf-8")

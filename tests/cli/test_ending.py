@@ -49,9 +49,9 @@ def test_a_hangup_closes_the_arrivals(tmp_path: Path) -> None:
         wait_for(path, 2, process)
         before = path.read_text("utf-8").count("\n")
         process.send_signal(signal.SIGHUP)
-        _, said = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=30)
     assert process.returncode == exit_codes.HUNG_UP
-    assert len(said.splitlines()) == 1
+    assert len(errors.splitlines()) == 1
     with path.open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file, strict=True))
     assert len(rows) >= before, "queued and running statements have their rows"
@@ -112,5 +112,5 @@ def test_what_fails_because_a_signal_came_is_no_error(
     done = inside("once", "demo:quiet")
     assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
     done = inside("check", "demo:quiet")
-    told = "stopped by Ctrl-C" if code == 130 else f"stopped by signal {code - 128}"
-    assert (done.returncode, done.stdout) == (3, f"PRESMAN UNKNOWN - {told}\n")
+    reason = "stopped by Ctrl-C" if code == 130 else f"stopped by signal {code - 128}"
+    assert (done.returncode, done.stdout) == (3, f"PRESMAN UNKNOWN - {reason}\n")

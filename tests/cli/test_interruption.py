@@ -19,10 +19,10 @@ class Reading:
 
     def __init__(self, kind: str = "oracle") -> None:
         self.kind = kind
-        self.told = 0
+        self.cancelled = 0
 
     def cancel(self) -> None:
-        self.told += 1
+        self.cancelled += 1
 
 
 class Hit(BaseException):
@@ -49,7 +49,7 @@ def test_the_read_ends_first(number: int, usual: Any) -> None:
         steps.append("the driver comes to an end")
     assert caught.value.args == (number,)
     assert steps
-    assert source.told == 1
+    assert source.cancelled == 1
     assert signal.getsignal(number) is usual
 
 
@@ -69,7 +69,7 @@ def test_pure_python_is_interrupted_at_once() -> None:
     with pytest.raises(Hit), ending_reads(source):  # noqa: PT012
         signal.raise_signal(signal.SIGTERM)
         pytest.fail("it went on")
-    assert source.told == 0
+    assert source.cancelled == 0
 
 
 def test_what_is_ignored_stays_so() -> None:
@@ -77,7 +77,7 @@ def test_what_is_ignored_stays_so() -> None:
     source: Any = Reading()
     with ending_reads(source):
         signal.raise_signal(signal.SIGINT)
-    assert source.told == 0
+    assert source.cancelled == 0
 
 
 def test_other_threads_have_no_signals() -> None:

@@ -52,8 +52,8 @@ def test_a_queue_on_another_instance_is_not_called_empty(inside: Run) -> None:
     assert "queued=U" in done.stdout
     assert "servers_idle_held=U" in done.stdout
     rules = dict(line.split()[1::-1] for line in inside("alerts", *asked).stdout.splitlines()[1:] if line[:1].strip())
-    told = {"queue_waits", "queue_timeout", "idle_holder", "blocked_holder", "instance_gone", "not_known"}
-    assert {rules[name] for name in told} == {"unknown"}
+    unknown = {"queue_waits", "queue_timeout", "idle_holder", "blocked_holder", "instance_gone", "not_known"}
+    assert {rules[name] for name in unknown} == {"unknown"}
     assert rules["cpu_starved"] == "ok", "of the CPU of this instance"
     once = inside("once", *asked).stdout
     assert "No starved group, no downgrade in 1 s on instance 1 (by" in once

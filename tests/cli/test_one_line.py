@@ -189,6 +189,6 @@ def test_names_of_sections_cannot_steer_the_terminal(inside: Run, tmp_path: Path
     (tmp_path / "odd.ini").write_text(
         "[es\x1b[31mc]\nconnection_string = demo\n[bi\u202edi]\nconnection_string = demo\n"
     )
-    said = inside("--config", "odd.ini", "config").stdout
-    assert "targets " in said
-    assert not {"\x1b", "\u202e"} & set(said)
+    printed = inside("--config", "odd.ini", "config").stdout
+    assert "targets " in printed
+    assert not {"\x1b", "\u202e"} & set(printed)

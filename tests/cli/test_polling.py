@@ -118,8 +118,8 @@ def test_a_lost_connection_is_tried_again_and_said(capsys: pytest.CaptureFixture
     assert [reading.number for reading in found] == [1, 2]
     assert found[1].interval is None
     assert source.opened == 3
-    said = capsys.readouterr().err.splitlines()
-    assert [line.split(";")[0] for line in said] == ["presman: db: lost: gone", "presman: db: lost: still gone"]
+    errors = capsys.readouterr().err.splitlines()
+    assert [line.split(";")[0] for line in errors] == ["presman: db: lost: gone", "presman: db: lost: still gone"]
 
 
 @pytest.mark.parametrize("reason", ["the account is locked.", "the account is locked"])

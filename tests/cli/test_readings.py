@@ -184,7 +184,7 @@ def test_export_of_the_past_says_where_the_history_begins(inside: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (
             ("--from", "1h ago", "--measure", "queue"),
@@ -200,11 +200,11 @@ def test_export_of_the_past_says_where_the_history_begins(inside: Run) -> None:
     ],
 )
 def test_export_of_the_past_refuses_in_one_line_and_leaves_no_file(
-    inside: Run, tmp_path: Path, arguments: tuple[str, ...], told: str
+    inside: Run, tmp_path: Path, arguments: tuple[str, ...], expected: str
 ) -> None:
     done = inside("export", PAST, "-o", "past.csv", *arguments)
     assert done.returncode == 2
-    assert told in done.stderr
+    assert expected in done.stderr
     assert done.stderr.count("\n") == 1
     assert not list(tmp_path.iterdir())
 
@@ -238,10 +238,10 @@ def test_a_signal_ends_it_cleanly_and_keeps_what_was_gathered(number: int, code:
     with running("export", DEMO, *FAST, "-o", str(path), cwd=tmp_path) as process:
         wait_for_lines(path, 12, process)  # of two polls: one is counted a moment after its lines are in the file
         process.send_signal(number)
-        _, said = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=30)
     assert process.returncode == code
-    assert "of cpu in" in said
-    assert len(said.splitlines()) == 1
+    assert "of cpu in" in errors
+    assert len(errors.splitlines()) == 1
     assert rows_of(path.read_text("utf-8"))
 
 
@@ -263,10 +263,10 @@ def test_a_full_disk_is_reported_with_its_code(inside: Run, tmp_path: Path) -> N
 
 
 def test_an_output_that_cannot_be_written(inside: Run) -> None:
-    for name, said in ((".", "Is a directory"), ("no/x.csv", "No such file or directory")):
+    for name, reason in ((".", "Is a directory"), ("no/x.csv", "No such file or directory")):
         done = inside("export", QUEUEING, "-o", name)
         assert done.returncode == exit_codes.OUTPUT
-        assert done.stderr == f"presman: cannot write {name}: {said}\n"
+        assert done.stderr == f"presman: cannot write {name}: {reason}\n"
 
 
 def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
@@ -309,8 +309,8 @@ def test_ctrl_c_in_1_x_says_bye_and_the_file_is_there(tmp_path: Path) -> None:
     with running("-m", "CPU", "-c", "4", "-o", "out.csv", *FAST, DEMO, cwd=tmp_path) as process:
         wait_for_lines(path, 2, process)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=30)
-    assert said == "presman: Bye!\n"
+        _, errors = process.communicate(timeout=30)
+    assert errors == "presman: Bye!\n"
     assert process.returncode == exit_codes.INTERRUPTED
     assert rows_of(path.read_text("utf-8"))
 

@@ -117,11 +117,11 @@ def test_goals_of_config_ini_are_judged_over_a_recording(queue_file: Path, insid
     good, bad = late["good"], late["bad"]
     assert (late["group"], late["state"], none["good"], none["bad"]) == ("BATCH", "missed", 0, 0)
     assert bad > 0
-    told = f"BATCH: {100 * good / (good + bad):.0f} % started within 1:00, 95 % wanted"
+    verdict = f"BATCH: {100 * good / (good + bad):.0f} % started within 1:00, 95 % wanted"
     text = inside("--config", "config.ini", "once", "q.presman").stdout
-    assert f"Goal missed: {told}" in text
+    assert f"Goal missed: {verdict}" in text
     assert "Goals of NOBODY: there is no group NOBODY." in text
-    assert f"goal_missed: Goal missed: {told}" in inside("--config", "config.ini", "check", "q.presman", "-v").stdout
+    assert f"goal_missed: Goal missed: {verdict}" in inside("--config", "config.ini", "check", "q.presman", "-v").stdout
     report = inside("--config", "config.ini", "report", "q.presman", "-o", "-").stdout
     assert f"Goal: 95 % of BATCH start within 1 min: missed, {good} of {good + bad} did" in report
     assert "Goal: 50 % of NOBODY start within 5 min: no statement was seen." in report

@@ -62,7 +62,7 @@ def chained(cause: BaseException) -> Exception:
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "expected"),
     [
         (OSError(errno.EMFILE, "Too many open files"), FILES),
         (chained(OSError(errno.ENFILE, "Too many open files in system")), FILES),
@@ -72,13 +72,13 @@ def chained(cause: BaseException) -> Exception:
         (ImportError("x.so: failed to map segment from shared object"), MEMORY),
         (RuntimeError("can't start new thread"), PROCESSES),
         (BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"), PROCESSES),
-        (ValueError("can't start new thread, he said"), ""),
+        (ValueError("can't start new thread, it is said"), ""),
         (OSError(errno.ENOSPC, "No space left on device"), ""),
         (RuntimeError("x"), ""),
     ],
 )
-def test_what_has_run_out_is_named(limited: dict[int, int], error: Exception, said: str) -> None:
-    assert ran_out(error) == said
+def test_what_has_run_out_is_named(limited: dict[int, int], error: Exception, expected: str) -> None:
+    assert ran_out(error) == expected
 
 
 def test_a_handled_error_is_no_cause(limited: dict[int, int]) -> None:
@@ -157,9 +157,9 @@ def test_a_login_for_which_there_is_no_descriptor_names_the_limit(limited: dict[
     assert text_of(OSError(errno.EAGAIN, "Resource temporarily unavailable")) == "Resource temporarily unavailable"
 
 
-def refused(done: subprocess.CompletedProcess[str], said: str) -> None:
+def refused(done: subprocess.CompletedProcess[str], message: str) -> None:
     assert done.returncode == exit_codes.SOURCE
-    assert done.stderr.splitlines()[-1].removeprefix("presman: ").startswith(said)
+    assert done.stderr.splitlines()[-1].removeprefix("presman: ").startswith(message)
     assert not any("internal" in line for line in done.stderr.splitlines())
 
 
@@ -278,8 +278,8 @@ def test_a_screen_ends_in_a_line(limited: dict[int, int]) -> None:
     app = TerminalApp()
     app._handle_exception(RuntimeError("can't start new thread"))
     assert app.return_code == exit_codes.SOURCE
-    (said,) = app._exit_renderables
-    assert "".join(segment.text for segment in said.segments).strip() == f"presman: {PROCESSES}"
+    (message,) = app._exit_renderables
+    assert "".join(segment.text for segment in message.segments).strip() == f"presman: {PROCESSES}"
 
 
 def test_with_five_open_files_a_recorder_says_so(tmp_path: Path) -> None:
@@ -308,7 +308,7 @@ REFUSED = "processes and threads have run out: the limit is {} (ulimit -u)"
     reason="only root becomes another user, and not in every container",
 )
 @pytest.mark.parametrize(
-    ("arguments", "allowed", "said"),
+    ("arguments", "allowed", "expected"),
     some(
         [
             (["check", "demo:quiet"], 3, REFUSED), (["demo", "quiet", "--no-tour"], 1, REFUSED),
@@ -324,7 +324,7 @@ REFUSED = "processes and threads have run out: the limit is {} (ulimit -u)"
     ids=lambda value: value[0] if isinstance(value, list) else None,
 )  # fmt: skip
 def test_another_user_with_few_processes_gets_a_line(
-    tmp_path: Path, arguments: list[str], allowed: int, said: str
+    tmp_path: Path, arguments: list[str], allowed: int, expected: str
 ) -> None:
     os.chown(tmp_path, OTHER, OTHER)
     home = {"HOME": str(tmp_path), "TERM": "xterm-256color", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -343,7 +343,7 @@ def test_another_user_with_few_processes_gets_a_line(
     with os.fdopen(own, "rb", buffering=0) as terminal:
         shown = everything(terminal)
     assert process.wait(60) == exit_codes.SOURCE
-    assert shown.count(said.format(allowed)) == 1
+    assert shown.count(expected.format(allowed)) == 1
     assert not any(word in shown for word in ("Traceback", "internal error"))
     assert not [path for path in tmp_path.iterdir() if path.name != ".local"]
 

@@ -128,8 +128,8 @@ def test_the_origin_of_each_setting_is_shown() -> None:
             connection=Secret("anna/t@db/x"), refresh=7.0, goals=(Goal("ETL", 0.5, 9.0),), on_alert=("x", "a b")
         ),
     )
-    told = describe(known, options(target="a", scope="instance"))
-    lines = {line.split()[0]: line.split(None, 1)[1].split("  ") for line in told.splitlines() if line.startswith("  ")}
+    text = describe(known, options(target="a", scope="instance"))
+    lines = {line.split()[0]: line.split(None, 1)[1].split("  ") for line in text.splitlines() if line.startswith("  ")}
     found = {name: (parts[0].strip(), parts[-1].strip()) for name, parts in lines.items()}
     assert found["connection_string"] == ("anna@db/x", "[a]")
     assert found["refresh_rate"][0] == "7"
@@ -140,9 +140,9 @@ def test_the_origin_of_each_setting_is_shown() -> None:
     assert found["on_alert"][0] == "x 'a b'"
     assert found["option"] == ("cpu", "default")
     assert found["packs"] == ("none", "default")
-    assert "t@" not in told.replace("@db", "")
-    assert told.startswith("config.ini  none  (not found)\nlooked for  ")
-    assert "targets     a\n" in told
+    assert "t@" not in text.replace("@db", "")
+    assert text.startswith("config.ini  none  (not found)\nlooked for  ")
+    assert "targets     a\n" in text
     assert _shown(Scope.CLUSTER) == "cluster"
     assert _shown(()) == "0 settings (presman alerts shows them)"
 

@@ -356,12 +356,12 @@ def test_a_screen_that_ends_with_an_error_is_restored_without_a_message_of_a_kil
     monkeypatch: pytest.MonkeyPatch, heard: tuple[int, ...], number: int, message: str
 ) -> None:
     """This happens without threads: presman says so in its line while the screen is still on."""
-    said, back = bytearray(), []
+    printed, back = bytearray(), []
     monkeypatch.setattr(watching, "_signal_that_ended", lambda _: number)
     monkeypatch.setattr(watching, "_put_back", back.append)
-    monkeypatch.setattr(watching, "_write", lambda _, text: said.extend(text))
+    monkeypatch.setattr(watching, "_write", lambda _, text: printed.extend(text))
     guard = watching.TerminalGuard(1, -1, -1, 0, "", [])
     for each in heard:
         guard._receive(each)
     guard._clean_up()
-    assert (said.decode(), len(back)) == (message, 1)
+    assert (printed.decode(), len(back)) == (message, 1)

@@ -75,10 +75,10 @@ def test_version(tmp_path: Path) -> None:
 
 
 def test_versions_of_all_that_is_needed(inside: Run) -> None:
-    told = dict(line.split(None, 1) for line in inside("--version", "--verbose").stdout.splitlines())
-    assert told["presman"] == __version__
-    assert told["oracledb"] == importlib.metadata.version("oracledb")
-    assert {"Python", "SQLite", "textual", "system", "keyring"} <= told.keys()
+    versions = dict(line.split(None, 1) for line in inside("--version", "--verbose").stdout.splitlines())
+    assert versions["presman"] == __version__
+    assert versions["oracledb"] == importlib.metadata.version("oracledb")
+    assert {"Python", "SQLite", "textual", "system", "keyring"} <= versions.keys()
     assert inside("--verbose").stderr == "presman: --verbose goes with --version\n"
 
 
@@ -108,7 +108,7 @@ def test_without_configuration_it_says_how_to_start(inside: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         (["onec", QUEUEING], "too many arguments"),
         (["onec"], "did you mean `presman once`?"),
@@ -159,13 +159,13 @@ def test_without_configuration_it_says_how_to_start(inside: Run) -> None:
         (["demo", "--speed", "0"], "--speed 0 is not above 0"),
     ],
 )
-def test_wrong_use_is_one_line_with_advice(arguments: list[str], said: str, inside: Run, tmp_path: Path) -> None:
-    assert said in complaint(inside(*arguments), exit_codes.USAGE)
+def test_wrong_use_is_one_line_with_advice(arguments: list[str], expected: str, inside: Run, tmp_path: Path) -> None:
+    assert expected in complaint(inside(*arguments), exit_codes.USAGE)
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("connection_string = a/b@c\n", "config.ini, line 1: an option before the first [section]"),
         ("[presman]\nconection_string = a/b@c\n", "config.ini, line 2: [presman] conection_string: unknown option"),
@@ -175,9 +175,9 @@ def test_wrong_use_is_one_line_with_advice(arguments: list[str], said: str, insi
         ("[a]\nconnection_string = demo\n[b]\nconnection_string = demo\n", "which target? config.ini has a, b"),
     ],
 )
-def test_a_malformed_configuration_names_the_place(text: str, said: str, inside: Run, tmp_path: Path) -> None:
+def test_a_malformed_configuration_names_the_place(text: str, expected: str, inside: Run, tmp_path: Path) -> None:
     (tmp_path / "config.ini").write_text(text, encoding="utf-8")
-    assert said in complaint(inside(), exit_codes.USAGE)
+    assert expected in complaint(inside(), exit_codes.USAGE)
 
 
 def test_a_configuration_that_cannot_be_read(inside: Run, tmp_path: Path) -> None:

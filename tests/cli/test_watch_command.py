@@ -26,8 +26,8 @@ def test_what_to_do_rests_on_forecasts_as_in_the_monitor(inside: Run) -> None:
 
 def test_it_says_that_on_alert_is_not_run(inside: Run) -> None:
     Path("config.ini").write_text("[x]\nconnection_string = demo:quiet\non_alert = /bin/false\n")
-    told = [
+    errors = [
         inside("--config", "config.ini", "watch", name, "--polls", "1", "--refresh", "0.5").stderr
         for name in ("x", "demo:quiet")
     ]
-    assert ["on_alert is not run here" in each for each in told] == [True, False]
+    assert ["on_alert is not run here" in each for each in errors] == [True, False]

@@ -53,11 +53,11 @@ def test_a_section_says_what_was_answered_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [("a", True), ("a b", True), (" a", False), ("a ", False), ("a\nb", False), ("a\rb", False), ("a\x07", False)],
 )
-def test_what_a_line_of_config_ini_can_say(text: str, said: bool) -> None:
-    assert writable(text) is said
+def test_what_a_line_of_config_ini_can_say(text: str, expected: bool) -> None:
+    assert writable(text) is expected
 
 
 def test_a_user_stands_before_the_address_or_stays() -> None:

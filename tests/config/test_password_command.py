@@ -24,7 +24,7 @@ def test_the_first_line_is_the_password_and_no_shell_reads_the_words(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("sh -c 'echo t1ger; echo t1ger >&2; exit 3'", "sh ended with code 3"),
         ("sh -c 'echo t1ger; kill -9 $$'", "sh was ended by signal 9"),
@@ -34,10 +34,10 @@ def test_the_first_line_is_the_password_and_no_shell_reads_the_words(tmp_path: P
         ("printf 't1ger\\377'", "what printf printed is not UTF-8"),
     ],
 )
-def test_a_failure_does_not_repeat_what_was_printed(text: str, said: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_failure_does_not_repeat_the_output(text: str, expected: str, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(PasswordCommandError) as caught:
         password_of(PasswordCommand.parse(text))
-    assert said in str(caught.value)
+    assert expected in str(caught.value)
     assert "t1ger" not in str(caught.value).replace("t1ger-vault", "")
     assert "t1ger" not in "".join(capfd.readouterr())
 
@@ -86,15 +86,15 @@ def test_a_file_that_others_may_change_runs_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "expected"),
     [
         ("password_command = pass 'x", "line 2: [prod] password_command: a quote that does not end"),
         ("password = x\npassword_command = y", "line 3: [prod] password_command: password already sets this"),
     ],
 )
-def test_mistakes_name_the_place(lines: str, said: str, tmp_path: Path) -> None:
+def test_mistakes_name_the_place(lines: str, expected: str, tmp_path: Path) -> None:
     path = tmp_path / "config.ini"
     path.write_text(f"[prod]\n{lines}\n")
     with pytest.raises(ConfigError) as caught:
         read_config(path)
-    assert said in str(caught.value)
+    assert expected in str(caught.value)

@@ -43,20 +43,20 @@ def test_the_event_is_json_on_standard_input_and_never_an_argument(
     assert run((hook, "a; b"), data) == ""
     secret.forget()
     assert (tmp_path / "args").read_text() == "1 a; b []\n"
-    told = json.loads((tmp_path / "event").read_text())
-    assert (told["subject"], told["severity"], told["since"], told["at"], told["left_out"]) == (
+    sent = json.loads((tmp_path / "event").read_text())
+    assert (sent["subject"], sent["severity"], sent["since"], sent["at"], sent["left_out"]) == (
         HOSTILE, "critical", "1970-01-01T00:00:00+00:00", AT.isoformat(), 2,
     )  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [("exit 3", "ended with code 3"), ("sleep 60 & wait", "did not end within 0.1 s and was killed"), ("exec <&-", "")],
 )
-def test_what_goes_wrong_is_said(tmp_path: Path, text: str, said: str) -> None:
+def test_what_goes_wrong_is_said(tmp_path: Path, text: str, expected: str) -> None:
     found = run((script(tmp_path, text),), b"{}" * 100_000, timeout=0.1 if "sleep" in text else 60)
-    assert found.endswith(said)
-    assert bool(found) == bool(said)
+    assert found.endswith(expected)
+    assert bool(found) == bool(expected)
 
 
 def test_a_program_that_is_not_there() -> None:
@@ -90,18 +90,18 @@ def test_the_worst_is_told_first() -> None:
 def test_what_could_not_be_told_is_news_at_the_next_look() -> None:
     warning, critical = Alert("warn", "▲", "t", "s", "late"), Alert("bad", "✕", "t", "s", "late")
     looks: list[tuple[list[Alert], float]] = [([warning], 0.0), ([critical], 10.0), ([], 100.0)]
-    told: dict[str, ReportedAlert] = {}
+    reported: dict[str, ReportedAlert] = {}
     for alerts, at in looks:
         for again in (False, True):
-            changes = AlertChanges(told)
+            changes = AlertChanges(reported)
             (change,) = changes.take(alerts, at + again)
             assert (change.change, change.since) == ({0.0: "began", 10.0: "worse", 100.0: "ended"}[at], 0.0)
             assert change.at == (at if change.change == "ended" else at + again), "the first look without it"
-            told = changes.reported if again else put_back(changes.reported, [change])
-    assert told == {}
-    never_told = AlertChanges(put_back(*_began(warning)))
-    assert never_told.take([], 200.0) == []
-    assert never_told.reported == {}
+            reported = changes.reported if again else put_back(changes.reported, [change])
+    assert reported == {}
+    unreported = AlertChanges(put_back(*_began(warning)))
+    assert unreported.take([], 200.0) == []
+    assert unreported.reported == {}
 
 
 def _began(alert: Alert) -> tuple[dict[str, ReportedAlert], list[AlertChange]]:
@@ -169,6 +169,6 @@ def test_a_notifier_notes_a_command_that_fails_and_tells_it_once() -> None:
     notifier = AlertNotifier((), command)
     notifier.read(reading())
     command.close()
-    said = "on_alert /nonexistent/hook: No such file or directory"
-    assert said in notifier.read(reading()).notes
-    assert [notifier.follow(reading()), notifier.follow(reading())] == [said, ""]
+    failure = "on_alert /nonexistent/hook: No such file or directory"
+    assert failure in notifier.read(reading()).notes
+    assert [notifier.follow(reading()), notifier.follow(reading())] == [failure, ""]

@@ -38,12 +38,12 @@ def test_it_is_json_with_stable_words_and_offsets() -> None:
 
 def test_latencies_have_what_the_heat_maps_show() -> None:
     found = Histogram(1, "x", (Bucket(512, 10, 8), Bucket(1024, 3, 2)), 4.0, "Other", None, None)
-    told = document(replace(reading(), histograms=(found,), waits=()))
-    now = told["latency"][0]["now"]
+    written = document(replace(reading(), histograms=(found,), waits=()))
+    now = written["latency"][0]["now"]
     assert now["frequency"] == [2.0, 0.5]
     assert now["intensity"] == [0.000768, 0.000384]
-    assert told["latency"][0]["startup"]["frequency"] is not None
-    (event,) = told["latency_events"]
+    assert written["latency"][0]["startup"]["frequency"] is not None
+    (event,) = written["latency_events"]
     assert (event["event"], event["estimated"], event["per_second"]) == ("x", True, 2.5)
 
 

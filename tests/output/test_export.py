@@ -115,13 +115,13 @@ def test_a_group_that_appears_opens_the_next_part(tmp_path: Path) -> None:
 
 
 def test_a_stream_keeps_its_columns_and_says_once_which_groups_are_left_out() -> None:
-    stream, said = io.StringIO(), list[str]()
-    wide = WideCsv(stream, note=said.append)
+    stream, notes = io.StringIO(), list[str]()
+    wide = WideCsv(stream, note=notes.append)
     for values in ({"A": 1}, {"A": 2, "B": 3}, {"B": 4}):
         wide.write(AT, values)
     assert [line.split(",", 1)[1] for line in stream.getvalue().splitlines()] == ["A", "1", "2", ""]
     assert len({line.count(",") for line in stream.getvalue().splitlines()}) == 1
-    (once,) = said
+    (once,) = notes
     assert once.startswith("B: new since the output began, so without a column")
 
 

@@ -82,12 +82,12 @@ def test_a_table_whose_rows_json_has_says_where(table: Table[Any]) -> None:
 
 def test_a_key_means_one_thing_in_the_records_it_is_of() -> None:
     """In a measure and in the tables of the same records a key has one unit and one way to its value."""
-    said: dict[tuple[str, str], set[tuple[str, Any]]] = defaultdict(set)
+    meanings: dict[tuple[str, str], set[tuple[str, Any]]] = defaultdict(set)
     for measure, table in (("cpu", "cpu"), ("session_io", "io"), ("parallel", "parallel_groups"), ("queue", "queue")):
         own = next(each for each in TABLES if each.key == table)
         for figure in (*MEASURES[measure].figures, *own.columns):
-            said[measure, figure.key].add((figure.unit.name, figure.of))
-    assert {place: found for place, found in said.items() if len(found) > 1} == {}
+            meanings[measure, figure.key].add((figure.unit.name, figure.of))
+    assert {place: found for place, found in meanings.items() if len(found) > 1} == {}
 
 
 def test_the_measures_are_those_that_can_be_named() -> None:

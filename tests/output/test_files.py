@@ -70,11 +70,11 @@ def test_a_new_file_is_the_users_alone_and_an_old_one_keeps_its_mode(tmp_path: P
 def test_a_pipe_without_a_reader_is_told_and_waited_for(tmp_path: Path) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
-    told: list[str] = []
+    notes: list[str] = []
     made: list[CsvFile] = []
-    thread = threading.Thread(target=lambda: made.append(CsvFile(path, "a,b\n", note=told.append)))
+    thread = threading.Thread(target=lambda: made.append(CsvFile(path, "a,b\n", note=notes.append)))
     thread.start()
-    until(lambda: told, "told that nobody reads")
+    until(lambda: notes, "the note that nobody reads")
     time.sleep(3 * POLL_INTERVAL)
     with path.open() as pipe:
         thread.join(60)
@@ -82,7 +82,7 @@ def test_a_pipe_without_a_reader_is_told_and_waited_for(tmp_path: Path) -> None:
         made[0].write("1,2\n")
         made[0].close()
         assert pipe.read() == "1,2\n"
-    assert told == [f"{path} is a pipe with no reader: waiting for one"]
+    assert notes == [f"{path} is a pipe with no reader: waiting for one"]
 
 
 HOSTILE = [

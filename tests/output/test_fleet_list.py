@@ -30,13 +30,13 @@ def test_text_counts_the_states_and_says_why() -> None:
 
 
 def test_text_tells_in_full_why_nobody_is_let_in_and_when_that_is_tried_again() -> None:
-    told = "ORA-28000: The account is locked, and only the administrators of this database can unlock it"
+    reason = "ORA-28000: The account is locked, and only the administrators of this database can unlock it"
     outlook = "tried again by the next presman fleet"
-    locked = Member("prod", ConnectionState.REFUSED, reason=told, outlook=outlook)
-    assert f"{told}; {outlook}" in fleet_list.text("config.ini", [locked])
+    locked = Member("prod", ConnectionState.REFUSED, reason=reason, outlook=outlook)
+    assert f"{reason}; {outlook}" in fleet_list.text("config.ini", [locked])
     lines = fleet_list.text("config.ini", [live("well"), locked], 80).splitlines()
     assert max(map(len, lines)) <= 80
-    assert f"prod: {told}; {outlook}" in " ".join(line.strip() for line in lines)
+    assert f"prod: {reason}; {outlook}" in " ".join(line.strip() for line in lines)
     assert sum(line.startswith("well") for line in lines) == 1
 
 

@@ -108,9 +108,9 @@ def test_the_command(inside: Run) -> None:
     done = inside("export", "demo:quiet", "--polls", "1", "--refresh", "1", "--format", "jsonl")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[0])["database"] == "QUIET"
-    for options, told in (
+    for options, message in (
         (("--format", "parquet"), "goes into a file"),
         (("--format", "jsonl", "--layout", "wide"), "goes with --layout tidy"),
     ):
         done = inside("export", "demo:quiet", *options)
-        assert (done.returncode, told in done.stderr) == (2, True)
+        assert (done.returncode, message in done.stderr) == (2, True)

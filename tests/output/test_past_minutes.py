@@ -54,12 +54,12 @@ def test_megabytes_are_by_the_second_of_their_interval() -> None:
 
 def test_what_the_view_has_beside_is_told_and_not_called_missing() -> None:
     """48 CPUs of which the group may use 12; it used 6, an eighth of all. A limit of 48 is none."""
-    told = {"num_cpus": 48, "running_sessions_limit": 12.0, "avg_running_sessions": 6.0}
-    cpu = as_dict(written("cpu", minute(1, **told)))
+    columns = {"num_cpus": 48, "running_sessions_limit": 12.0, "avg_running_sessions": 6.0}
+    cpu = as_dict(written("cpu", minute(1, **columns)))
     assert (cpu["capacity_cpus"], cpu["limit_cpus"], cpu["used_percent"]) == ("48", "12", "12.5")
-    assert "limit_cpus" not in as_dict(written("cpu", minute(1, **told | {"running_sessions_limit": 48.0})))
+    assert "limit_cpus" not in as_dict(written("cpu", minute(1, **columns | {"running_sessions_limit": 48.0})))
     assert not {"capacity_cpus", "limit_cpus", "used_percent"} & set(
-        empty_columns("cpu", found("cpu", minute(1, **told)))
+        empty_columns("cpu", found("cpu", minute(1, **columns)))
     )
     assert as_dict(written("session_io", minute(1, io_requests=600, intsize_csec=6000)))["io_requests_per_s"] == "10"
     assert as_dict(written("parallel", minute(1, parallel_servers_limit=32)))["px_servers_limit"] == "32"
@@ -69,9 +69,9 @@ def test_what_the_view_has_beside_is_told_and_not_called_missing() -> None:
 
 def test_what_a_release_does_not_tell_is_empty_and_not_zero() -> None:
     known = minute(1, avg_active_parallel_stmts=2.0, avg_active_parallel_servers=12.5, avg_queued_parallel_stmts=0.0)
-    told = as_dict(written("parallel", known))
+    values = as_dict(written("parallel", known))
     columns = ("px_statements_active", "px_servers_active", "px_statements_queued")
-    assert [told[each] for each in columns] == ["2", "12.5", "0"]
+    assert [values[each] for each in columns] == ["2", "12.5", "0"]
     assert not as_dict(written("parallel", minute(1))).keys() & set(columns), "as before 12.1"
 
 

@@ -22,10 +22,10 @@ def test_full_text_tells_everything() -> None:
         assert part in text
 
 
-@pytest.mark.parametrize(("cpus", "told"), [(8.0, "CPU ON of 8  caging"), (0.0, "CPU ON of -  caging")])
-def test_the_cpus_that_the_plan_divides_are_told_where_they_are_known(cpus: float, told: str) -> None:
+@pytest.mark.parametrize(("cpus", "expected"), [(8.0, "CPU ON of 8  caging"), (0.0, "CPU ON of -  caging")])
+def test_the_cpus_that_the_plan_divides_are_told_where_they_are_known(cpus: float, expected: str) -> None:
     header = replace(reading().header, num_cpus=cpus, cpu_managed="ON")
-    assert told in full(replace(reading(), header=header))
+    assert expected in full(replace(reading(), header=header))
 
 
 def test_latencies_of_the_last_interval_and_since_startup() -> None:

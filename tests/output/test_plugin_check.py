@@ -26,8 +26,8 @@ def judged(*alerts: Alert, lacking: str = "") -> Reading:
 
 
 def line(found: Reading, *lacking: str) -> tuple[PluginState, str]:
-    told = result(found, (), lacking)
-    return told.state, told.line.partition(" | ")[0]
+    check = result(found, (), lacking)
+    return check.state, check.line.partition(" | ")[0]
 
 
 @pytest.mark.parametrize(

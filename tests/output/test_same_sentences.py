@@ -51,7 +51,7 @@ LONG = frozenset({"mixed", "pdb", "storm"})
 WIDTHS = (60, 80, 120)
 
 
-class ToldPoll(NamedTuple):
+class ShownPoll(NamedTuple):
     """One poll with its forecasts, and what is told of it."""
 
     reading: Reading
@@ -63,23 +63,23 @@ class ToldPoll(NamedTuple):
 
 
 @cache
-def polls(scenario: str) -> tuple[ToldPoll, ...]:
+def polls(scenario: str) -> tuple[ShownPoll, ...]:
     return tuple(_played(scenario))
 
 
-def _played(scenario: str) -> Iterator[ToldPoll]:
+def _played(scenario: str) -> Iterator[ShownPoll]:
     forecaster, previous = Forecaster(), None
     for number, (snapshot, reading) in enumerate(polled(scenario, max(POLLS, FORESEEN * (scenario in LONG)))):
         seen = forecaster.read(reading, previous, snapshot, None)
         if previous is not None and number % EVERY == EVERY - 1:
-            yield _told(seen, (previous, snapshot))
+            yield _poll(seen, (previous, snapshot))
         previous = snapshot
 
 
-def _told(reading: Reading, snapshots: tuple[Snapshot, Snapshot]) -> ToldPoll:
+def _poll(reading: Reading, snapshots: tuple[Snapshot, Snapshot]) -> ShownPoll:
     out = StringIO()
     CsvExport(out, "queue").write(reading)
-    return ToldPoll(
+    return ShownPoll(
         reading,
         snapshots,
         full(reading, None, snapshots),
@@ -90,19 +90,19 @@ def _told(reading: Reading, snapshots: tuple[Snapshot, Snapshot]) -> ToldPoll:
 
 
 @pytest.fixture(params=SCENARIOS, scope="module")
-def told(request: pytest.FixtureRequest) -> tuple[ToldPoll, ...]:
+def played(request: pytest.FixtureRequest) -> tuple[ShownPoll, ...]:
     return polls(request.param)
 
 
 def why(head: QueueHead, reading: Reading) -> tuple[str, dict[str, Any]]:
     """Return what `presman why` says of a head, as text and as JSON."""
-    history, who = ReasonHistory(), AskedStatement.of(f"{head.statement.inst_id}:{head.statement.sid}")
+    history, asked = ReasonHistory(), AskedStatement.of(f"{head.statement.inst_id}:{head.statement.sid}")
     history.add(reading)
-    return as_text(reading, who, history), json.loads(as_json(reading, who, history))
+    return as_text(reading, asked, history), json.loads(as_json(reading, asked, history))
 
 
-def test_why_a_head_waits_is_the_same_sentence_everywhere(told: tuple[ToldPoll, ...]) -> None:
-    for poll in told:
+def test_why_a_head_waits_is_the_same_sentence_everywhere(played: tuple[ShownPoll, ...]) -> None:
+    for poll in played:
         found = {(each["con_id"], each["group"]): each["sentence"] for each in poll.document["heads"]}
         alerted = [alert.text for alert in wrong(poll.reading) if alert.key == "queue_waits"]
         for head in poll.reading.heads:
@@ -113,8 +113,8 @@ def test_why_a_head_waits_is_the_same_sentence_everywhere(told: tuple[ToldPoll, 
             assert document["reason"] == head.statement.reason.name.lower()
 
 
-def test_when_it_starts_is_the_same_in_tables_sentences_and_files(told: tuple[ToldPoll, ...]) -> None:
-    for poll in told:
+def test_when_it_starts_is_the_same_in_tables_sentences_and_files(played: tuple[ShownPoll, ...]) -> None:
+    for poll in played:
         record = forecast_record(poll.reading, since=True)
         assert f"\n{record}\n" in f"{poll.text}\n" or not record or not poll.reading.queue
         rows = {(int(row["inst_id"]), int(row["sid"])): row for row in poll.queue}
@@ -155,8 +155,8 @@ def test_every_start_is_shown_as_a_range_so_that_no_later_one_looks_to_come_befo
     assert QUEUE.column("starts_in_s").show(replace(busy().queue[0], starts=starts)) == cell
 
 
-def test_what_an_end_would_do_has_the_figures_of_the_table_and_a_range(told: tuple[ToldPoll, ...]) -> None:
-    for poll in told:
+def test_what_an_end_would_do_has_the_figures_of_the_table_and_a_range(played: tuple[ShownPoll, ...]) -> None:
+    for poll in played:
         forecast = poll.reading.forecast
         for effect in () if forecast is None else forecast.effects:
             check_effect(effect, forecast, poll.reading)
@@ -183,8 +183,8 @@ def check_effect(effect: EndingEffect, forecast: QueueForecast | None, reading: 
         assert 0.0 <= effect.sooner_low <= effect.sooner <= effect.sooner_high
 
 
-def test_watch_once_check_and_json_have_the_same_totals_and_the_same_thing_to_do(told: tuple[ToldPoll, ...]) -> None:
-    for poll in told:
+def test_watch_once_check_and_json_have_the_same_totals_and_the_same_thing_to_do(played: tuple[ShownPoll, ...]) -> None:
+    for poll in played:
         pool, now = poll.reading.header.servers, next(line for line in poll.watch if line.startswith("now: "))
         target = poll.reading.header.target
         assert f"; {counted(pool.in_use or 0, 'parallel server')} in use of target {target}; " in f"; {now[5:]}; "
@@ -202,13 +202,13 @@ def test_watch_once_check_and_json_have_the_same_totals_and_the_same_thing_to_do
         severe = [alert for alert in wrong(poll.reading) if alert.state in {"bad", "warn"}]
         assert now.endswith(f"; {counted(len(severe), 'alert')}")
         step = to_do(poll.reading)
-        said = [line.removeprefix("do: ") for line in poll.watch if line.startswith("do: ")]
-        assert said == ([step.text] if step else [])
+        steps = [line.removeprefix("do: ") for line in poll.watch if line.startswith("do: ")]
+        assert steps == ([step.text] if step else [])
         assert (poll.document["to_do"] or {}).get("text") == (step.text if step else None)
 
 
-def test_no_line_of_alerts_or_of_what_to_do_is_cut_in_its_middle(told: tuple[ToldPoll, ...]) -> None:
-    for poll in told:
+def test_no_line_of_alerts_or_of_what_to_do_is_cut_in_its_middle(played: tuple[ShownPoll, ...]) -> None:
+    for poll in played:
         found, step = alerts(poll.reading, Link(LinkState.LIVE)), to_do(poll.reading)
         for width in WIDTHS:
             lines = [plain(alert_line(found, width)), *([plain(do_line(step, width))] if step else [])]
@@ -216,8 +216,8 @@ def test_no_line_of_alerts_or_of_what_to_do_is_cut_in_its_middle(told: tuple[Tol
             assert all(len(line) <= width for line in lines)
 
 
-def test_a_recording_tells_what_was_told_live(told: tuple[ToldPoll, ...]) -> None:
-    for poll in told:
+def test_a_recording_tells_what_was_told_live(played: tuple[ShownPoll, ...]) -> None:
+    for poll in played:
         kept = with_shown(poll.snapshots[1], poll.reading)
         again = as_shown(poll.reading.with_forecast({}, QueueForecast()), kept)
         for before, after in zip(poll.reading.queue, again.queue, strict=True):

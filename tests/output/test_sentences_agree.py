@@ -116,9 +116,9 @@ def contradictions(reading: Reading, shown: Screen) -> Iterator[str]:
             yield f"{sorted(idle)} idle, denied: {line}"
         if not idle and re.search(r"idle holder", line):
             yield f"nobody is idle, but: {line}"
-        for who, each in idle.items():
-            if re.search(rf"{re.escape(who)}(?:,\d+)?, runs", line):
-                yield f"{who} is idle for {each.idle_time}, but: {line}"
+        for name, each in idle.items():
+            if re.search(rf"{re.escape(name)}(?:,\d+)?, runs", line):
+                yield f"{name} is idle for {each.idle_time}, but: {line}"
     several = {group_title(each) for each in reading.heads} if len(reading.heads) > 1 else set()
     if step is not None and step.subject in several and step.subject not in shown.do:
         yield f"of which queue is not said, and WHY may tell of another one: {shown.do} {shown.why[0]}"
@@ -133,7 +133,7 @@ def contradictions(reading: Reading, shown: Screen) -> Iterator[str]:
         if ended is not None and f"{ended[1].partition(' ')[2]}," not in ways.get(step.subject, step.script):
             yield f"DO ends somebody else than TO START IT: {step.text} {ways[step.subject]}"
     if idle and step is not None and step.step is Step.WAIT:
-        yield from not_told_of(reading, step, sorted(idle))
+        yield from not_named(reading, step, sorted(idle))
 
 
 def wanted_and_of_no_use(reading: Reading) -> Iterator[str]:
@@ -152,8 +152,8 @@ def wanted_and_of_no_use(reading: Reading) -> Iterator[str]:
             nobody = "is not enough now" in line
             if "at least one of their heads starts" in line and not all(starts):
                 yield f"who of {names} is chosen may be short of more: {line}"
-            said = line[keeps.start() :]  # what comes before is about the servers of others
-            nothing = "is not known" in said or "no view shows it" in said
+            about_it = line[keeps.start() :]  # what comes before is about the servers of others
+            nothing = "is not known" in about_it or "no view shows it" in about_it
             if len(starts) == len(wanting) and (nobody if any(starts) else starts and nothing):
                 yield f"of {names} {starts} start by what their alerts say: {line}"
 
@@ -163,8 +163,8 @@ def wanted_by_nobody(reading: Reading) -> Iterator[str]:
     empty = {row.title for row in reading.cluster_groups()} - {group_title(head) for head in reading.heads}
     for way in unblock(reading):
         for line in {way.sentence, *(each.why_not for each in way.candidates)}:
-            said = [each for each in empty if re.search(rf"\b{each}\b[^;:]* (wants?|takes? turns|may get)\b", line)]
-            yield from (f"nobody is queued in {each}: {line}" for each in said)
+            titles = [each for each in empty if re.search(rf"\b{each}\b[^;:]* (wants?|takes? turns|may get)\b", line)]
+            yield from (f"nobody is queued in {each}: {line}" for each in titles)
 
 
 def ordered(reading: Reading) -> Iterator[str]:
@@ -185,7 +185,7 @@ def without_verb(reading: Reading) -> Iterator[str]:
                 yield f"what is to be done to the first is not said: {line}"
 
 
-def offered_and_not_told(reading: Reading) -> Iterator[str]:
+def offered_and_not_named(reading: Reading) -> Iterator[str]:
     """Yield where DO leaves open whose work to end though TO START IT names who for the same head."""
     step, every = to_do(reading), unblock(reading)
     for way in every if step is not None and "whose work to end" in step.text else ():
@@ -193,11 +193,11 @@ def offered_and_not_told(reading: Reading) -> Iterator[str]:
             yield f"{plain(ends_it(way))}, and DO: {step.text}"  # type: ignore[union-attr]
 
 
-def not_told_of(reading: Reading, step: ToDo, idle: list[str]) -> Iterator[str]:
+def not_named(reading: Reading, step: ToDo, idle: list[str]) -> Iterator[str]:
     """Yield the idle holders of whom DO should tell, and does not."""
     offers = [plain(ends_it(each)) for each in unblock(reading)]
-    named = [who for who in idle if any(f"{who.partition(' ')[2]}," in each for each in offers)]
-    if named and not any(who in step.text for who in named):
+    named = [name for name in idle if any(f"{name.partition(' ')[2]}," in each for each in offers)]
+    if named and not any(name in step.text for name in named):
         yield f"TO START IT offers {named}, DO tells of none of them: {step.text}"
     answers = [each.who for each in reading.running if each.who in idle or each.is_last or each.overdue]
     if not any(each in step.text for each in (*answers, "by its forecast", "SMON", "is free", "are free", "one queue")):
@@ -222,16 +222,17 @@ def offered_without_proof(reading: Reading) -> Iterator[str]:
         for each in copies(row, reading, SqlTexts(), Copyable("r", "the row", "")):
             if each.command is None or each.command.kind is CommandKind.DEQUEUE:
                 continue
-            who = each.command.victim
-            if (who.inst_id, who.sid, who.serial) in heads and each.command.kind is CommandKind.CANCEL:
+            victim = each.command.victim
+            if (victim.inst_id, victim.sid, victim.serial) in heads and each.command.kind is CommandKind.CANCEL:
                 continue
-            if not re.search(rf"[①-⑨] \S* ?[^①-⑨]*{who.inst_id}:{who.sid},|^end .* {who.inst_id}:{who.sid} ", lines):
+            session = f"{victim.inst_id}:{victim.sid}"
+            if not re.search(rf"[①-⑨] \S* ?[^①-⑨]*{session},|^end .* {session} ", lines):
                 yield f"{each.text} for a row of {row.group}, and no line says so: {lines}"
         if isinstance(row, QueuedStatement):
             asked = AskedStatement(sid=row.sid, inst_id=row.inst_id)
-            told = re.findall(r"^    by ending (.*)$", as_text(reading, asked, ReasonHistory()), re.MULTILINE)
-            if len(told) != len(unblock_of(row, reading).answers):  # type: ignore[union-attr]
-                yield f"why names others: {told}"
+            endings = re.findall(r"^    by ending (.*)$", as_text(reading, asked, ReasonHistory()), re.MULTILINE)
+            if len(endings) != len(unblock_of(row, reading).answers):  # type: ignore[union-attr]
+                yield f"why names others: {endings}"
 
 
 def ended_though_it_ends(reading: Reading) -> Iterator[str]:
@@ -326,7 +327,7 @@ def starts_promised_twice(before: Reading, after: Reading) -> Iterator[str]:
             yield f"{head.group}: {head.sentence}"
 
 
-ORDERS = (ordered, offered_and_not_told, without_verb)
+ORDERS = (ordered, offered_and_not_named, without_verb)
 OFFERS = (offered_without_proof, ended_though_it_ends, promised_twice, dearer_than_needed)
 
 
@@ -357,8 +358,8 @@ def test_while_servers_come_and_go_it_is_about_the_same_idle_holder(seed: int) -
     doubts = [each for each in (sure_of_limit(reading) for reading in readings) if each is not None]
     assert doubts == sorted(doubts), "what is known of a statement's servers is not doubted later"
     answers = [answer(reading) for reading in readings]
-    assert len({who for _, who in answers if who}) == 1
-    assert sum(bool(who) for _, who in answers) > len(answers) * 2 / 3, "else the head should start by itself soon"
+    assert len({name for _, name in answers if name}) == 1
+    assert sum(bool(name) for _, name in answers) > len(answers) * 2 / 3, "else the head should start by itself soon"
     pairs = list(pairwise(zip(map(reason, readings), answers, strict=True)))
     assert not [(old, new) for old, new in pairs if old[0] == new[0] and old[1] != new[1]]
     assert sum(old[1] != new[1] for old, new in pairs) <= len(pairs) / 20
@@ -386,7 +387,7 @@ def answer(reading: Reading) -> tuple[Step | None, str]:
     """Return what kind of step DO tells, and of which idle holder."""
     step = to_do(reading)
     idle = (each.who for each in reading.running if step is not None and each.idle is not None)
-    return (None, "") if step is None else (step.step, next((who for who in idle if who in step.text), ""))
+    return (None, "") if step is None else (step.step, next((name for name in idle if name in step.text), ""))
 
 
 def reason(reading: Reading) -> tuple[object, ...]:
@@ -415,8 +416,8 @@ def test_offers_without_proof_would_be_found(monkeypatch: pytest.MonkeyPatch) ->
     free = replace(reading.heads[1], in_use=256, shortages=(Shortage(8, everybody=True),), wants=Servers(8, 8))
     idle = [replace(reading.running[0], servers=servers, sid=servers, idle=900.0 + servers) for servers in (24, 8)]
     both = replace(reading, heads=(replace(free, group="BATCH"), free), running=(idle[1],), groups=())
-    for who_else in ("contenders", "take_turns"):
-        monkeypatch.setattr(presman.analysis.advice.unblock, who_else, lambda *_: ())
+    for function in ("contenders", "take_turns"):
+        monkeypatch.setattr(presman.analysis.advice.unblock, function, lambda *_: ())
     assert list(promised_twice(both)), "8 servers, and each of the two wants 8"
     monkeypatch.setattr(presman.analysis.advice.freeing, "_smallest_first", lambda each: -each.statement.servers)
     larger = replace(reading, heads=(free,), running=tuple(idle), groups=())
@@ -442,9 +443,9 @@ def test_what_is_looked_for_would_be_found() -> None:
     assert not list(contradictions(idle, at_rest))
     assert any("denied" in each for each in contradictions(idle, at_work))
     assert any("nobody is idle, but" in each for each in contradictions(working, at_rest))
-    said = ToDo(
+    step = ToDo(
         Step.WAIT, "wait: the head of Q should start by itself in about 0:01, when RPT 1:5 ends", "", "", (), "", "Q"
     )
     later = replace(idle, at=idle.at + timedelta(seconds=4))
-    assert list(broken(idle, said, later, said)), "1 s was left 4 s ago"
-    assert not list(broken(idle, said, idle, said))
+    assert list(broken(idle, step, later, step)), "1 s was left 4 s ago"
+    assert not list(broken(idle, step, idle, step))

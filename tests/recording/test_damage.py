@@ -287,16 +287,16 @@ def test_where_the_newest_polls_are_damaged_the_last_that_can_be_read_is_the_new
 def test_watch_reports_damage_at_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inside: Run) -> None:
     monkeypatch.setattr("presman.recording.writer.CHAIN", 4)
     path = tmp_path / "a.presman"
-    said: list[Any] = []
+    printed: list[Any] = []
     record(path, list(polled("quiet", 12)))
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE blocks SET content = 'x' WHERE poll = 4")
-    monkeypatch.setattr(console, "note", lambda text, *_: said.append(text))
-    monkeypatch.setattr(Narration, "take", lambda _, reading, __: said.append(reading.number) or [])
+    monkeypatch.setattr(console, "note", lambda text, *_: printed.append(text))
+    monkeypatch.setattr(Narration, "take", lambda _, reading, __: printed.append(reading.number) or [])
     assert inside("watch", str(path)).returncode == 0
-    assert said[:4] == [1, 2, 3, 4]
-    assert "4 polls" in said[4]
-    assert said[5:] == [9, 10, 11, 12]
+    assert printed[:4] == [1, 2, 3, 4]
+    assert "4 polls" in printed[4]
+    assert printed[5:] == [9, 10, 11, 12]
 
 
 def test_frames_that_no_recorder_wrote_are_refused() -> None:

@@ -200,6 +200,6 @@ def test_a_section_of_a_record_that_is_gone_is_passed_over(tmp_path: Path) -> No
 def test_a_new_row_of_format_2_without_values_is_damage() -> None:
     """The row had no instance: None among numbers raised an error in the reader."""
     known = old_formats._Known(shape_of("Session inst_id sid"), Section(()), (), 0)
-    told: Any = SimpleNamespace(bases=[(None, None)] * len(known.shape.fields), length=2, gone=())
+    change: Any = SimpleNamespace(bases=[(None, None)] * len(known.shape.fields), length=2, gone=())
     with pytest.raises(DamagedError), old_formats._damage():
-        old_formats.OldChain(lambda _: {})._changed(known, known.section, told, {})
+        old_formats.OldChain(lambda _: {})._changed(known, known.section, change, {})

@@ -71,9 +71,9 @@ def test_histograms_of_more_events_than_a_database_has_are_left_out(more: int, t
         whole = own.first, own.last
         assert bool(latency_bins(own, *whole, 1)) is there
         assert bool(bucket_bins(own, *whole, 1)) is there
-        told = [each for each in own.damage if "its histograms have" in each]
-    assert len(told) == (not there)
-    assert all(f"of {more}" not in each and "events, and are left out" in each for each in told)
+        left_out = [each for each in own.damage if "its histograms have" in each]
+    assert len(left_out) == (not there)
+    assert all(f"of {more}" not in each and "events, and are left out" in each for each in left_out)
 
 
 def test_only_statements_that_may_be_shown_are_made(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,8 +111,8 @@ def test_figures_of_more_groups_than_a_database_has_are_left_out(more: int, ther
         whole = own.first, own.last
         assert bool(group_lines(own, *whole, ["used"]).values) is there
         assert bool(group_bins(own, time_bins(own, *whole, 1), *whole, 1)) is there
-        told = [each for each in own.damage if "consumer groups, and their figures are left out" in each]
-    assert len(told) == (not there)
+        left_out = [each for each in own.damage if "consumer groups, and their figures are left out" in each]
+    assert len(left_out) == (not there)
 
 
 def test_names_that_are_one_when_they_are_cleaned_are_one_group(path: Path) -> None:

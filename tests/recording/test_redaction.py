@@ -30,8 +30,8 @@ def test_a_text_that_no_list_names_is_renamed() -> None:
         value: str
 
     (snapshot, _), *_ = polled("queueing", 1)
-    told = replace(snapshot, sections={Banner: Section((Banner(1, "our host", "our own"), Banner(2, "", "")))})
-    first, second = Redactor()(told).rows(Banner)
+    original = replace(snapshot, sections={Banner: Section((Banner(1, "our host", "our own"), Banner(2, "", "")))})
+    first, second = Redactor()(original).rows(Banner)
     assert re.fullmatch(r"NETWORK_BANNER_\w{8} VALUE_\w{8}", f"{first.network_banner} {first.value}")
     assert second == Banner(2, "", "")
 

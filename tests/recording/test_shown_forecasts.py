@@ -108,22 +108,22 @@ def test_every_reader_shows_the_live_do(tmp_path: Path, inside: Run) -> None:
     live = [(with_shown(snapshot, seen), seen) for snapshot, seen in map(with_effect, range(3))]
     place = tmp_path / "x.presman"
     record(place, live)
-    said = [to_do(seen) for _, seen in live]
-    assert [each is not None and each.step for each in said] == [Step.END, Step.WAIT, Step.WAIT]
+    steps = [to_do(seen) for _, seen in live]
+    assert [each is not None and each.step for each in steps] == [Step.END, Step.WAIT, Step.WAIT]
     with Recording(str(place)) as recording:
         playback = recording.playback()
-        assert [to_do(playback.reading(index)) for index in range(3)] == said
+        assert [to_do(playback.reading(index)) for index in range(3)] == steps
         assert [playback.reading(index).bypassed for index in range(3)] == [seen.bypassed for _, seen in live]
-        assert [to_do(found) for index in range(3) if (found := with_forecasts(playback, index))] == said
+        assert [to_do(found) for index in range(3) if (found := with_forecasts(playback, index))] == steps
         incident = gather(recording, playback, range(3), playback.at(0))
-    assert [look.to_do for look in incident.samples] == said
+    assert [look.to_do for look in incident.samples] == steps
     assert incident.moment is not None
-    assert incident.moment.to_do == said[0]
+    assert incident.moment.to_do == steps[0]
     watched = inside("watch", str(place)).stdout
     assert watched.count("  do: ") == 2, "a change of words about a wait is no news"
-    for step in filter(None, said[:2]):
+    for step in filter(None, steps[:2]):
         assert f"  do: {step.text}\n" in watched
-    for (snapshot, _), step in zip(live, said, strict=True):
+    for (snapshot, _), step in zip(live, steps, strict=True):
         document = json.loads(inside("once", str(place), "--at", str(snapshot.at), "--format", "json").stdout)
         assert step is not None
         assert (document["to_do"]["step"], document["to_do"]["text"]) == (step.step.value, step.text)

@@ -108,7 +108,7 @@ def header(pages: int, size: int, there: int) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "expected"),
     [
         (header(100, 8192, 819_200), ""),
         (header(100, 8192, 819_201), ""),
@@ -118,9 +118,9 @@ def header(pages: int, size: int, there: int) -> bytes:
         (header(100, 8192, 0)[:31], ""),
     ],
 )
-def test_how_much_of_a_file_is_missing(content: bytes, said: str, tmp_path: Path) -> None:
+def test_how_much_of_a_file_is_missing(content: bytes, expected: str, tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(content)
-    assert cut_short(tmp_path / "a") == said
+    assert cut_short(tmp_path / "a") == expected
 
 
 def test_a_file_that_somebody_writes_to_is_not_the_same(tmp_path: Path) -> None:

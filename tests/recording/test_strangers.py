@@ -140,10 +140,10 @@ def test_an_oversized_row_is_reported_and_never_loaded(whole: bytes, tmp_path: P
     done = subprocess.run(
         reads, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=PATIENCE, check=False
     )
-    *said, taken = done.stderr.splitlines()
-    assert len(said) <= len(words) + 1
-    assert said[-1].endswith("a row larger than any recorded one")
-    assert [line for line in said if not line.startswith("presman: ") or "internal error" in line] == []
+    *messages, taken = done.stderr.splitlines()
+    assert len(messages) <= len(words) + 1
+    assert messages[-1].endswith("a row larger than any recorded one")
+    assert [line for line in messages if not line.startswith("presman: ") or "internal error" in line] == []
     assert int(taken.removesuffix(" MB")) < len(columns) * 25 // 2
 
 
@@ -297,10 +297,10 @@ def test_a_signal_ends_what_reads_such_a_file(
         until(lambda: str(path) in {each.path for each in reader.open_files()}, "it is read")
         begun = reader.cpu_times()
         process.send_signal(number)
-        _, said = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=30)
     assert process.returncode == 128 + number
     assert cpu_of_ended_children() - before - begun.user - begun.system < CPU_SECONDS
-    assert "Traceback" not in said
+    assert "Traceback" not in errors
 
 
 def test_quitting_a_replay_of_such_a_file_does_not_wait(

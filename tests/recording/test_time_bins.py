@@ -114,12 +114,12 @@ def test_groups_have_the_means_of_the_polls_of_a_bin(scenario: str, tmp_path: Pa
         left = left[each.polls :]
     assert not left
     assert len(found) == 3
-    told = {(each.key, each.con_id, each.group): each for each in groups}
+    bins_of = {(each.key, each.con_id, each.group): each for each in groups}
     for each, readings in zip(bins, found, strict=True):
         rows = [row for reading in readings for row in reading.cluster_groups()]
         for con_id, name in {(row.con_id, row.name) for row in rows}:
             own = [row for row in rows if (row.con_id, row.name) == (con_id, name)]
-            bin_ = told[each.key, con_id, name]
+            bin_ = bins_of[each.key, con_id, name]
             known = [row.used for row in own if row.used is not None]
             assert bin_.used == (pytest.approx(sum(known) / len(known), abs=1e-5) if known else None)
             assert bin_.servers == pytest.approx(sum(row.px_servers or 0 for row in own) / each.polls)

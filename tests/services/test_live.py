@@ -186,8 +186,8 @@ def test_without_a_thread_the_source_is_lost(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_each_cause_of_a_loss_is_reported_once_and_then_the_return() -> None:
-    told: list[LogEvent] = []
-    connection = Reachability("prod", told.append)
+    events: list[LogEvent] = []
+    connection = Reachability("prod", events.append)
     connection.answer()
     soon = datetime(2026, 11, 24, tzinfo=UTC)
     connection.lose("cut number 1", "ORA-03113", "lost: cut number 1", next_try=soon)
@@ -198,7 +198,7 @@ def test_each_cause_of_a_loss_is_reported_once_and_then_the_return() -> None:
     connection.answer()
     assert (connection.trouble, connection.next_try) == ("", None)
     connection.lose("cut number 3", "ORA-03113", "lost: cut number 3")
-    assert [(each.event, each.level, each.line) for each in told] == [
+    assert [(each.event, each.level, each.line) for each in events] == [
         ("lost", "warning", "prod: lost: cut number 1"),
         ("late", "error", "prod: no view answers"),
         ("connected", "info", "prod: connected again"),

@@ -47,7 +47,7 @@ class HandFeed:
     post: Post
     refresh: float
     started: bool = False
-    told: list[Any] = field(default_factory=list)
+    requests: list[Any] = field(default_factory=list)
     focused: Any = None
     detail_level: Any = None
 
@@ -55,19 +55,19 @@ class HandFeed:
         self.started = True
 
     def stop(self) -> None:
-        self.told.append("stop")
+        self.requests.append("stop")
 
     def set_refresh(self, seconds: float) -> None:
-        self.told.append(seconds)
+        self.requests.append(seconds)
 
     def poll_now(self) -> None:
-        self.told.append("poll")
+        self.requests.append("poll")
 
     def request(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
-        self.told.append((name, dict(binds), lasting))
+        self.requests.append((name, dict(binds), lasting))
 
     def act(self, command: Any) -> None:
-        self.told.append(command)
+        self.requests.append(command)
 
     def focus(self, focus: Any) -> None:
         self.focused = focus

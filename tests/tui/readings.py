@@ -168,7 +168,7 @@ def cluster() -> Reading:
     return replace(busy(), header=top, groups=tuple(rows))
 
 
-def told(lines: list[Line]) -> dict[str, list[str]]:
+def sections(lines: list[Line]) -> dict[str, list[str]]:
     """The lines below each heading, without what is blank between words."""
     found: dict[str, list[str]] = {"": []}
     own = found[""]

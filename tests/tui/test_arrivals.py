@@ -34,7 +34,7 @@ def arrived(
         monitor=monitor, repaint=note("all"), paint_lines=note("lines"), following=None, bell=note("bell"),
         moments=SimpleNamespace(arrive=note("moments")), news=SimpleNamespace(of=lambda *_: changes),
         poll_recording=SimpleNamespace(write=note("kept")), recording=SimpleNamespace(write=lambda _: problem),
-        read_enough=note("enough"), notify=note("told"), set_timer=note("timer"), bind_tab_keys=None, settle=None,
+        read_enough=note("enough"), notify=note("notice"), set_timer=note("timer"), bind_tab_keys=None, settle=None,
         panels=SimpleNamespace(mount_ahead=None, forget_hidden=None),
         set_interval=note("each"), gateway=gateway,
     )  # fmt: skip
@@ -52,7 +52,7 @@ def arrived(
         ({"frozen": True}, ["arrive", "moments", "lines", "kept"]),
         ({"whole": False}, ["preview", "all"]),
         ({"cost": None}, ["arrive", "moments", "all", "kept", "timer", "timer", "timer", "each"]),
-        ({"problem": "full"}, ["arrive", "moments", "all", "kept", "enough", "lines", "told", "bell"]),
+        ({"problem": "full"}, ["arrive", "moments", "all", "kept", "enough", "lines", "notice", "bell"]),
         ({"news": True}, ["arrive", "moments", "all", "bell", "kept"]),
         ({"acts": True}, ["arrive", "moments", "all", "asked", "kept"]),
     ],
@@ -116,18 +116,18 @@ def test_what_is_done_with_the_statement_that_is_followed(
 def test_what_became_of_a_command_is_told_and_one_that_was_not_tried_is_noted(
     done: bool, tried: bool, severity: str, noted: list[str]
 ) -> None:
-    told: list[object] = []
+    notices: list[object] = []
     notes: list[str] = []
     app: Any = SimpleNamespace(
         gateway=SimpleNamespace(note=lambda _name, _command, text: notes.append(text)),
         monitor=SimpleNamespace(name="DWPROD"),
-        notify=lambda text, severity, timeout: told.append((text, severity)),
+        notify=lambda text, severity, timeout: notices.append((text, severity)),
     )
     command = SimpleNamespace(kind=SimpleNamespace(value="end the session"), text="ALTER SYSTEM KILL")
     event: Any = SimpleNamespace(command=command, done=done, tried=tried, text="ended")
     FrameApp.on_acted(app, event)
-    assert told == [("end the session: ended\nALTER SYSTEM KILL", severity)]
+    assert notices == [("end the session: ended\nALTER SYSTEM KILL", severity)]
     assert notes == noted
     app.gateway = None
     FrameApp.on_acted(app, event)
-    assert (len(told), notes) == (2, noted)
+    assert (len(notices), notes) == (2, noted)

@@ -67,7 +67,7 @@ async def left_by(*bursts: tuple[str, ...]) -> dict[str, Any]:
         app.gateway, app.targets = Gateway(), ("DWPROD", "storm")
         for keys in bursts:
             await sent(acting, *keys)
-        left = {"told": list(acting.feed.told), "ends": app.is_leaving, "target": app.switch_to}
+        left = {"requests": list(acting.feed.requests), "ends": app.is_leaving, "target": app.switch_to}
         if app.is_leaving:
             return left
         lines = [(line.display, getattr(line, "value", "")) for line in app.screen.query("Input")]
@@ -108,7 +108,7 @@ async def test_a_whole_dialog_in_one_burst() -> None:
     async with stage(busy(), size=(140, 40)) as acting:
         acting.app.gateway = Gateway()
         await burst(acting, "4a1y\r")
-        (command,) = acting.feed.told
+        (command,) = acting.feed.requests
         assert command.kind is CommandKind.DEQUEUE
         assert not isinstance(acting.app.screen, ActionDialog)
 
@@ -122,7 +122,7 @@ async def test_what_is_typed_into_the_dialog_reaches_the_dialog_only(typed: str)
         assert acting.app.is_running
         assert acting.app.monitor.choices.tab == "parallel"
         assert acting.app.monitor.choices.paused is None
-        assert acting.feed.told == []
+        assert acting.feed.requests == []
 
 
 @acted

@@ -170,9 +170,9 @@ def drawn(data: ChartData, *levels: GroupLevel, width: int = 39, height: int = 1
 def test_a_legend_names_groups_before_all_and_counts_what_it_has_no_room_for() -> None:
     """Below nine lines it has one line. In 48 cells it named only the capacity, and counted six groups."""
     levels = GroupLevel(0, "ETL", 4.1, 6.0), GroupLevel(0, "WEB", 0.3)
-    said = {width: drawn(DATA, *levels, width=width, height=8)[0] for width in (28, 39, 45, 58, 63)}
+    legends = {width: drawn(DATA, *levels, width=width, height=8)[0] for width in (28, 39, 45, 58, 63)}
     title, line = "CPUs used, 15 min", "  ─ capacity 8"
-    assert said == {
+    assert legends == {
         28: f"{title}  ■ WEB  +2",  # the larger one
         39: f"{title}  ■ WEB  ■ ETL  +1",
         45: f"{title}  ■ WEB  ■ ETL{line}",
@@ -275,16 +275,16 @@ def test_times_that_have_no_room_beside_the_next_are_left_out_the_newest_first()
 def test_a_click_on_the_plot_names_the_end_of_its_stretch(
     place: tuple[int, int], size: tuple[int, int], second: float | None
 ) -> None:
-    told: list[Any] = []
+    messages: list[Any] = []
     widget: Any = SimpleNamespace(
         _data=replace(DATA, start=0.0, width=90.0), _levels=(), size=size, letters_only=False,
-        post_message=told.append, InstantClicked=Chart.InstantClicked,
+        post_message=messages.append, InstantClicked=Chart.InstantClicked,
     )  # fmt: skip
     Chart.on_click(widget, SimpleNamespace(x=place[0], y=place[1]))  # type: ignore[arg-type]
-    assert [each.at.timestamp() for each in told] == ([] if second is None else [second])
+    assert [each.at.timestamp() for each in messages] == ([] if second is None else [second])
     widget._data = None
     Chart.on_click(widget, SimpleNamespace(x=place[0], y=place[1]))  # type: ignore[arg-type]
-    assert len(told) == (second is not None), "before there is a chart nothing is named"
+    assert len(messages) == (second is not None), "before there is a chart nothing is named"
 
 
 def test_whole_blocks_on_their_own_colour_are_sent_as_blanks_and_look_the_same() -> None:
@@ -325,10 +325,10 @@ async def test_legend_and_table_say_the_same() -> None:
             await polls(1)
             legend = next(line for line in acting.screen.splitlines() if "CPUs used, 15 min" in line)
             for name in ("BATCH", "ETL", "REPORTS"):
-                said = re.search(rf"■ {name} +([\d.]+)", legend)
+                figure = re.search(rf"■ {name} +([\d.]+)", legend)
                 row = next(line for line in acting.screen.splitlines() if line.startswith(f" {name} "))
-                assert said is not None
-                assert f"  {said[1]}  " in row
+                assert figure is not None
+                assert f"  {figure[1]}  " in row
 
 
 @acted

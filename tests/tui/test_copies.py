@@ -31,7 +31,7 @@ ROW = Copyable("r", "the row", "Group: BATCH")
 SIZES = [(80, 24), (120, 35), (200, 50)]
 
 
-def told(app: MonitorApp) -> str:
+def notice_text(app: MonitorApp) -> str:
     return "\n".join(str(each.message) for each in app._notifications)
 
 
@@ -100,7 +100,7 @@ async def test_c_twice_is_the_sql_id_and_the_file_is_named(size: tuple[int, int]
             assert what in screen, what
         await acting.keys("c")
         assert acting.app.clipboard == sql_id
-        assert f"Copied: SQL_ID {sql_id}, also in {tmp_path}/state/presman/copied.txt" in told(acting.app)
+        assert f"Copied: SQL_ID {sql_id}, also in {tmp_path}/state/presman/copied.txt" in notice_text(acting.app)
         assert (tmp_path / "state" / "presman" / "copied.txt").read_text() == f"{sql_id}\n"
 
 
@@ -119,10 +119,10 @@ async def test_a_kill_is_said_to_be_one_and_where_it_went(keys: tuple[str, ...],
     async with stage(busy(), size=(200, 50)) as acting:
         await acting.keys(*keys)
         assert "KILL SESSION" in acting.app.clipboard
-        said = told(acting.app)
-        assert "Copied, not run: " in said
-        assert "It is a KILL command: it ends a session when you run it." in said
-        assert f"also in {tmp_path}/state/presman/copied.txt" in said
+        notices = notice_text(acting.app)
+        assert "Copied, not run: " in notices
+        assert "It is a KILL command: it ends a session when you run it." in notices
+        assert f"also in {tmp_path}/state/presman/copied.txt" in notices
 
 
 @pytest.mark.parametrize("keys", [("4", "c", "1"), ("C",)])
@@ -131,7 +131,7 @@ async def test_a_command_of_a_recording_is_said_to_be_old(keys: tuple[str, ...])
     async with stage(busy(), size=(200, 50)) as acting:
         acting.app.replayed = mock.Mock
         await acting.keys(*keys)
-        assert f"It comes from a recording, as of {clock(busy().at)}: check again before you run it." in told(
+        assert f"It comes from a recording, as of {clock(busy().at)}: check again before you run it." in notice_text(
             acting.app
         )
 
@@ -141,7 +141,7 @@ async def test_a_command_that_kills_nobody_is_not_called_one() -> None:
     async with stage(busy(), size=(200, 50)) as acting:
         await acting.keys("4", "c", "3")
         assert acting.app.clipboard.startswith("ALTER SYSTEM CANCEL SQL")
-        assert "KILL" not in told(acting.app)
+        assert "KILL" not in notice_text(acting.app)
 
 
 @acted
@@ -178,7 +178,7 @@ async def test_a_text_that_is_not_known_is_not_copied() -> None:
         await acting.show(row)
         await acting.keys("4", "c", "t")
         assert acting.app.clipboard == ""
-        assert "Nothing copied: not read." in told(acting.app)
+        assert "Nothing copied: not read." in notice_text(acting.app)
 
 
 def test_a_file_of_a_replay_is_called_as_the_recording_without_its_folders() -> None:

@@ -78,11 +78,11 @@ async def test_enter_opens_the_page_and_there_the_sessions_that_run_it(size: tup
 
 
 def test_nobody_runs_it_and_that_is_what_it_says() -> None:
-    told = page(Statement(GONE))
-    assert "now             no session runs it" in told
-    assert "No session runs it at this moment." in told
-    assert "No parallel execution of it was seen" in told
-    assert "No session is there" not in told
+    text = page(Statement(GONE))
+    assert "now             no session runs it" in text
+    assert "No session runs it at this moment." in text
+    assert "No parallel execution of it was seen" in text
+    assert "No session is there" not in text
 
 
 def test_a_text_that_is_not_there_says_why() -> None:
@@ -112,9 +112,9 @@ def test_what_was_read_of_the_cursor_is_told_of_no_other_one() -> None:
     dop = DopStory(degree=8, reason="table property", facts={"dop": "8", "dop_reason": "table property"})
     detail = Detail(1, 0, GONE, 0, 1, (), cost, (), (), (), dop=dop)
     reading = replace(busy(), detail=detail)
-    told = page(Statement(GONE), reading)
-    assert "7 done, 0 running now" in told
-    assert "Reason in the plan: table property." in told
+    text = page(Statement(GONE), reading)
+    assert "7 done, 0 running now" in text
+    assert "Reason in the plan: table property." in text
     assert "7 done" not in page(Statement("1111111111111"), reading)
 
 

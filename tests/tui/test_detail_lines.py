@@ -23,7 +23,7 @@ from presman.figures.drawing.lines import plain
 from presman.figures.history_figures import USUAL
 from presman.rows.queries import Focus
 from presman.tui.pages.detail_lines import _scaled, _time, cost_lines, detail_lines, focus_of, usual_lines, xplan
-from tests.tui.readings import AT, busy, queued, running, session, told
+from tests.tui.readings import AT, busy, queued, running, sections, session
 
 DETAIL = Detail(
     1, 526, "9md3ukh526j58", 0, 42, (), None,
@@ -36,7 +36,7 @@ DETAIL = Detail(
 
 
 def close(**facts: Any) -> dict[str, list[str]]:
-    return told(detail_lines(running(526), replace(busy(), detail=replace(DETAIL, **facts)), 120))
+    return sections(detail_lines(running(526), replace(busy(), detail=replace(DETAIL, **facts)), 120))
 
 
 def test_what_is_not_done_yet_has_its_part_as_a_bar() -> None:
@@ -75,7 +75,7 @@ def test_statistics_are_since_the_last_poll_and_since_logon() -> None:
 def test_what_was_not_read_is_not_there() -> None:
     bare = close(servers=(), statistics=(), plan=(), cost=None)
     assert not {"Servers at work", "Plan", "Executions of this cursor so far"} & bare.keys()
-    other = told(detail_lines(running(527), replace(busy(), detail=DETAIL), 120))
+    other = sections(detail_lines(running(527), replace(busy(), detail=DETAIL), 120))
     assert "Progress" not in other
     assert any("are read only while this page is open" in line for own in other.values() for line in own)
 
@@ -108,17 +108,17 @@ def test_a_sessions_groups_are_told_with_why_it_was_switched() -> None:
         mapped_group="BATCH", mapping_attribute="ORACLE_USER", original_group="BATCH", last_action="SWITCH_GROUP",
         last_action_reason="CPU time", last_action_time=AT,
     )  # fmt: skip
-    lines = told(detail_lines(running(526), replace(busy(), sessions=(own,)), 120))["Consumer group"]
+    lines = sections(detail_lines(running(526), replace(busy(), sessions=(own,)), 120))["Consumer group"]
     assert lines[:4] == [
         "mapped BATCH (by ORACLE_USER)", "original BATCH", "now LOW",
         f"last action SWITCH_GROUP, because of CPU time, at {AT.astimezone():%H:%M:%S}",
     ]  # fmt: skip
     calm = own._replace(mapping_attribute="", mapped_group="", last_action="")
-    assert told(detail_lines(running(526), replace(busy(), sessions=(calm,)), 120))["Consumer group"][:-1] == [
+    assert sections(detail_lines(running(526), replace(busy(), sessions=(calm,)), 120))["Consumer group"][:-1] == [
         "mapped -", "original BATCH", "now LOW",
     ]  # fmt: skip
     others = replace(busy(), sessions=(own._replace(serial=1),))
-    assert "Consumer group" not in told(detail_lines(running(526), others, 120))
+    assert "Consumer group" not in sections(detail_lines(running(526), others, 120))
 
 
 def test_what_is_looked_at_closely() -> None:

@@ -74,26 +74,26 @@ def test_the_least_important_goes_first() -> None:
 
 
 def test_the_first_head_is_told_whole_and_those_without_room_are_named() -> None:
-    told = story(busy(), unblock(busy()), (), ())
-    lines = [plain(line) for line in why_lines(told, 78, most_for_why(20))]
+    block = story(busy(), unblock(busy()), (), ())
+    lines = [plain(line) for line in why_lines(block, 78, most_for_why(20))]
     assert lines[0].startswith(" WHY  BATCH: head 7xq3h001jskd0 wants 32 servers")
     assert "c 1 copies ①" in " ".join(lines)
     assert [len(line) - len(line.lstrip()) for line in lines[:3]] == [1, 6, 6], "as far as the label is wide"
     assert lines[-1] == "  … 1 more queue waits: ETL (go to one of its rows to see why)"
-    assert "ETL: head" in " ".join(plain(line) for line in why_lines(told, 78))
-    assert all(length(line) <= 78 for line in why_lines(told, 78))
+    assert "ETL: head" in " ".join(plain(line) for line in why_lines(block, 78))
+    assert all(length(line) <= 78 for line in why_lines(block, 78))
 
 
 def test_heads_that_just_have_room_are_all_told() -> None:
-    told = story(busy(), unblock(busy()), (), ())
-    whole = why_lines(told, 78)
-    assert why_lines(told, 78, len(whole)) == whole
-    assert "1 more queue waits" in plain(why_lines(told, 78, len(whole) - 1)[-1])
+    block = story(busy(), unblock(busy()), (), ())
+    whole = why_lines(block, 78)
+    assert why_lines(block, 78, len(whole)) == whole
+    assert "1 more queue waits" in plain(why_lines(block, 78, len(whole) - 1)[-1])
 
 
 def test_the_queue_under_the_cursor_comes_first() -> None:
-    told = story(busy(), unblock(busy()), (), (), (0, "ETL"))
-    assert plain(why_lines(told, 150)[0]).startswith(" WHY  ETL:")
+    block = story(busy(), unblock(busy()), (), (), (0, "ETL"))
+    assert plain(why_lines(block, 150)[0]).startswith(" WHY  ETL:")
 
 
 def test_the_queue_of_do_comes_first_then_the_most_urgent_and_the_cursor_stays_on_the_first_row() -> None:

@@ -211,12 +211,12 @@ def test_sessions_of_a_place_are_counted_as_the_database_counts_them() -> None:
         moment = Moment(seen, Choices(scopes=(scope,), **choices), find=lambda: (None, taken))
         return "".join(text for text, _ in drill_down.about(moment)[0]), drill_down.session_note(moment)
 
-    about, told = look(DrillScope("SALES", con_id=3), paused=1.0)
+    about, note = look(DrillScope("SALES", con_id=3), paused=1.0)
     assert "5 sessions (3 idle, not listed), 2 active" in about, "at any width, for the rows below are 2"
-    assert told == "not listed: 3 idle sessions, which this poll did not read"
-    about, told = look(DrillScope("SALES", con_id=3), None)
+    assert note == "not listed: 3 idle sessions, which this poll did not read"
+    about, note = look(DrillScope("SALES", con_id=3), None)
     assert "2 sessions listed, 2 active" in about
-    assert told.startswith("not listed: idle sessions, read once a minute")
+    assert note.startswith("not listed: idle sessions, read once a minute")
     event = listed[0].event
     assert "listed, " in look(DrillScope(event, event=event))[0]
     assert look(DrillScope("SALES", con_id=3), 0)[1] == ""

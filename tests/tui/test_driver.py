@@ -231,7 +231,7 @@ def test_to_a_screen_that_follows_at_once_the_terminal_is_left_as_it_is(done: li
 
 
 @pytest.mark.parametrize(
-    ("was_on", "there", "running", "told"),
+    ("was_on", "there", "running", "expected"),
     [
         (False, True, True, ["handled", "painted anew"]),  # after Ctrl-Z
         (True, True, True, ["suspended", "handled", "painted anew"]),  # after a SIGSTOP
@@ -240,13 +240,13 @@ def test_to_a_screen_that_follows_at_once_the_terminal_is_left_as_it_is(done: li
     ],
 )
 def test_after_a_stop_it_goes_on_as_after_ctrl_z(
-    was_on: bool, there: bool, running: bool, told: list[str], monkeypatch: pytest.MonkeyPatch
+    was_on: bool, there: bool, running: bool, expected: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(driver, "_is_terminal", lambda _: there)
     own = Own(hands_on=False, running=running)
     own._is_on = was_on
     own._go_on(lambda *_: own.done.append("handled"), 18, None)
-    assert own.done == told
+    assert own.done == expected
 
 
 def test_a_terminal_is_told_from_what_is_none() -> None:

@@ -124,11 +124,11 @@ async def test_the_screen_has_the_classes_of_its_size_from_the_start(
 ) -> None:
     """Otherwise all would be styled and laid out again before the first frame."""
     styled: list[bool] = []
-    told = MonitorScreen.update_classes
+    original = MonitorScreen.update_classes
 
     def update(screen: MonitorScreen, classes: Mapping[str, bool], **named: bool) -> MonitorScreen:
         before = set(screen.classes)
-        told(screen, classes, **named)
+        original(screen, classes, **named)
         styled.append(set(screen.classes) == before)
         return screen
 

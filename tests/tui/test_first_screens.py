@@ -20,7 +20,7 @@ SMALL = (80, 24)
 class Sentence(NamedTuple):
     """What is to be said of a scenario: words that stand at both sizes, those of the wide and of the small screen."""
 
-    said: str
+    meaning: str
     both: tuple[str, ...]
     wide: tuple[str, ...] = ()
     small: tuple[str, ...] = ()
@@ -167,7 +167,7 @@ async def test_the_first_screen_says_it(scenario: str) -> None:
         small = acting.screen
     for screen, words in ((wide, sentence.wide), (small, sentence.small)):
         missing = [each for each in (*sentence.both, *words) if each not in screen]
-        assert not missing, f"{sentence.said}\n{screen}"
+        assert not missing, f"{sentence.meaning}\n{screen}"
         assert "limit" in next(line for line in screen.splitlines() if "of all CPUs" in line), "the legend is whole"
     assert not [line for line in small.splitlines() if line.endswith("…")], small
 

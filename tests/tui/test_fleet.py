@@ -43,19 +43,19 @@ class HandFleet:
     interval: float = 5.0
     trouble: str = ""
     is_settled: bool = True
-    told: list[Any] = field(default_factory=list)
+    requests: list[Any] = field(default_factory=list)
 
     def start(self) -> None:
-        self.told.append("start")
+        self.requests.append("start")
 
     def stop(self) -> None:
-        self.told.append("stop")
+        self.requests.append("stop")
 
     def members(self) -> list[Member]:
         return list(self.members_now)
 
     def poll_now(self) -> None:
-        self.told.append("poll")
+        self.requests.append("poll")
 
     def set_interval(self, seconds: float) -> None:
         self.interval = seconds
@@ -119,7 +119,7 @@ async def showing(
 async def test_every_state(size: tuple[int, int]) -> None:
     async with showing(every_state(), size) as acting:
         check(f"fleet-{size[0]}x{size[1]}", await acting.press("down"))
-        assert acting.fleet.told == ["start"]
+        assert acting.fleet.requests == ["start"]
 
 
 @acted
@@ -160,7 +160,7 @@ async def test_keys_filter_sort_and_freeze() -> None:
 async def test_keys_poll_help_and_quit() -> None:
     async with showing(every_state()) as acting:
         await acting.press("f5", "plus")
-        assert acting.fleet.told == ["start", "poll"]
+        assert acting.fleet.requests == ["start", "poll"]
         assert acting.fleet.interval > 5.0
         page = await acting.press("question_mark")
         assert "Help: Fleet" in page

@@ -70,18 +70,18 @@ def test_what_has_no_room_goes_from_behind() -> None:
     """Of 21 + 10 cells of facts the interval's 10 go where the state with a blank on each side leaves fewer."""
     state = ("● LIVE", "good")
     assert sum(len(text) for text, _ in facts("one", [LIVE], 5.0)) == 4 + 12 + 10 + 10
-    told = {width: plain(first_line("one", [LIVE], 5.0, state, width)) for width in (44, 43, 34, 33, 12, 5)}
-    assert told[44] == " one  1 database  ● 1 live  every 5s" + " ● LIVE "
-    assert told[43] == " one  1 database  ● 1 live" + " " * 10 + "● LIVE "
-    assert told[34] == " one  1 database  ● 1 live ● LIVE "
-    assert told[33] == " one  1 database" + " " * 10 + "● LIVE "
-    assert told[12] == " one ● LIVE "
-    assert told[5] == " one ● LIVE "
+    lines = {width: plain(first_line("one", [LIVE], 5.0, state, width)) for width in (44, 43, 34, 33, 12, 5)}
+    assert lines[44] == " one  1 database  ● 1 live  every 5s" + " ● LIVE "
+    assert lines[43] == " one  1 database  ● 1 live" + " " * 10 + "● LIVE "
+    assert lines[34] == " one  1 database  ● 1 live ● LIVE "
+    assert lines[33] == " one  1 database" + " " * 10 + "● LIVE "
+    assert lines[12] == " one ● LIVE "
+    assert lines[5] == " one ● LIVE "
     assert length(first_line("one", [LIVE], 5.0, state, 80)) == 80
 
 
 @pytest.mark.parametrize(
-    ("members", "trouble", "paused", "told"),
+    ("members", "trouble", "paused", "expected"),
     [
         ([LIVE, LOST], "", None, "● LIVE"),
         ([member("a", ConnectionState.LATE)], "", None, "● LIVE"),
@@ -94,8 +94,8 @@ def test_what_has_no_room_goes_from_behind() -> None:
         ([LIVE], "gone", 61.0, "✕ STORE LOST"),
     ],
 )
-def test_a_fleet_has_a_state(members: list[Member], trouble: str, paused: float | None, told: str) -> None:
-    assert fleet_state(members, trouble, paused=paused)[0] == told
+def test_a_fleet_has_a_state(members: list[Member], trouble: str, paused: float | None, expected: str) -> None:
+    assert fleet_state(members, trouble, paused=paused)[0] == expected
 
 
 def test_what_is_wrong_is_told_database_by_database_the_worst_first() -> None:
@@ -116,21 +116,21 @@ def test_what_is_wrong_is_told_database_by_database_the_worst_first() -> None:
     assert [each.short for each in fleet_alerts([member("x", ConnectionState.LOST)], "")] == ["x: LOST"]
 
 
-def told(member: Member | None, to_do: str = "") -> list[str]:
+def about(member: Member | None, to_do: str = "") -> list[str]:
     return [plain(line) for line in about_lines(member, to_do)]
 
 
 def test_all_about_the_database_under_the_cursor() -> None:
     """6 of the 8 CPUs that were wanted were had: 25 % had to wait."""
     figures = "plan DAY  CPU 6.0 used, 2.0 waited for, of 24  throttled 25 %  12 queued, head 3:41  PX servers 64/256"
-    assert told(LIVE) == [f" east  ● LIVE  PROD  {figures}"]
-    assert told(replace(LIVE, name="prod_east", since=61.0)) == [f" prod_east  ● LIVE for 1:01  {figures}"]
-    assert told(None) == []
+    assert about(LIVE) == [f" east  ● LIVE  PROD  {figures}"]
+    assert about(replace(LIVE, name="prod_east", since=61.0)) == [f" prod_east  ● LIVE for 1:01  {figures}"]
+    assert about(None) == []
     idle = replace(LIVE, key_figures=replace(FIGURES, plan="", used=None, queued=0))
-    assert told(idle) == [" east  ● LIVE  PROD  plan none  PX servers 64/256"]
-    assert told(hurt("b", "bad"), "end it")[1:] == [" it waits", " DO  end it"]
-    assert told(LOST) == [" west  ✕ LOST for 1:01", " retry in 41s: no route"]
-    assert told(replace(LOST, age=90.0))[0] == " west  ✕ LOST for 1:01  last data 1:30 ago"
+    assert about(idle) == [" east  ● LIVE  PROD  plan none  PX servers 64/256"]
+    assert about(hurt("b", "bad"), "end it")[1:] == [" it waits", " DO  end it"]
+    assert about(LOST) == [" west  ✕ LOST for 1:01", " retry in 41s: no route"]
+    assert about(replace(LOST, age=90.0))[0] == " west  ✕ LOST for 1:01  last data 1:30 ago"
 
 
 def test_a_reason_has_the_colour_of_the_alert_or_of_the_state() -> None:
@@ -150,12 +150,12 @@ def test_a_fleet_that_is_come_back_to_stands_where_it_was_left(row: int) -> None
     done: list[Any] = []
     frame: Any = SimpleNamespace(
         _begin_fleet=lambda: done.append("begun"), view=SimpleNamespace(row=row),
-        show_notice=lambda: done.append("told"),
+        show_notice=lambda: done.append("notice"),
         grid=SimpleNamespace(scroll_to=lambda y, animate: done.append((y, animate))), _tick=1, settle=2,
         set_timer=lambda seconds, act: done.append(act),
     )  # fmt: skip
     FleetApp._begin(frame)
-    assert done == ["begun", *([(5, False)] if row else []), "told", 1, 2]
+    assert done == ["begun", *([(5, False)] if row else []), "notice", 1, 2]
 
 
 def test_pictures_come_quickly_at_first_then_each_second_and_none_when_it_ends() -> None:

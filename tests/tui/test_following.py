@@ -43,7 +43,7 @@ def under_cursor(acting: Stage) -> int:
     return int(grid.row.sid)
 
 
-def told(acting: Stage) -> list[str]:
+def notices(acting: Stage) -> list[str]:
     return [each.message for each in acting.app._notifications]
 
 
@@ -62,7 +62,7 @@ async def test_the_cursor_goes_with_a_statement_from_the_queue_to_its_servers() 
         with mock.patch.object(type(acting.app), "bell") as bell:
             await acting.show(started(4, 503))
             assert bell.called
-        assert "7xq3h003jskd0 of BATCH (1:503) has started after 3:27 in the queue, with 32 servers." in told(acting)
+        assert "7xq3h003jskd0 of BATCH (1:503) has started after 3:27 in the queue, with 32 servers." in notices(acting)
         grid = acting.app.panels.grid
         assert grid is not None
         assert grid.table is RUNNING
@@ -70,7 +70,7 @@ async def test_the_cursor_goes_with_a_statement_from_the_queue_to_its_servers() 
         await acting.show(later(5, busy(5)))
         assert acting.app.following is not None  # the same session queues once more
         await acting.show(later(6, replace(busy(6), queue=(), heads=())))
-        assert "7xq3h003jskd0 of BATCH (1:503) has left the queue." in told(acting)
+        assert "7xq3h003jskd0 of BATCH (1:503) has left the queue." in notices(acting)
         assert acting.app.following is None
 
 

@@ -141,6 +141,6 @@ async def test_a_fault_ends_with_one_line_and_no_values(capsys: pytest.CaptureFi
 
     with pytest.raises(ZeroDivisionError):
         await scene()
-    told = capsys.readouterr()
-    assert secret not in told.err + told.out
-    assert "ZeroDivisionError" in told.err
+    output = capsys.readouterr()
+    assert secret not in output.err + output.out
+    assert "ZeroDivisionError" in output.err

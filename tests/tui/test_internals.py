@@ -61,15 +61,15 @@ def test_with_its_parser_presman_reads_the_keys(monkeypatch: pytest.MonkeyPatch)
 
 @acted
 async def test_a_fault_is_told_without_the_names_it_is_kept_under(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[object] = []
+    panics: list[object] = []
     async with stage(busy()) as acting:
         app = acting.app
-        monkeypatch.setattr(MonitorApp, "panic", lambda _app, *said: told.extend(said))
+        monkeypatch.setattr(MonitorApp, "panic", lambda _app, *texts: panics.extend(texts))
         exception, event = app._exception, app._exception_event
         del app._exception, app._exception_event
         app._handle_exception(ValueError("of a test"))
         app._exception, app._exception_event = exception, event
-    assert "ValueError: of a test" in str(told[0])
+    assert "ValueError: of a test" in str(panics[0])
 
 
 @acted

@@ -228,7 +228,7 @@ async def test_refresh_interval() -> None:
     async with stage(busy(), size=(200, 50)) as acting:
         assert "every 3s" in await acting.press("plus")
         assert "every 1s" in await acting.press("minus", "minus")
-        assert acting.feed.told == [3.0, 2.0, 1.0]
+        assert acting.feed.requests == [3.0, 2.0, 1.0]
 
 
 @acted
@@ -381,7 +381,7 @@ async def quits(key: str) -> None:
         await acting.pilot.press(key)
         await acting.pilot.pause()
         await acting.pilot.pause()
-    assert acting.feed.told[-1] == "stop"
+    assert acting.feed.requests[-1] == "stop"
     assert acting.app.return_code == 0
 
 
@@ -407,12 +407,12 @@ async def test_a_list_that_two_clicks_leave_at_once_is_left_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "said"), [("plus", "A poll every 3 s."), ("f5", "Asked for a poll now."), ("w", "Charts show 60 minutes.")]
+    ("key", "text"), [("plus", "A poll every 3 s."), ("f5", "Asked for a poll now."), ("w", "Charts show 60 minutes.")]
 )
 @acted
-async def test_a_key_whose_effect_has_no_room_says_what_it_did(key: str, said: str) -> None:
+async def test_a_key_whose_effect_has_no_room_says_what_it_did(key: str, text: str) -> None:
     async with stage(busy(), size=(80, 24)) as acting:
-        assert said in await acting.press(key)
+        assert text in await acting.press(key)
 
 
 @acted

@@ -91,7 +91,7 @@ async def test_the_dearest_event_is_shown_until_another_is_chosen() -> None:
         assert f"Latency  {SYNC}" in screen
         await acting.show(latencies(6))
         assert f"Latency  {SYNC}" in acting.screen
-        assert acting.feed.told == []
+        assert acting.feed.requests == []
 
 
 @acted
@@ -109,13 +109,13 @@ async def test_an_event_that_is_not_read_at_each_poll_is_asked_for_while_it_is_c
         await shown(acting, 5)
         screen = await acting.press("down", "down")
         assert "its histogram is read from the next poll on" in screen
-        assert acting.feed.told == [("watched_histogram", {"event": LATCH}, True)]
+        assert acting.feed.requests == [("watched_histogram", {"event": LATCH}, True)]
         later = latencies(6)
         watched = replace(later, histograms=(*later.histograms, histogram(LATCH, 6)))
         await acting.show(watched)
         assert "from the next poll on" not in acting.screen
         assert "p99.9 in bucket" in acting.screen
-        assert len(acting.feed.told) == 1
+        assert len(acting.feed.requests) == 1
 
 
 @acted
@@ -260,7 +260,7 @@ async def test_outliers_are_asked_on_request_and_doubted_ones_are_not_printed() 
     async with stage(latencies(0), size=(120, 40)) as acting:
         await shown(acting, 3)
         screen = await acting.press("o")
-        assert acting.feed.told == [("io_outlier", {}, False), ("lgwrio_outlier", {}, False)]
+        assert acting.feed.requests == [("io_outlier", {}, False), ("lgwrio_outlier", {}, False)]
         assert "the answer comes with the next poll" in screen
         good = Outlier("V$IO_OUTLIER", 1, "Buffer Cache Reads", 8, READ, "+DATA/x.dbf", 713, (("DISK_A", 700),))
         bad = Outlier("V$LGWRIO_OUTLIER", 1, "LGWR", 4, "log file parallel write", "+REDO/1.log", None)
@@ -282,7 +282,7 @@ async def test_outliers_are_asked_on_request_and_doubted_ones_are_not_printed() 
 async def test_keys_of_the_tab_do_nothing_elsewhere() -> None:
     async with stage(latencies(0), size=(120, 40)) as acting:
         await acting.keys("1", "m", "b", "o")
-        assert acting.feed.told == []
+        assert acting.feed.requests == []
         assert "[1 Overview]" in acting.screen
         acting.app.bind_tab_keys()
         for key, where in (("m", "m is a key of the tab Latency (7)."), ("g", "g is a key of the tab Parallel (4).")):

@@ -42,7 +42,7 @@ def typed(words: str) -> list[str]:
     return [{" ": "space", "-": "minus", ":": "colon", ".": "full_stop"}.get(each, each) for each in words]
 
 
-def told(acting: Stage) -> str:
+def notice(acting: Stage) -> str:
     """Return what was told last."""
     return [str(each.message) for each in acting.app._notifications][-1]
 
@@ -80,7 +80,7 @@ async def enter_goes_to_the_moment_on_the_tab_that_shows_most_of_it(acting: Stag
     assert "[6 Plan]" in acting.screen
     there = [each.text for each in acting.app.monitor.events if (each.at - START).total_seconds() == 60]
     assert "plan DAY_PLAN → NIGHT_PLAN (by NIGHT_WINDOW)" in there
-    assert told(acting) == " · ".join(text.partition("; ")[0] for text in there), (
+    assert notice(acting) == " · ".join(text.partition("; ")[0] for text in there), (
         "all that happened by that poll is said"
     )
     await acting.keys("end", "E", "slash", *["backspace"] * 7, *"TARGET", "enter", "enter")
@@ -95,11 +95,11 @@ async def n_and_p_go_to_what_happened(acting: Stage) -> None:
         assert shown(acting) == at
     await acting.keys("p")
     assert shown(acting) == before[-1]
-    assert told(acting) == f"There is no event before this. The oldest poll is from {clock(2)}."
+    assert notice(acting) == f"There is no event before this. The oldest poll is from {clock(2)}."
     await acting.keys("n")
     assert shown(acting) == before[-2]
     await acting.keys("end", "n")
-    assert (told(acting), shown(acting)) == ("There is no event after this.", 192)
+    assert (notice(acting), shown(acting)) == ("There is no event after this.", 192)
 
 
 async def a_time_on_the_go_line_or_by_the_key_jumps_there(acting: Stage) -> None:
@@ -136,21 +136,21 @@ async def what_is_not_kept_is_told_and_a_mistake_too(acting: Stage) -> None:
     await acting.keys("colon", *typed("-1h"), "enter")
     assert shown(acting) == 2
     first = (START + timedelta(seconds=2)).astimezone()
-    assert told(acting) == f"No poll before {first:%Y-%m-%d %H:%M:%S}: this is the first."
+    assert notice(acting) == f"No poll before {first:%Y-%m-%d %H:%M:%S}: this is the first."
     await acting.keys("J", *"last", "enter")
     assert shown(acting) == 192
     assert not acting.app.monitor.is_frozen
     await acting.keys("J", *typed("2030-01-01"), "enter")
     last = (START + timedelta(seconds=192)).astimezone()
-    assert told(acting) == f"No poll after {last:%Y-%m-%d %H:%M:%S}: this is the newest."
+    assert notice(acting) == f"No poll after {last:%Y-%m-%d %H:%M:%S}: this is the newest."
     await acting.keys("J", "enter")
-    assert (shown(acting), told(acting).startswith("No poll before ")) == (2, True), "fifteen minutes are not kept"
+    assert (shown(acting), notice(acting).startswith("No poll before ")) == (2, True), "fifteen minutes are not kept"
     await acting.keys("end", "J", "2", "enter")
     assert shown(acting) == 72, "two minutes before the newest"
     await acting.keys("end", "J", *"soon", "enter")
-    assert told(acting).startswith("'soon' is not a time")
+    assert notice(acting).startswith("'soon' is not a time")
     await acting.keys("colon", *typed("1:45"), "enter")
-    assert "no time" not in told(acting), "1:45 is SID 45 of instance 1; 01:45 is a time"
+    assert "no time" not in notice(acting), "1:45 is SID 45 of instance 1; 01:45 is a time"
 
 
 @acted
@@ -283,7 +283,7 @@ async def test_a_replay_has_the_same_tab_keys_and_words(tmp_path: Path) -> None:
 def test_where_one_goes_each_event_is_said_up_to_its_figures() -> None:
     texts = ("critical: BATCH: head wants 32 servers; BATCH holds 64 of 64", "plan A → B")
     events = tuple(DatabaseEvent(START, "alert there", "", "", text) for text in texts)
-    said: list[str] = []
+    notices: list[str] = []
     monitor: Any = SimpleNamespace(events=events, latest=None)
-    Moments(monitor, lambda text, **_: said.append(text), lambda: None).show(events[0])
-    assert said == ["critical: BATCH: head wants 32 servers · plan A → B"]
+    Moments(monitor, lambda text, **_: notices.append(text), lambda: None).show(events[0])
+    assert notices == ["critical: BATCH: head wants 32 servers · plan A → B"]

@@ -149,72 +149,72 @@ def test_of_what_is_old_no_command_is_offered(monitor: Monitor) -> None:
 
 def at_four(clock: Clock) -> tuple[Monitor, Moments, list[str]]:
     """Four polls five seconds apart, and what is said."""
-    monitor, said = Monitor("DWPROD", 2.0, (), clock), list[str]()
-    moments = Moments(monitor, lambda text, **_: said.append(text), lambda: said.append("painted"))
+    monitor, shown = Monitor("DWPROD", 2.0, (), clock), list[str]()
+    moments = Moments(monitor, lambda text, **_: shown.append(text), lambda: shown.append("painted"))
     for snapshot, each in polled("quiet", 4):
         monitor.arrive(each, snapshot)
         moments.arrive(each, snapshot)
-    return monitor, moments, said
+    return monitor, moments, shown
 
 
 def test_an_instant_is_gone_to_and_what_is_beyond_is_told(clock: Clock) -> None:
-    monitor, moments, said = at_four(clock)
+    monitor, moments, shown = at_four(clock)
     assert moments.span is not None
     first, last = moments.span
     assert (last - first).total_seconds() == 15
 
     def gone(at: Any) -> tuple[int, list[str]]:
-        said.clear()
+        shown.clear()
         moments.go_to(at)
         assert monitor.reading is not None
-        return monitor.reading.number, [text.partition(" ")[0] + text[-22:] for text in said if text != "painted"]
+        return monitor.reading.number, [text.partition(" ")[0] + text[-22:] for text in shown if text != "painted"]
 
     assert gone(first + timedelta(seconds=7)) == (2, [])
     assert gone(first) == (1, [])
     assert gone(last) == (4, [])
     assert gone(first - timedelta(seconds=2))[1][0].startswith("No")
-    assert "this is the first." in said[-1]
+    assert "this is the first." in shown[-1]
     assert gone(last + timedelta(seconds=1))[0] == 4
-    assert "this is the newest." in said[-1]
-    said.clear()
+    assert "this is the newest." in shown[-1]
+    shown.clear()
     moments.click(last + timedelta(seconds=1))
-    assert said == ["painted"], "the newest stretch of a chart ends after the newest poll"
-    said.clear()
+    assert shown == ["painted"], "the newest stretch of a chart ends after the newest poll"
+    shown.clear()
     moments.step(-1)
     moments.step(-9)
     moments.step(-1)
-    assert said == ["painted"] * 2
-    nothing = Moments(Monitor("X", 2.0, (), clock), lambda text, **_: said.append(text), lambda: None)
-    said.clear()
+    assert shown == ["painted"] * 2
+    nothing = Moments(Monitor("X", 2.0, (), clock), lambda text, **_: shown.append(text), lambda: None)
+    shown.clear()
     for act in (lambda: nothing.go_to(first), lambda: nothing.click(first), lambda: nothing.jump("first"),
                 lambda: nothing.jump("")):  # fmt: skip
         act()
-    assert (said, nothing.span, nothing.event(1)) == ([], None, None)
+    assert (shown, nothing.span, nothing.event(1)) == ([], None, None)
     moments.jump("soon")
-    assert "soon" in said[-1]
+    assert "soon" in shown[-1]
 
 
 def test_events_of_a_poll_are_named_four_at_most(clock: Clock) -> None:
-    monitor, moments, said = at_four(clock)
+    monitor, moments, shown = at_four(clock)
     assert moments.span is not None
     first, _ = moments.span
     at = first + timedelta(seconds=5)
     monitor.events = [DatabaseEvent(at, "timeout", "", "", f"e{n}") for n in range(6)]
-    said.clear()
+    shown.clear()
     moments.to_event(-1)
-    assert said[-1] == "e0 · e1 · e2 · e3 · +2 more: E lists them"
+    assert shown[-1] == "e0 · e1 · e2 · e3 · +2 more: E lists them"
     monitor.events = monitor.events[:4]
     moments.to_event(-1)
-    assert said[-1].startswith("There is no event before this. The oldest poll is from ")
+    assert shown[-1].startswith("There is no event before this. The oldest poll is from ")
     moments.go_to(first)
     moments.to_event(1)
-    assert said[-1] == "e0 · e1 · e2 · e3"
+    assert shown[-1] == "e0 · e1 · e2 · e3"
     moments.to_event(1)
-    assert said[-1] == "There is no event after this."
+    assert shown[-1] == "There is no event after this."
     ends = [DatabaseEvent(at + timedelta(seconds=n), "queue ended", "", "", "empty") for n in (1, 1, 2)]
     monitor.events = [*monitor.events, *ends]
     moments.to_event(1)
-    assert said[-1] == "n skips the 3 events after this: they only end something. E lists all."
+    assert shown[-1] == "n skips the 3 events after this: they only end something. E lists all."
     monitor.events = [DatabaseEvent(first, "queue ended", "", "", "empty"), *ends]
     moments.to_event(-1)
-    assert said[-1].startswith("p skips the 1 event before this: it only ends something. E lists all. The oldest poll")
+    assert shown[-1].startswith("p skips the 1 event before this: it only ends something. E lists all. The oldest poll")

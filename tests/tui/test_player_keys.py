@@ -57,9 +57,9 @@ class Source:
         return self.indexes
 
 
-def player(*, follow: bool = False, told: list[Any] | None = None) -> Player:
+def player(*, follow: bool = False, posted: list[Any] | None = None) -> Player:
     """Return a player that shows the fifth poll; its requests run once it is asked to with `answered`."""
-    found = Player(lambda: None, (told if told is not None else []).append, follow=follow)  # type: ignore[arg-type, return-value]
+    found = Player(lambda: None, (posted if posted is not None else []).append, follow=follow)  # type: ignore[arg-type, return-value]
     found._following._summed_up = time.monotonic()
     found._source, found._shown_at = Source(), TEN.at(4)  # type: ignore[assignment]
     found._shown = found._aim = 4
@@ -101,8 +101,8 @@ def test_steps_count_from_where_the_key_before_leads() -> None:
 
 
 def test_a_step_behind_a_jump_goes_on_from_there_and_each_goes_on_from_the_one_before() -> None:
-    told: list[Any] = []
-    found, at = player(told=told), START + timedelta(seconds=12)
+    posted: list[Any] = []
+    found, at = player(posted=posted), START + timedelta(seconds=12)
     found.jump(at)
     assert found.playing
     found.step(1)
@@ -110,25 +110,25 @@ def test_a_step_behind_a_jump_goes_on_from_there_and_each_goes_on_from_the_one_b
     assert not found.playing
     assert (answered(found), found._jumps) == (4, True), "the one on show, but with the time before it"
     found.jump(START + timedelta(seconds=46))
-    found.ask(lambda: told.append(found.aimed_at))
+    found.ask(lambda: posted.append(found.aimed_at))
     found.jump(None)
     found.step(-2)
-    found.ask(lambda: told.append(found.aimed_at))
+    found.ask(lambda: posted.append(found.aimed_at))
     assert answered(found) == 7
-    notice, *instants = told
+    notice, *instants = posted
     assert isinstance(notice, Told)
     assert (notice.text.startswith("No poll after "), notice.how) == (True, {"timeout": 8})
     assert instants == [TEN.at(9), TEN.at(7)]
 
 
 def test_at_the_end_a_step_says_that_it_stopped_and_moves_nothing() -> None:
-    told: list[Any] = []
-    found = player(told=told)
+    posted: list[Any] = []
+    found = player(posted=posted)
     found.step(99)
-    assert (answered(found), told) == (9, [])
+    assert (answered(found), posted) == (9, [])
     found.step(1)
     assert answered(found) == 9
-    (stopped,) = told
+    (stopped,) = posted
     assert isinstance(stopped, Stopped)
 
 
@@ -260,33 +260,33 @@ def test_the_state_of_a_replay_and_how_often_was_polled(
     state: str,
     every: float,
 ) -> None:
-    told: dict[str, Any] = {"refresh": 2.0}
+    shown: dict[str, Any] = {"refresh": 2.0}
     monitor = SimpleNamespace(
-        reading=SimpleNamespace(interval=interval, at=START), choose=told.update,
-        replays=lambda words: told.update(words=words),
+        reading=SimpleNamespace(interval=interval, at=START), choose=shown.update,
+        replays=lambda words: shown.update(words=words),
         timeline=SimpleNamespace(watch=SimpleNamespace(lacks_past=True)),
     )  # fmt: skip
     app: Any = SimpleNamespace(
-        monitor=monitor, paint_lines=lambda: told.update(painted=True),
+        monitor=monitor, paint_lines=lambda: shown.update(painted=True),
         player=SimpleNamespace(playing=playing, speed=2.0, trouble=trouble, is_following=following),
-        scrub=SimpleNamespace(show=lambda at, reads_past: told.update(mark=(at, reads_past))),
+        scrub=SimpleNamespace(show=lambda at, reads_past: shown.update(mark=(at, reads_past))),
     )  # fmt: skip
     ReplayApp.say_state(app, paint=False)
     words = f"{state} {START.astimezone():%Y-%m-%d %H:%M:%S}"
-    assert told == {"refresh": every, "words": words, "mark": (START, True)}
+    assert shown == {"refresh": every, "words": words, "mark": (START, True)}
     ReplayApp.say_state(app)
-    assert told["painted"]
+    assert shown["painted"]
     with monkeypatch.context() as zone:
         zone.setenv("TZ", "Europe/Lisbon")  # at 02:00 on 2026-10-25 clocks go back to 01:00
         time.tzset()
         monitor.reading = SimpleNamespace(interval=interval, at=datetime(2026, 10, 25, 1, 30, tzinfo=UTC))
         ReplayApp.say_state(app)
-        assert told["words"] == f"{state} 2026-10-25 01:30:00+00:00"
+        assert shown["words"] == f"{state} 2026-10-25 01:30:00+00:00"
     time.tzset()
     monitor.reading = None
-    told.clear()
+    shown.clear()
     ReplayApp.say_state(app)
-    assert told == {}, "nothing is on show"
+    assert shown == {}, "nothing is on show"
 
 
 def test_what_was_passed_over_is_counted() -> None:

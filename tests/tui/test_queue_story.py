@@ -161,10 +161,10 @@ def test_where_only_work_could_free_servers_three_are_named_who_lose_least() -> 
     line = plain(ends_it(found, key=True))
     assert re.findall(r"([①②③④]) MARTIN (?:SQL Developer )?1:(\d+)", line) == [("①", "405"), ("②", "605"), ("③", "705")]
     assert line.startswith(" TO START IT  decide: cancel ① MARTIN")
-    told = [
+    lines = [
         plain(line) for line in candidates_lines(replace(found, candidates=(replace(found.candidates[0], lost=28.0),)))
     ]
-    assert any(line.endswith("; 28 server seconds of work would be lost") for line in told), "not 0 server minutes"
+    assert any(line.endswith("; 28 server seconds of work would be lost") for line in lines), "not 0 server minutes"
     assert "  or one of 2 others   c 1 copies ①" in plain(ends_it(found, 120, key=True))
     assert "  or another   c 1 copies ①" in plain(ends_it(found, 160, key=True))
 
@@ -195,9 +195,9 @@ def test_what_the_ends_of_all_that_are_needed_would_do_stands_behind_the_last_of
     named = plain(ends_it(found))
     assert " + ② ETL" in named
     effect = EndingEffect((), 3, 60.0, 120.0, sooner=60.0, sooner_low=50.0, sooner_high=75.0)
-    told = plain(ends_it(replace(found, effect=effect)))
+    line = plain(ends_it(replace(found, effect=effect)))
     words = " (3 of the queue start at once, the last queued perhaps 0:50-1:15 sooner: in 1:00 instead of 2:00)"
-    assert told == named.replace("; ETL may", f"{words}; ETL may")
+    assert line == named.replace("; ETL may", f"{words}; ETL may")
     nothing = replace(effect, starts=0, through=120.0, sooner=0.0)
     assert plain(ends_it(replace(found, effect=nothing))) == named, "of nothing not a word, and no brackets"
 
@@ -319,14 +319,14 @@ async def test_in_the_storm_the_culprits_session_is_copied_in_three_keys_and_no_
         reading = await look(acting, poller, clock, 2)
         way = unblock(reading)[0]
         assert way.turns
-        who = next(each.statement for each in way.candidates if each.statement.idle is not None)
+        holder = next(each.statement for each in way.candidates if each.statement.idle is not None)
         screen = " ".join((await acting.press("4")).split())
-        assert f"TO START IT {who.who} (idle {who.idle_time}) keeps {who.servers} servers that" in screen
+        assert f"TO START IT {holder.who} (idle {holder.idle_time}) keeps {holder.servers} servers that" in screen
         listed = await acting.press("c")
         assert "KILL SESSION" not in listed
-        (line,) = [each for each in listed.splitlines() if f"{who.sid},{who.serial},@1" in each]
+        (line,) = [each for each in listed.splitlines() if f"{holder.sid},{holder.serial},@1" in each]
         await acting.keys(line.strip()[0])
-        assert acting.app.clipboard == f"{who.sid},{who.serial},@1"
+        assert acting.app.clipboard == f"{holder.sid},{holder.serial},@1"
     poller.close()
 
 

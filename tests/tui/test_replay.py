@@ -74,11 +74,11 @@ async def test_keys_play_step_and_jump(tmp_path: Path) -> None:
         await until(at(1440))
         await acting.keys("n")
         await until(lambda: "There is no event after this" in "".join(each.message for each in app._notifications))
-        for words, second, told in (("9h ago", 60, "this is the first"), ("2030-01-01", 1440, "this is the last")):
+        for words, second, notice in (("9h ago", 60, "this is the first"), ("2030-01-01", 1440, "this is the last")):
             await acting.keys("J")
             await acting.keys(*({" ": "space", "-": "minus"}.get(each, each) for each in words), "enter")
             await until(at(second))
-            await until(lambda told=told: told in "".join(str(each.message) for each in app._notifications))
+            await until(lambda notice=notice: notice in "".join(str(each.message) for each in app._notifications))
         await acting.keys("J", *"first", "enter")
         await until(at(60))
         await acting.keys("p")
@@ -111,10 +111,10 @@ async def test_minutes_that_wait_to_be_written_do_not_fill_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The disk stands still: 16 of 30 polls wait in memory, and not all that the charts show."""
-    goes_on, usual = threading.Event(), RecordingWriter.append
+    may_write, usual = threading.Event(), RecordingWriter.append
 
     def append(writer: RecordingWriter, *moment: Any) -> int:
-        assert goes_on.wait(60)
+        assert may_write.wait(60)
         return usual(writer, *moment)
 
     monkeypatch.setattr(RecordingWriter, "append", append)
@@ -126,7 +126,7 @@ async def test_minutes_that_wait_to_be_written_do_not_fill_memory(
         await waited(acting, lambda: playback.is_behind)
         await polls(3)
         assert playback._queue.qsize() <= MOST_WAITING == 16
-        goes_on.set()
+        may_write.set()
         await waited(acting, lambda: not playback._is_loading and not playback._queue.qsize())
         await polls(2)
         await acting.keys("R")
@@ -309,8 +309,8 @@ async def test_latencies_and_sessions_before_a_jump_are_there_soon_after_it(tmp_
 
 
 def _of(span: StatementRun) -> tuple[object, ...]:
-    who = span.inst_id, span.sid, span.sql_id, span.group, span.servers
-    return *who, span.queued, span.started, span.idle is not None, span.ended
+    identity = span.inst_id, span.sid, span.sql_id, span.group, span.servers
+    return *identity, span.queued, span.started, span.idle is not None, span.ended
 
 
 def test_the_bar_shows_where_one_is(tmp_path: Path) -> None:
@@ -351,8 +351,8 @@ async def test_it_stands_at_the_time_that_was_named_until_space_plays_on(tmp_pat
             await waited(acting, lambda: app.monitor.latest is not None and app.monitor.latest.number == number)
 
         await until(6)
-        told = [each.message for each in app._notifications]
-        assert "Stopped at the time that was named: Space plays from here." in told
+        notices = [each.message for each in app._notifications]
+        assert "Stopped at the time that was named: Space plays from here." in notices
         state = f"‖ {moments[5][0].at.astimezone():%Y-%m-%d %H:%M:%S}"
         await waited(
             acting, lambda: state in acting.screen.splitlines()[0]
@@ -382,51 +382,51 @@ def holed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def told_by_player(path: Path, *asked: Callable[[Player], None], begin: str = "") -> list[str]:
+def posted_by_player(path: Path, *asked: Callable[[Player], None], begin: str = "") -> list[str]:
     """Return what a player tells: which poll it shows, `>` before those it jumped to, and its sentences."""
     found: list[str] = []
-    told = threading.Condition()
+    changed = threading.Condition()
 
     def post(message: Message) -> bool:
-        with told:
+        with changed:
             if isinstance(message, Jumped | Arrived):
                 found.append(f"{'>' * isinstance(message, Jumped)}{message.snapshot.number}")
             elif isinstance(message, Told | Stopped | Lost):
                 found.append(message.text)
-            told.notify_all()
+            changed.notify_all()
         return True
 
     player = Player(lambda: RecordingSource(str(path), name="holed"), post, begin=begin)
     player.playing = not asked
     with mock.patch("presman.tui.player._LONGEST_PAUSE", 0.0):
         player.start()
-        with told:
-            assert told.wait_for(lambda: bool(found), 60)
+        with changed:
+            assert changed.wait_for(lambda: bool(found), 60)
         for ask in asked:
             before = len(found)  # it stands still until it is asked, and may answer at once
             ask(player)
-            with told:
-                assert told.wait_for(lambda before=before: len(found) > before, 60)
+            with changed:
+                assert changed.wait_for(lambda before=before: len(found) > before, 60)
         if not asked:
-            with told:
-                assert told.wait_for(lambda: found[-1] == "", 60)
+            with changed:
+                assert changed.wait_for(lambda: found[-1] == "", 60)
         player.stop()
     return found
 
 
 def test_what_is_damaged_is_passed_over_and_told(holed: Path) -> None:
     passed = "4 polls before this cannot be read: the recording is damaged there."
-    assert told_by_player(holed) == [">5", passed, "6", "7", "8", "13", passed, "14", "15", "16", ""]
+    assert posted_by_player(holed) == [">5", passed, "6", "7", "8", "13", passed, "14", "15", "16", ""]
 
 
 def test_steps_and_jumps_cross_what_is_damaged_in_the_direction_one_goes(holed: Path) -> None:
     at = [START + timedelta(seconds=5 * number) for number in range(17)]
     begin = f"{at[8].astimezone():%H:%M:%S}"
-    steps = told_by_player(holed, lambda player: player.step(1), begin=begin)
+    steps = posted_by_player(holed, lambda player: player.step(1), begin=begin)
     assert steps[:2] == [">8", "13"]
-    steps = told_by_player(holed, lambda player: player.step(-1), begin=f"{at[13].astimezone():%H:%M:%S}")
+    steps = posted_by_player(holed, lambda player: player.step(-1), begin=f"{at[13].astimezone():%H:%M:%S}")
     assert steps[:2] == [">13", ">8"]
-    steps = told_by_player(holed, lambda player: player.jump(at[10]), begin=begin)
+    steps = posted_by_player(holed, lambda player: player.jump(at[10]), begin=begin)
     assert steps[:2] == [">8", ">13"]
 
 
@@ -434,26 +434,26 @@ def test_each_of_many_presses_counts(tmp_path: Path) -> None:
     path = tmp_path / "a.presman"
     record(path, list(polled("quiet", 24)))
     shown: list[int] = []
-    told = threading.Condition()
+    changed = threading.Condition()
 
     def post(message: Message) -> bool:
         if isinstance(message, Jumped | Arrived):
-            with told:
+            with changed:
                 shown.append(message.snapshot.number)
-                told.notify_all()
+                changed.notify_all()
         return True
 
     player = Player(lambda: RecordingSource(str(path), name="a"), post)
     player.playing = False
     player.start()
-    with told:
-        assert told.wait_for(lambda: bool(shown), 60)
+    with changed:
+        assert changed.wait_for(lambda: bool(shown), 60)
     for press in range(20):
         player.step(1)
         if press % 4 == 0:
             time.sleep(0.001)  # now and then one comes while another is being shown
-    with told:
-        assert told.wait_for(lambda: shown[-1] >= 21, 60), shown
+    with changed:
+        assert changed.wait_for(lambda: shown[-1] >= 21, 60), shown
     player.stop()
     assert shown[-1] == 21
 
@@ -461,13 +461,13 @@ def test_each_of_many_presses_counts(tmp_path: Path) -> None:
 def shown_after(path: Path, *asked: Callable[[Player], None]) -> int:
     """Return the number of the poll that a player shows when it was asked for several at once, before the first."""
     shown: list[int] = []
-    told = threading.Condition()
+    changed = threading.Condition()
 
     def post(message: Message) -> bool:
         if isinstance(message, Jumped | Arrived):
-            with told:
+            with changed:
                 shown.append(message.snapshot.number)
-                told.notify_all()
+                changed.notify_all()
         return True
 
     player = Player(lambda: RecordingSource(str(path), name="a"), post)
@@ -475,8 +475,8 @@ def shown_after(path: Path, *asked: Callable[[Player], None]) -> int:
     for ask in asked:
         ask(player)
     player.start()
-    with told:
-        assert told.wait_for(lambda: len(shown) == 2, 60), shown
+    with changed:
+        assert changed.wait_for(lambda: len(shown) == 2, 60), shown
     player.stop()
     return shown[-1]
 

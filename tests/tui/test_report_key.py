@@ -17,7 +17,7 @@ from tests.tui.replays import replaying, waited
 from tests.tui.test_live import playing
 
 
-def told(acting: Stage) -> list[str]:
+def notices(acting: Stage) -> list[str]:
     return [str(each.message) for each in acting.app._notifications]
 
 
@@ -33,7 +33,7 @@ async def reported(acting: Stage, folder: Path) -> str:
     await acting.keys("r")
     await written(acting)
     (path,) = folder.iterdir()
-    assert told(acting)[-1].endswith(f": {path}")
+    assert notices(acting)[-1].endswith(f": {path}")
     assert path.stat().st_mode & 0o777 == 0o600, "names and texts are in it"
     return path.read_text(encoding="utf-8")
 
@@ -43,7 +43,7 @@ async def test_the_live_history_as_a_page(tmp_path: Path) -> None:
     async with playing("changes") as (acting, polls):
         await polls(35)
         page = await reported(acting, tmp_path)
-        assert told(acting)[-1].startswith("Report of 35 polls: ")
+        assert notices(acting)[-1].startswith("Report of 35 polls: ")
         assert next(tmp_path.iterdir()).name.startswith("presman-DWPROD-report-")
         assert "CHGDB: " in page
         assert "35 polls, usually 2.0 s apart" in page
@@ -97,16 +97,16 @@ async def test_what_cannot_be_written_is_one_line_and_leaves_nothing(tmp_path: P
         acting.app.folder = tmp_path / "gone"
         await acting.keys("r")
         await written(acting)
-        assert told(acting)[-1] == f"No report in {tmp_path / 'gone'}: No such file or directory"
+        assert notices(acting)[-1] == f"No report in {tmp_path / 'gone'}: No such file or directory"
         acting.app.folder = tmp_path
         with mock.patch.object(Path, "replace", side_effect=full):
             await acting.keys("r")
             await written(acting)
-        assert told(acting)[-1] == f"No report in {tmp_path}: No space left on device"
+        assert notices(acting)[-1] == f"No report in {tmp_path}: No space left on device"
         assert list(tmp_path.iterdir()) == []
         await acting.keys("r")
         await written(acting)
-        assert told(acting)[-1].startswith("Report of 3 polls: "), "the next one may well be written"
+        assert notices(acting)[-1].startswith("Report of 3 polls: "), "the next one may well be written"
 
 
 @acted
@@ -115,4 +115,4 @@ async def test_a_second_press_waits_for_the_first(tmp_path: Path) -> None:
         await polls(3)
         acting.app.is_reporting = True
         await acting.keys("r")
-        assert told(acting)[-1] == "The report is being written."
+        assert notices(acting)[-1] == "The report is being written."

@@ -163,9 +163,9 @@ async def test_at_60x15_every_alert_is_told_or_counted(scenario: str, left: int)
     async with playing(scenario, (60, 15), whole=True, seed=None) as (acting, polls):
         await polls(6)
         below = acting.screen.split(" Group ")[1]
-        told = [alert for alert in acting.app.monitor.alerts if f"  {alert.glyph} {alert.short[:40]}" in below or
+        shown = [alert for alert in acting.app.monitor.alerts if f"  {alert.glyph} {alert.short[:40]}" in below or
                 f"  {alert.glyph} {alert.text[:40]}" in below]  # fmt: skip
-        assert len(told) == len(acting.app.monitor.alerts) - left
+        assert len(shown) == len(acting.app.monitor.alerts) - left
         assert (f"… +{left} more" in below) is bool(left)
         assert " state" in acting.screen
 

@@ -58,7 +58,7 @@ async def test_what_is_set_is_there_the_next_time_but_for_filters(state: Path) -
         await acting.keys("5")
         assert acting.screen.splitlines()[4:11] == shown, "all rows: what was filtered last night is not now"
         assert acting.app.theme == theme
-        assert (acting.app.monitor.choices.refresh, acting.feed.told[-1]) == (3.0, 3.0)
+        assert (acting.app.monitor.choices.refresh, acting.feed.requests[-1]) == (3.0, 3.0)
         assert acting.app.monitor.choices.unfolded
         await acting.keys("O", "r")
         assert " Session " in acting.screen.splitlines()[5]
@@ -73,12 +73,12 @@ async def test_what_is_kept_can_be_forgotten_and_the_screen_stays_as_it_is(state
         await acting.keys("5", "S")
         assert state.exists()
         offered = {each.title: each.callback for each in acting.app.get_system_commands(acting.app.screen)}
-        before, told = acting.app.panels.grid.rows.descending, []
+        before, notices = acting.app.panels.grid.rows.descending, []
         for _ in range(2):
             offered["forget the saved settings"]()
             await acting.settle()
-            told += [each.message for each in acting.app._notifications]
-        assert told == ["Settings are forgotten: the next start uses config.ini.", "Nothing was saved."]
+            notices += [each.message for each in acting.app._notifications]
+        assert notices == ["Settings are forgotten: the next start uses config.ini.", "Nothing was saved."]
         assert acting.app.panels.grid.rows.descending is before
         assert (acting.app.panels.saved, acting.app.view_saver.choices) == (SavedView(), {})
     assert not state.exists()
@@ -143,10 +143,10 @@ async def test_the_command_line_comes_first_and_stays_out_of_the_file() -> None:
 )  # fmt: skip
 def test_a_file_that_makes_no_sense_is_told_in_one_line(state: Path, text: str, why: str) -> None:
     view_file(state, text)
-    view, told = saved_view.load()
+    view, reason = saved_view.load()
     assert view == SavedView()
-    assert why in told
-    assert told.isprintable()
+    assert why in reason
+    assert reason.isprintable()
 
 
 def test_a_link_a_pipe_and_what_somebody_else_linked_are_not_read(state: Path, tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ async def test_no_data_says_why_and_what_to_do() -> None:
         check("no-data", body(acting.screen))
         assert "✕ REFUSED 0:00" in acting.screen
         await acting.keys("f5")
-        assert acting.feed.told == ["poll"]
+        assert acting.feed.requests == ["poll"]
 
 
 @acted

@@ -214,12 +214,12 @@ def test_keys_sizes_and_files_go_through_the_pipes(browser: Browser, monkeypatch
     run(app)
     assert [each for each in app.came if each.isalnum() or each == "up"][:5] == ["4", "up", "é", "f", "x"]
     assert "(90, 30)" in app.came
-    told = browser.took()
-    assert [file_of(content) for kind, content in told if kind == b"F"] == [
+    packets = browser.took()
+    assert [file_of(content) for kind, content in packets if kind == b"F"] == [
         ({"name": "x.csv", "type": "text/csv"}, b"a,b\n")
     ]
-    assert [json.loads(content)["type"] for kind, content in told if kind == b"M"] == ["exit"]
-    assert b"\x1b[?1049h" in b"".join(content for kind, content in told if kind == b"D")
+    assert [json.loads(content)["type"] for kind, content in packets if kind == b"M"] == ["exit"]
+    assert b"\x1b[?1049h" in b"".join(content for kind, content in packets if kind == b"D")
     browser.goes()
 
 

@@ -18,7 +18,7 @@ from presman.figures.drawing.lines import plain
 from presman.figures.statement_figures import QUEUE
 from presman.tabs.drill_down import ScopeContents
 from presman.tui.pages.content import _owner_and_sessions, _sessions, details_of, outliers_page, past_lines
-from tests.tui.readings import AT, busy, queued, running, session, told
+from tests.tui.readings import AT, busy, queued, running, sections, session
 
 ACTIVE = SqlActivity(0, "7xq3h0000kd0x", "ETL", "RPT", 3.0, 2.0, 1.0, 16.0)
 PAST = SqlPast(5, 2, 41.0, 60.0, 300.0, 32, (), ACTIVE, 600.0, AT)
@@ -30,24 +30,24 @@ def texts(lines: Any) -> list[str]:
 
 
 def test_what_was_seen_of_a_statement() -> None:
-    assert told(past_lines(PAST))["Executions seen"] == [
+    assert sections(past_lines(PAST))["Executions seen"] == [
         "on average 2.0 sessions on CPU, 1.0 waiting, 16.0 servers, over the 10:00 watched",
         "executions 5 parallel, on up to 32 servers",
         "in the queue 2 of 5 were seen queued, 0:41 on average, 1:00 at most",
         "ran 5:00 on average",
     ]
     never = PAST._replace(queued=0, mean_run=None, activity=None, servers=1)
-    assert told(past_lines(never))["Executions seen"] == [
+    assert sections(past_lines(never))["Executions seen"] == [
         "executions 5 parallel, on up to 1 server", "in the queue 0 of 5 were seen queued", "ran none has finished",
     ]  # fmt: skip
     serial = PAST._replace(executions=0)
-    assert told(past_lines(serial))["Executions seen"][1:] == [
+    assert sections(past_lines(serial))["Executions seen"][1:] == [
         "No parallel execution of it was seen; serial ones are not counted."
     ]
 
 
 @pytest.mark.parametrize(
-    ("queued", "ran", "ended", "idle", "servers", "said"),
+    ("queued", "ran", "ended", "idle", "servers", "expected"),
     [
         (41.0, 300.0, True, None, 32, "queued 0:41, ran 5:00, 32 servers"),
         (None, 300.0, False, None, 1, "not seen in the queue, runs 5:00, 1 server"),
@@ -57,7 +57,7 @@ def test_what_was_seen_of_a_statement() -> None:
     ],
 )
 def test_what_became_of_one_execution(
-    queued: float | None, ran: float | None, ended: bool, idle: float | None, servers: int, said: str
+    queued: float | None, ran: float | None, ended: bool, idle: float | None, servers: int, expected: str
 ) -> None:
     now = AT + timedelta(seconds=(queued or 0.0) + (ran or 0.0))
     started = None if ran is None else now - timedelta(seconds=ran)
@@ -66,8 +66,8 @@ def test_what_became_of_one_execution(
         idle=None if idle is None else now - timedelta(seconds=idle),
     )  # fmt: skip
     past = PAST._replace(at=now)
-    assert texts(past_lines(past._replace(newest=(one,))))[-1] == f"{clock(AT)} RPT: {said}"
-    assert texts(past_lines(past._replace(newest=(replace(one, user=""),))))[-1].endswith(f"?: {said}")
+    assert texts(past_lines(past._replace(newest=(one,))))[-1] == f"{clock(AT)} RPT: {expected}"
+    assert texts(past_lines(past._replace(newest=(replace(one, user=""),))))[-1].endswith(f"?: {expected}")
 
 
 OWN = session(7, user="APP", group="BATCH", event="", status="ACTIVE", px_role="")

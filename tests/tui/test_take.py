@@ -50,8 +50,8 @@ READING = SimpleNamespace(kind="oracle")
 def test_a_measure_is_exported_from_now_on_or_no_more(well: bool, how: tuple[str, int]) -> None:
     app: Any = App(latest=READING, well=well)
     take_keys.export(app)
-    said = ("toggled prod measure of grid", {"severity": how[0], "timeout": how[1]})
-    assert app.done == ["enough", said, "lines"]
+    notice = ("toggled prod measure of grid", {"severity": how[0], "timeout": how[1]})
+    assert app.done == ["enough", notice, "lines"]
     nothing: Any = App()
     take_keys.export(nothing)
     assert nothing.done == []
@@ -113,25 +113,25 @@ def test_what_is_written_is_written_where_it_is_the_users_own_and_once_there_is_
 
 
 @pytest.mark.parametrize(
-    ("replayed", "age", "said"),
+    ("replayed", "age", "expected"),
     [
         (None, 4.0, ""),
         (None, 4.1, "\nIts data is 0:04 old: check again before you run it."),
         (object(), 0.0, "\nIt comes from a recording, as of 03:12:40: check again before you run it."),
     ],
 )
-def test_a_command_comes_with_the_age_of_its_data(replayed: object, age: float, said: str) -> None:
+def test_a_command_comes_with_the_age_of_its_data(replayed: object, age: float, expected: str) -> None:
     """At a poll each two seconds data of four is as fresh as it can be."""
     monitor = SimpleNamespace(
         reading=busy(), clock=lambda: 100.0, link=SimpleNamespace(fresh=100.0 - age),
         choices=SimpleNamespace(refresh=2.0),
     )  # fmt: skip
     app: Any = SimpleNamespace(replayed=replayed, monitor=monitor)
-    assert take_keys._as_old(app) == said
+    assert take_keys._as_old(app) == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "served", "told"),
+    ("text", "served", "expected"),
     [
         ("ALTER SYSTEM KILL SESSION '1,2';", False,
          "Copied, not run: ALTER SYSTEM KILL SESSION '1,2';\n(also in /home/copied.txt)\nIt is a KILL command: "
@@ -141,7 +141,7 @@ def test_a_command_comes_with_the_age_of_its_data(replayed: object, age: float, 
     ],
 )  # fmt: skip
 def test_what_is_told_of_a_command_that_was_copied(
-    text: str, served: bool, told: str, monkeypatch: pytest.MonkeyPatch
+    text: str, served: bool, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(take_keys, "_as_old", lambda _: "")
     monkeypatch.setattr(take_keys.private_files, "keep_file", lambda name, _: f"/home/{name}")
@@ -151,7 +151,7 @@ def test_what_is_told_of_a_command_that_was_copied(
         is_served=served, copy_to_clipboard=copied.append, notify=lambda text, timeout: notices.append(text)
     )
     take_keys._take_command(app, text, "It affects RPT.")
-    assert (notices, copied) == ([told], [text])
+    assert (notices, copied) == ([expected], [text])
 
 
 def test_a_text_that_is_not_kept_in_a_file_is_copied_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

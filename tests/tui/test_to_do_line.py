@@ -19,7 +19,7 @@ END = "end MARTIN 1:526 (idle 22:10, keeps 32 servers): then the head of BATCH m
 KILL = "ALTER SYSTEM KILL SESSION '526,60805,@1';"
 
 
-def told(acting: Stage) -> str:
+def notice(acting: Stage) -> str:
     """What was told last."""
     return list(acting.app._notifications)[-1].message
 
@@ -64,14 +64,14 @@ async def test_of_what_is_old_no_command_is_offered() -> None:
         assert "copies" not in paused[2]
         assert "DO has no command now." in await acting.press("C")
         await acting.keys("4", "c", "1")
-        assert "no command is offered: the view is paused" in told(acting)
+        assert "no command is offered: the view is paused" in notice(acting)
         assert "c 1 copies ①" not in acting.screen
         assert "C copies the command" in await acting.press("space")
         acting.app.post_message(Lost("ORA-03113: end-of-file on communication channel", 4.0))
         await acting.settle()
         assert "C copies the command" not in acting.screen
         await acting.keys("c", "1")
-        assert "no command is offered: the connection is lost" in told(acting)
+        assert "no command is offered: the connection is lost" in notice(acting)
         assert acting.app.clipboard == ""
 
 
@@ -81,7 +81,7 @@ async def test_with_a_command_from_late_data_its_age_is_told() -> None:
         acting.clock.now += 12.0
         for keys in (("C",), ("4", "c", "1")):
             await acting.keys(*keys)
-            assert "Its data is 0:12 old" in told(acting)
+            assert "Its data is 0:12 old" in notice(acting)
             assert acting.app.clipboard == KILL
 
 

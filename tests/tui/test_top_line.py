@@ -53,7 +53,7 @@ def test_the_line_says_what_is_watched_and_how() -> None:
 
 
 @pytest.mark.parametrize(
-    ("facts", "told", "untold"),
+    ("facts", "present", "absent"),
     [
         ({"database": ""}, ["anna@db/prod"], ["DWPROD"]),
         ({"container": "SALES"}, ["SALES"], []),
@@ -66,10 +66,10 @@ def test_the_line_says_what_is_watched_and_how() -> None:
         ({"plan": ""}, ["plan none"], []),
     ],
 )
-def test_what_is_there_has_a_part(facts: dict[str, Any], told: list[str], untold: list[str]) -> None:
+def test_what_is_there_has_a_part(facts: dict[str, Any], present: list[str], absent: list[str]) -> None:
     found = parts(top(replace(busy(), header=replace(header(), **facts))))
-    assert set(told) <= set(found)
-    assert not set(untold) & set(found)
+    assert set(present) <= set(found)
+    assert not set(absent) & set(found)
 
 
 def test_of_a_cluster_it_is_told_how_many_instances_are_left() -> None:
@@ -128,20 +128,20 @@ def test_servers_are_marked_where_the_target_holds_a_queue_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "expected"),
     [(0, "0m"), (119, "1m"), (3599, "59m"), (3600, "1h"), (86_399, "23h"), (86_400, "1d"), (863_999, "9d")],
 )
-def test_how_long_an_instance_is_up_is_told_roughly(seconds: float, told: str) -> None:
-    assert _coarse(seconds) == told
+def test_how_long_an_instance_is_up_is_told_roughly(seconds: float, expected: str) -> None:
+    assert _coarse(seconds) == expected
 
 
 @pytest.mark.parametrize(
-    ("cost", "trips", "told"),
+    ("cost", "trips", "expected"),
     [(0.001, 1, "poll ≤1ms 1 trip"), (0.0011, 2, "poll ≤2ms 2 trips"), (0.9, 0, "poll ≤1000ms"), (None, 0, "poll -"),
      (10.0, 0, "poll ≤10000ms"), (10.1, 0, "poll -")],
 )  # fmt: skip
-def test_the_cost_of_a_poll_is_rounded_up(cost: float | None, trips: int, told: str) -> None:
-    assert parts(top(replace(busy(), round_trips=trips), cost=cost))[-1] == told
+def test_the_cost_of_a_poll_is_rounded_up(cost: float | None, trips: int, expected: str) -> None:
+    assert parts(top(replace(busy(), round_trips=trips), cost=cost))[-1] == expected
 
 
 def state(line: TopLine) -> str:
@@ -226,12 +226,12 @@ def test_what_to_do_is_told_in_the_words_that_fit() -> None:
     key = tab_key("parallel")
     found = ToDo(next(iter(Step)), "the long words; and more", "short; more", "parallel")
     hint = f"   {key} shows more"
-    told = {width: plain(do_line(found, width)) for width in (44, 43, 31, 30, 25, 24, 10, 9)}
-    assert told[44] == f" DO  the long words; and more{hint}"
-    assert told[43] == told[31] == f" DO  short; more{hint}"
-    assert told[30] == told[25] == f" DO  short{hint}"
-    assert told[24] == told[10] == " DO  short"
-    assert told[9].startswith(" DO  ")
+    lines = {width: plain(do_line(found, width)) for width in (44, 43, 31, 30, 25, 24, 10, 9)}
+    assert lines[44] == f" DO  the long words; and more{hint}"
+    assert lines[43] == lines[31] == f" DO  short; more{hint}"
+    assert lines[30] == lines[25] == f" DO  short{hint}"
+    assert lines[24] == lines[10] == " DO  short"
+    assert lines[9].startswith(" DO  ")
     assert plain(do_line(found, 44, "parallel")) == " DO  the long words; and more"
     assert plain(do_line(found, 60, was_so=True)) == f" DO  when last seen: the long words; and more{hint}"
 
@@ -239,14 +239,14 @@ def test_what_to_do_is_told_in_the_words_that_fit() -> None:
 def test_one_alert_takes_what_room_there_is() -> None:
     one = (Alert("warn", "▲", "a long text of it", "short"),)
 
-    def told(width: int) -> Line:
+    def line(width: int) -> Line:
         return alert_line(one, width)
 
     assert alert_line((), 40) == ()
     # A blank, the sign and a blank before the text, and a blank at the end of the line.
-    assert plain(told(22)).rstrip() == " ▲ a long text of it"
-    assert plain(told(21)).rstrip() == " ▲ short"
-    assert all(length(told(width)) == width for width in (12, 22, 40))
+    assert plain(line(22)).rstrip() == " ▲ a long text of it"
+    assert plain(line(21)).rstrip() == " ▲ short"
+    assert all(length(line(width)) == width for width in (12, 22, 40))
 
 
 def test_servers_in_use_have_the_age_of_their_view() -> None:

@@ -65,11 +65,11 @@ def test_groups_are_missed_where_they_would_be_listed() -> None:
         busy(), groups=(), unseen=(UnavailableView("V$RSRC_CONSUMER_GROUP", "V$RSRC_CONSUMER_GROUP is not there"),)
     )
 
-    def said(scope: DrillScope) -> str:
+    def reason(scope: DrillScope) -> str:
         return groups.unavailable(Moment(reading, Choices(scopes=(scope,))))
 
-    assert said(DrillScope("it", inst_id=1)) == "Not known: V$RSRC_CONSUMER_GROUP is not there."
-    assert said(DrillScope("it", group="BATCH")) == said(DrillScope("it", sql_id="9md3ukhghgj58")) == ""
+    assert reason(DrillScope("it", inst_id=1)) == "Not known: V$RSRC_CONSUMER_GROUP is not there."
+    assert reason(DrillScope("it", group="BATCH")) == reason(DrillScope("it", sql_id="9md3ukhghgj58")) == ""
 
 
 def test_each_optional_table_can_say_what_it_lacks() -> None:

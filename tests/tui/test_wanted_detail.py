@@ -53,10 +53,10 @@ async def test_the_tab_says_what_it_does_not_list() -> None:
         reading = analyse(None, play.poll())
         await acting.show(reading)
         screen = await acting.press("5")
-        told = "idle sessions, read once a minute and while this tab is open"
-        assert f"not listed: {reading.unlisted} {told}" in screen
+        idle_note = "idle sessions, read once a minute and while this tab is open"
+        assert f"not listed: {reading.unlisted} {idle_note}" in screen
         await acting.show(replace(reading, unlisted=None, number=reading.number + 1))
-        assert f"not listed: {told}" in acting.screen
+        assert f"not listed: {idle_note}" in acting.screen
         play.poller.detail_level = DetailLevel.WHOLE
         await acting.show(analyse(None, play.poll()))
         assert "not listed" not in acting.screen

@@ -298,13 +298,13 @@ async def test_a_recording_gives_advice_and_a_choice_is_tried_in_the_panel(tmp_p
             screen = acting.screen
             assert "Enter tries it" in screen
             assert "choices tried; replayed, a wait is off by" in " ".join(screen.split())
-            found, told = panel(acting)._advice.found, set()
+            found, seen = panel(acting)._advice.found, set()
             assert found is not None
             for choice in found.advice.choices:  # the first is under the cursor
                 assert panel(acting)._choices.row is choice
-                told.add(" ".join(acting.screen.split()).partition("; replayed, a wait")[0][-160:])
+                seen.add(" ".join(acting.screen.split()).partition("; replayed, a wait")[0][-160:])
                 await acting.keys("down")
-            assert len(told) == len(found.advice.choices), "each is told of in its turn"
+            assert len(seen) == len(found.advice.choices), "each is told of in its turn"
             await acting.keys("home")
             await acting.keys("enter")
             await until(answered(acting))
@@ -313,8 +313,8 @@ async def test_a_recording_gives_advice_and_a_choice_is_tried_in_the_panel(tmp_p
             assert panel(acting)._changes.choice == found.choices[0]
             assert "Sooner in" in acting.screen
             await acting.keys("c")
-            told = "".join(str(each.message) for each in app._notifications)
-            assert "It comes from a recording" in told
+            notices = "".join(str(each.message) for each in app._notifications)
+            assert "It comes from a recording" in notices
             await acting.keys("a")
             assert panel(acting)._choices.display
             await acting.keys("q")
@@ -331,14 +331,14 @@ def test_the_search_ends_when_nobody_looks() -> None:
 
 
 def test_every_twenty_choices_the_search_tells_how_it_goes() -> None:
-    told: list[str] = []
-    advice = LiveAdvice(told.append)
+    notices: list[str] = []
+    advice = LiveAdvice(notices.append)
     goal = mock.MagicMock(percentile="95 %")
     goal.__str__.return_value = "95 % of ETL within 1:00"  # type: ignore[attr-defined]
     advice.goals = (goal,)
     for replayed, wait in ((19, 61.0), (20, 61.0), (21, 61.0), (40, 1e9)):
         advice._report(replayed, mock.Mock(waits=(wait,)))
-    assert told == [
+    assert notices == [
         "Advice on 95 % of ETL within 1:00: 20 choices tried, 95 % at best 1:01; a ends the search",
         "Advice on 95 % of ETL within 1:00: 40 choices tried, 95 % at best timed out; a ends the search",
     ]
@@ -378,7 +378,7 @@ def test_one_question_at_a_time_and_each_of_the_newest_poll(
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"), [((), "as it is"), (("a target of 96", "BATCH 50 %"), "a target of 96; BATCH 50 %")]
+    ("changes", "expected"), [((), "as it is"), (("a target of 96", "BATCH 50 %"), "a target of 96; BATCH 50 %")]
 )
-def test_a_choice_is_told_by_what_it_changes(changes: tuple[str, ...], told: str) -> None:
-    assert _changes(SimpleNamespace(changes=changes)) == told  # type: ignore[arg-type]
+def test_a_choice_is_told_by_what_it_changes(changes: tuple[str, ...], expected: str) -> None:
+    assert _changes(SimpleNamespace(changes=changes)) == expected  # type: ignore[arg-type]

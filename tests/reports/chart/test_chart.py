@@ -131,8 +131,8 @@ def test_a_page_names_its_file_and_has_the_values_under_the_mouse(kinds: dict[st
     (panel, *_) = found.panels
     name, points = next(iter(panel.series.items()))
     clock = f"{datetime.fromtimestamp(points[-1][0]).astimezone():%H:%M:%S}"
-    (told,) = [each for each in titles if clock in each and "used_cpus" not in each][:1]
-    assert f"{name}: {points[-1][1]:.2f}" in told
+    (title,) = [each for each in titles if clock in each and "used_cpus" not in each][:1]
+    assert f"{name}: {points[-1][1]:.2f}" in title
 
 
 def test_of_many_polls_the_page_shows_minimum_and_maximum(tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ def test_the_command(tmp_path: Path, inside: Run, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(
-    ("con", "inst", "row", "who"),
+    ("con", "inst", "row", "subject"),
     [
         (-1, -1, ("1", "ETL", "3"), "ETL"),
         (2, -1, ("1", "ETL", "3"), "ETL#3"),
@@ -271,7 +271,7 @@ def test_the_command(tmp_path: Path, inside: Run, monkeypatch: pytest.MonkeyPatc
     ],
 )
 def test_a_line_is_about_a_name_its_container_and_its_instance(
-    con: int, inst: int, row: tuple[str, ...], who: str
+    con: int, inst: int, row: tuple[str, ...], subject: str
 ) -> None:
-    assert _subject(SimpleNamespace(subject=1, con=con, inst=inst), row) == who  # type: ignore[arg-type]
+    assert _subject(SimpleNamespace(subject=1, con=con, inst=inst), row) == subject  # type: ignore[arg-type]
     assert _subject(SimpleNamespace(subject=-1, con=con, inst=inst), row) == ""  # type: ignore[arg-type]

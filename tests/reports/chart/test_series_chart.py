@@ -145,8 +145,8 @@ def test_a_page_shows_the_values_of_each_period_under_the_mouse() -> None:
 
 def test_both_ends_of_a_period_with_two_polls_are_shown() -> None:
     """Two of three instants are in the first third."""
-    told = re.findall('class="hover"><title>([^<]*)<', page([(BEGIN, 1.0), (BEGIN + 1, 3.0), (BEGIN + 30, 2.0)]))
-    assert told == [
+    titles = re.findall('class="hover"><title>([^<]*)<', page([(BEGIN, 1.0), (BEGIN + 1, 3.0), (BEGIN + 30, 2.0)]))
+    assert titles == [
         "2026-03-12 12:00:00 to 2026-03-12 12:00:01, 2 polls\nA: 1.00 to 3.00", "2026-03-12 12:00:30\nA: 2.00",
     ]  # fmt: skip
 

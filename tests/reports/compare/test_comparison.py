@@ -244,15 +244,15 @@ def test_with_an_instance_gone_the_target_differs_and_not_the_plan(tmp_path: Pat
         assert own.first is not None
         assert own.last is not None
         polls = poll_lines(own, own.first, own.last)
-        said = window_figures.window_figures(own, own.first, own.last, polls, (), moments[-1]).directives
-    limits = {group: value for (group, key), value in said.items() if key == "servers limit %"}
+        directives = window_figures.window_figures(own, own.first, own.last, polls, (), moments[-1]).directives
+    limits = {group: value for (group, key), value in directives.items() if key == "servers limit %"}
     assert (limits["REPORTS"], limits["SHOP"]) == (50, "no limit")
     assert "_ORACLE_BACKGROUND_GROUP_" not in limits, "the plan has no directive for it"
 
 
 def test_any_changed_column_of_a_directive_is_listed(tmp_path: Path) -> None:
     """The plans were called the same when only PARALLEL_STMT_CRITICAL or PARALLEL_QUEUE_TIMEOUT differed."""
-    told_otherwise = {"utilization_limit": "limit_cpus", "parallel_server_limit": "servers limit %"}
+    derived = {"utilization_limit": "limit_cpus", "parallel_server_limit": "servers limit %"}
     wanted = {"parallel_stmt_critical": "BYPASS QUEUE", "parallel_queue_timeout": 11, "session_pga_limit": 700}
     (early, reading), (late, _) = list(polled("mixed", 3))[1:]
     section = late.section(PlanDirective)
@@ -268,8 +268,8 @@ def test_any_changed_column_of_a_directive_is_listed(tmp_path: Path) -> None:
     times = [f"{each.at:%Y-%m-%dT%H:%M:%S.%f}+00:00" for each in (early, late)]
     found = compare(index(path, times[0], times[0]), index(path, times[1], times[1]))
     figures = {each.figure: each.second for each in found.plan if each.subject == "REPORTS"}
-    assert figures.keys() >= set(told_otherwise.values())
-    plain = values.keys() - {"status", "comments"} - told_otherwise.keys()
+    assert figures.keys() >= set(derived.values())
+    plain = values.keys() - {"status", "comments"} - derived.keys()
     assert {column.upper(): values[column] for column in plain}.items() <= figures.items()
     assert not figures.keys() & {"STATUS", "COMMENTS"}
     text = compare_text(found).split("plan at the end")[1]

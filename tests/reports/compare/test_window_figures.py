@@ -82,8 +82,8 @@ def test_growth_of_a_counter_and_its_hours(
     counted: tuple[float, ...], servers: tuple[float, ...], grown: list[tuple[int, float, float]]
 ) -> None:
     found = quotients({("ever_queued", 1): counted, ("servers", 1): servers})
-    told = [(place, value, hours * 3600) for place, value, hours in found["queued per hour of ETL"]]
-    assert told == [pytest.approx(each) for each in grown]
+    growth = [(place, value, hours * 3600) for place, value, hours in found["queued per hour of ETL"]]
+    assert growth == [pytest.approx(each) for each in grown]
 
 
 def test_a_counter_of_more_instances_than_before_has_not_grown_by_theirs() -> None:

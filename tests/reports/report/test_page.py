@@ -212,7 +212,7 @@ def test_the_command(whole: Path, tmp_path: Path, inside: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "expected"),
     [
         (("--from", "2027-01-01", "-o", "x.html"), 3, "has no polls from"),
         (("--from", "soon", "-o", "x.html"), 2, "is not a time"),
@@ -221,11 +221,11 @@ def test_the_command(whole: Path, tmp_path: Path, inside: Run) -> None:
     ],
 )
 def test_impossible_arguments_are_one_line(
-    arguments: tuple[str, ...], code: int, told: str, whole: Path, tmp_path: Path, inside: Run
+    arguments: tuple[str, ...], code: int, expected: str, whole: Path, tmp_path: Path, inside: Run
 ) -> None:
     done = inside("report", str(whole), *arguments)
     assert (done.returncode, done.stdout) == (code, "")
-    assert told in done.stderr
+    assert expected in done.stderr
     assert done.stderr.count("\n") == 1
     assert list(tmp_path.glob("*.html")) == []
 
@@ -244,14 +244,14 @@ def test_what_was_changed_is_listed_and_counted_in_words(tmp_path: Path) -> None
         playback = recording.playback()
         text = incident_page(gather(recording, playback, playback.indexes()), START)
     events, _, _ = text.partition("Over time")
-    for told in (
+    for event in (
         "plan DAY_PLAN → NIGHT_PLAN (by NIGHT_WINDOW)",
         "PARALLEL_SERVERS_TARGET 96 → 48",
         "NIGHT_PLAN: REPORTS PARALLEL_SERVER_LIMIT 75 → 50",
         "instance 2 (CHGDB2) is gone",
         "instance 2 (CHGDB2) was restarted",
     ):
-        assert told in events, "in the list at the top"
+        assert event in events, "in the list at the top"
     (counts,) = re.findall(r"Events: ([^<]*?)\.", text)
     assert {"1 plan changed", "1 parameter changed", "1 directive changed", "2 changes of instances"} <= set(
         counts.split(", ")

@@ -99,7 +99,7 @@ def test_the_line_across_is_broken_where_there_is_none_and_may_be_the_highest() 
 
 
 @pytest.mark.parametrize(
-    ("column", "told"),
+    ("column", "expected"),
     [
         (ChartColumn(at(0), at(10), 1, (1.0, 2.0)), ["total 3.0 servers", "ETL: 1.0", "BATCH: 2.0"]),
         (ChartColumn(at(0), at(10), 2, (1.0, 0.0), 4.0), ["total 1.0 servers", "ETL: 1.0", ": 4.0", "mean of 2 polls"]),
@@ -107,10 +107,10 @@ def test_the_line_across_is_broken_where_there_is_none_and_may_be_the_highest() 
         (ChartColumn(at(0), at(10), 1, (None, 2.0)), ["total 2.0 servers", "ETL: -", "BATCH: 2.0"]),
     ],
 )
-def test_a_column_shows_its_figures(column: ChartColumn, told: list[str]) -> None:
+def test_a_column_shows_its_figures(column: ChartColumn, expected: list[str]) -> None:
     drawn = str(area_chart(chart(ChartColumn(at(20), at(30), 1, (1.0, 0.0)), column), AXIS))
     (hover,) = re.findall(r'<rect x="104" y="8" width="10" height="150" class="hover"><title>([^<]*)<', drawn)
-    assert hover.split("\n")[1:] == told
+    assert hover.split("\n")[1:] == expected
 
 
 def test_an_empty_chart_says_whether_anything_is_known() -> None:
@@ -213,5 +213,5 @@ def test_what_is_known_of_a_statement() -> None:
 
 
 def test_a_legend_has_each_group_once_and_what_the_bars_are() -> None:
-    told = re.sub("<[^>]*>", "", str(legend([WHOLE, WHOLE, life(group="")], COLOURS)))
-    assert told == "■ group unknown■ ETL▂ queued█ running█ idle, keeps its servers"
+    text = re.sub("<[^>]*>", "", str(legend([WHOLE, WHOLE, life(group="")], COLOURS)))
+    assert text == "■ group unknown■ ETL▂ queued█ running█ idle, keeps its servers"

@@ -48,8 +48,8 @@ def plain_server_seconds(readings: Sequence[Reading]) -> dict[str, float]:
         step = (other.at - one.at).total_seconds()
         before, after = ({key(row): row for row in reading.running} for reading in (one, other))
         queued = {(row.inst_id, row.sid, row.serial, row.sql_id) for row in one.queue}
-        for who in before.keys() | after.keys():
-            first, second = before.get(who), after.get(who)
+        for execution in before.keys() | after.keys():
+            first, second = before.get(execution), after.get(execution)
             again = first and second and second.elapsed is not None and first.elapsed is not None and (
                 second.elapsed < first.elapsed + step - 5
             )  # fmt: skip
@@ -59,7 +59,7 @@ def plain_server_seconds(readings: Sequence[Reading]) -> dict[str, float]:
                 continue
             if second:
                 ran = second.elapsed if second.elapsed is not None else second.idle or 0.0
-                if who in queued and ran > step:
+                if execution in queued and ran > step:
                     ran = step / 2
                 found[second.group] += second.servers * min(ran, step)
             if first:
@@ -108,9 +108,9 @@ def test_sums_and_bars_are_those_of_the_polls(scenario: str, tmp_path: Path) -> 
         assert named <= sum(own[place] for own in held.values()) <= named + begun
         assert len(there) - len(working) == len(reading.queue) == bin_.queued
     with Recording(str(path)) as recording:
-        told = max((row["waited_s"] or 0.0 for row in figures(recording.playback(), "queue")), default=0.0)
+        recorded_wait = max((row["waited_s"] or 0.0 for row in figures(recording.playback(), "queue")), default=0.0)
     longest = max((each.longest_wait for each in incident.sums), default=0.0)
-    assert told - 0.05 <= longest <= told + STEP
+    assert recorded_wait - 0.05 <= longest <= recorded_wait + STEP
     assert sum(each.statements for each in incident.sums) == len(lives)
 
 

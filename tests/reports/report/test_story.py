@@ -249,19 +249,19 @@ def test_what_a_page_does_not_know() -> None:
     assert unknown(incident(damage=("a chain is lost",))) == ["a chain is lost"]
 
 
-@pytest.mark.parametrize(("many", "said"), [(1, "3 of 120 polls "), (2, "6 of 120 polls in 2 blocks ")])
-def test_damaged_polls_are_reported_from_the_first_to_the_last(many: int, said: str) -> None:
+@pytest.mark.parametrize(("many", "expected"), [(1, "3 of 120 polls "), (2, "6 of 120 polls in 2 blocks ")])
+def test_damaged_polls_are_reported_from_the_first_to_the_last(many: int, expected: str) -> None:
     damaged = tuple(SimpleNamespace(polls=3, start=at(60 * n), end=at(60 * n + 10)) for n in range(many))[::-1]
     (sentences,) = unknown(incident(damaged=damaged))
-    assert sentences.startswith(f"{said}{clock(0)}–{at(60 * many - 50).astimezone():%H:%M:%S} are damaged")
+    assert sentences.startswith(f"{expected}{clock(0)}–{at(60 * many - 50).astimezone():%H:%M:%S} are damaged")
 
 
 def test_a_damaged_recording_is_not_called_uneventful() -> None:
     damaged = (SimpleNamespace(polls=3, start=at(0), end=at(10)),)
     for facts in ({"damaged": damaged}, {"damage": ("a chain is lost",)}):
-        said = whole(**facts)
+        sentences = whole(**facts)
         for what in ("No event was recorded", "No parallel statement was seen waiting in the queue"):
-            assert f"{what}, as far as it can be read: the recording is damaged, so whether" in said
+            assert f"{what}, as far as it can be read: the recording is damaged, so whether" in sentences
 
 
 def test_views_without_an_answer_are_counted_by_their_error() -> None:

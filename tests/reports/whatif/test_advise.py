@@ -237,9 +237,9 @@ def test_a_note_says_that_more_servers_get_no_more_cpu() -> None:
     assert found.choices[0].changes == ("limit of BATCH 25 % -> 50 %",)
     assert found.scripts is not None
     assert "utilization" not in found.scripts.change.lower()
-    told = [note for note in found.notes if "UTILIZATION_LIMIT leaves it 25 % of the CPUs" in note]
-    assert len(told) == 1
-    assert told[0].startswith("the first choice gives BATCH more servers")
+    notes = [note for note in found.notes if "UTILIZATION_LIMIT leaves it 25 % of the CPUs" in note]
+    assert len(notes) == 1
+    assert notes[0].startswith("the first choice gives BATCH more servers")
     for free in (None, 100):
         free_plan = plan_of(row._replace(utilization_limit=free, parallel_server_limit=25))
         assert "UTILIZATION_LIMIT" not in str(given(LIMITED, plan=free_plan).notes)

@@ -95,11 +95,11 @@ def test_a_curve_has_a_line_for_each_value_with_the_goal_marked_in_it() -> None:
 def test_the_result_comes_first_and_a_constant_wait_has_no_chart() -> None:
     level = replace(CURVE, points=((32, 1.2), (64, 1.0), (96, 1.4)))
     short = advice(verdict="too_short", message="the observation is too short", curves=(level,))
-    said = "p95 wait of BATCH against PARALLEL_SERVERS_TARGET: 0:01 everywhere from 32 to 96 servers"
+    sentence = "p95 wait of BATCH against PARALLEL_SERVERS_TARGET: 0:01 everywhere from 32 to 96 servers"
     assert as_text(short).splitlines()[0] == "The observation is too short."
-    assert as_text(short).splitlines()[-1] == said
+    assert as_text(short).splitlines()[-1] == sentence
     page = as_page(short, NOON)
-    assert said in page
+    assert sentence in page
     assert "<svg" not in page
     assert "<svg" in as_page(replace(short, curves=(CURVE,)), NOON)
 
@@ -119,10 +119,10 @@ def test_choices_have_their_groups_below_them() -> None:
         "    BATCH                            40         1:00 -> 1:00         1:30 -> 1:30",
         "(not started: timed out, or still queued at the end; a wait with ≥ may be longer, for how long is not known)",
     ]
-    told = " ".join(as_text(advice(choices=(one,))).split())
+    text = " ".join(as_text(advice(choices=(one,))).split())
     assert (
         "What the first choice costs: ETL (SALES) median 0:10 -> 0:12, p95 ≥ 0:20 -> timed out, 1 -> 4 do not start, "
-        "run 1:15 longer." in told
+        "run 1:15 longer." in text
     )
     assert "choice costs" not in as_text(advice(choices=(NONE, one)))
 
@@ -305,7 +305,7 @@ def test_a_goal_is_met_only_with_the_early_starts_of_the_replay_added(
 
 
 @pytest.mark.parametrize(
-    ("met", "verdict", "said"),
+    ("met", "verdict", "expected"),
     [
         ([True, None], "advised", ""),
         ([None, False], "unsure", "whether the first choice meets the goals is not known: the replay misses what was"),
@@ -314,10 +314,10 @@ def test_a_goal_is_met_only_with_the_early_starts_of_the_replay_added(
         ([False, False], "unmet", "nothing that was tried meets every goal"),
     ],
 )
-def test_the_verdict_is_that_of_the_first_choice(met: list[bool | None], verdict: str, said: str) -> None:
+def test_the_verdict_is_that_of_the_first_choice(met: list[bool | None], verdict: str, expected: str) -> None:
     found = _judged(met, ["limits"], 46.0)
     assert found[0] == verdict
-    assert found[1].startswith(said)
+    assert found[1].startswith(expected)
     assert ("on average by 0:46" in found[1]) is ("not known" in found[1])
 
 
@@ -402,8 +402,8 @@ def test_notes_name_gaps_of_the_plan() -> None:
 def test_a_peak_above_the_maximum_is_explained() -> None:
     assert [*_beyond_maximum(ObservedPlan(maximum=480), [400, 480]), *_beyond_maximum(ObservedPlan(), [488])] == []
     assert list(_beyond_maximum(ObservedPlan(maximum=480), [])) == []
-    (told,) = _beyond_maximum(ObservedPlan(maximum=480), [400, 488])
-    assert told.startswith("no more than PARALLEL_MAX_SERVERS (480) can be in use at once: where a peak is above it")
+    (note,) = _beyond_maximum(ObservedPlan(maximum=480), [400, 488])
+    assert note.startswith("no more than PARALLEL_MAX_SERVERS (480) can be in use at once: where a peak is above it")
 
 
 def test_curves_are_of_targets_whole_for_each_instance_and_of_the_goals_group() -> None:

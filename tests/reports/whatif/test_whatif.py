@@ -206,7 +206,7 @@ def test_exported_arrivals_are_read_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("a,b\n1,2\n", "no column"),
         (",".join(COLUMNS) + "\n", "no statements"),
@@ -214,10 +214,10 @@ def test_exported_arrivals_are_read_back(tmp_path: Path) -> None:
         (",".join(COLUMNS) + "\n2026-03-14T12:00:00,0,G,4,0,1,ended,64,,0.5,,,x,x\n", "no time zone"),
     ],
 )
-def test_other_files_are_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_other_files_are_refused(tmp_path: Path, text: str, expected: str) -> None:
     path = tmp_path / "x.csv"
     path.write_text(text)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=expected):
         read_arrivals(path)
 
 

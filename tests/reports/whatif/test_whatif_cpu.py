@@ -141,7 +141,7 @@ def test_without_demand_for_cpu_the_report_says_nothing_of_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "expected"),
     [
         (
             {"shares": 5},
@@ -150,7 +150,7 @@ def test_without_demand_for_cpu_the_report_says_nothing_of_it() -> None:
         ({"cpu": 10}, "CPU was never short: under these directives a group waits only because of a limit."),
     ],
 )
-def test_a_report_says_if_cpu_was_never_short(change: dict[str, float], told: str) -> None:
+def test_a_report_says_if_cpu_was_never_short(change: dict[str, float], expected: str) -> None:
     enough = demand(THREE_TO_ONE, (3.0, 0.0), (2.0, 0.0))
-    assert told in cpu_report([enough], {"B": change}).splitlines()
+    assert expected in cpu_report([enough], {"B": change}).splitlines()
     assert "never short" not in cpu_report([BOTH_WANT_ALL], {"B": change})

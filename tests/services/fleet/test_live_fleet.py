@@ -34,8 +34,8 @@ def test_to_do_is_that_of_the_database_looked_at_and_as_steady_as_on_its_screen(
     differs = 0
     for reading in readings:
         busy.live_reading, step, plain = reading, alone.take(reading).step, to_do(reading)
-        said = "" if step is None else step.text
-        assert [fleet.to_do(name) for name in ("busy", "lost", "busy")] == [said, "", said]
+        expected = "" if step is None else step.text
+        assert [fleet.to_do(name) for name in ("busy", "lost", "busy")] == [expected, "", expected]
         differs += step != plain
     assert differs
 

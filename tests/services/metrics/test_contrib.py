@@ -21,8 +21,8 @@ def test_every_metric_that_is_named_is_there() -> None:
 
 
 def test_what_is_recorded_is_used() -> None:
-    told = RULES.read_text(encoding="utf-8") + DASHBOARD.read_text(encoding="utf-8")
-    once = {name for name in recorded() if told.count(name) < 2}
+    text = RULES.read_text(encoding="utf-8") + DASHBOARD.read_text(encoding="utf-8")
+    once = {name for name in recorded() if text.count(name) < 2}
     assert once <= {"target_group:presman_group_io_bytes:rate5m", "target_group:presman_group_px_statements_queued:sum"}
 
 

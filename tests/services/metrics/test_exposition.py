@@ -65,8 +65,8 @@ def test_a_name_is_exported_unchanged_and_breaks_no_line(accept: str) -> None:
     names = [clean(HOSTILE), HOSTILE, "x" * 4000]  # also a name that was not cleaned
     shown = Shown(observation).changed(groups=tuple(row._replace(name=name) for name in names))
     found = read(page(shown, accept=accept), ACCEPTS[accept])
-    told = {dict(labels)["consumer_group"] for name, labels in found if name == "presman_group_active_sessions"}
-    assert told == set(names)
+    exported = {dict(labels)["consumer_group"] for name, labels in found if name == "presman_group_active_sessions"}
+    assert exported == set(names)
 
 
 @given(st.text(max_size=30))

@@ -36,7 +36,7 @@ def target(
     return LiveTarget(label, lambda: source, interval, notifier=AlertNotifier(alerts), **more)
 
 
-def said(messages: list[LogEvent]) -> list[str]:
+def lines(messages: list[LogEvent]) -> list[str]:
     """Return the messages except those of each poll."""
     return [event.line for event in messages if event.level != "debug"]
 
@@ -111,8 +111,8 @@ def test_a_lost_database_has_no_figures_and_is_reported_once(watch: Watch, messa
     until(lambda: database.state().failures == 2, "the second attempt")
     database.sampler.poll_now()
     until(lambda: database.state().is_up, "the connection")
-    until(lambda: len(said(messages)) == 2, "the message")
-    assert said(messages) == ["prod: DPY-4011 cut number 0", "prod: connected again"]
+    until(lambda: len(lines(messages)) == 2, "the message")
+    assert lines(messages) == ["prod: DPY-4011 cut number 0", "prod: connected again"]
     events = [(event.event, event.level, event.database) for event in messages]
     assert events[0] == ("polled", "debug", "prod")
     until(lambda: ("connected", "info", "prod") in [(each.event, each.level, each.database) for each in messages], "it")
@@ -127,7 +127,7 @@ def test_a_database_whose_views_do_not_answer_is_not_up(watch: Watch, messages: 
     database = watch(source)
     until(lambda: database.state().failures, "a poll without an answer")
     assert not database.state().is_up
-    assert said(messages) == ["prod: no view answers in time"]
+    assert lines(messages) == ["prod: no view answers in time"]
     source.answers = lambda _: None
     source.now += timedelta(hours=1)  # slow views are not read for a while
     until(lambda: database.state().is_up, "an answer")
@@ -135,8 +135,8 @@ def test_a_database_whose_views_do_not_answer_is_not_up(watch: Watch, messages: 
 
 def test_a_wrong_password_is_not_tried_again(watch: Watch, messages: list[LogEvent]) -> None:
     database = watch(FakeSource(failures=[SourceError("ORA-01017: no", code="ORA-01017", retry=False)]))
-    until(lambda: said(messages), "the reason")
-    assert said(messages) == ["prod: ORA-01017: no; not tried again before a restart"]
+    until(lambda: lines(messages), "the reason")
+    assert lines(messages) == ["prod: ORA-01017: no; not tried again before a restart"]
     assert database.sampler.is_alive
     assert not database.state().is_up
 
@@ -176,7 +176,7 @@ def test_an_error_of_presman_costs_one_database_alone(
     until(lambda: bad.state().failures >= 2, "errors of the one")
     assert bad.sampler.is_alive
     assert not bad.state().is_up
-    assert said(messages) == ["bad: internal error: ZeroDivisionError: of ␛[31m its own"]
+    assert lines(messages) == ["bad: internal error: ZeroDivisionError: of ␛[31m its own"]
 
 
 def test_histograms_stay_as_they_were_read_with_their_sums(watch: Watch) -> None:
@@ -245,7 +245,7 @@ def test_the_next_attempt_for_a_locked_account_is_reported(watch: Watch, message
     begun = time.time()
     database = watch(FakeSource(failures=[locked]))
     until(lambda: database.state().failures, "the loss")
-    assert said(messages) == ["prod: ORA-28000: locked; tried again every 10 min"]
+    assert lines(messages) == ["prod: ORA-28000: locked; tried again every 10 min"]
     state = database.state()
     assert state.next_try is not None
     assert begun <= state.next_try - 600 <= time.time()
