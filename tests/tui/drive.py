@@ -1,4 +1,4 @@
-"""Drives the app by keys and reads its screen as text; golden files are compared, or written if told to.
+"""Drives the app by keys and reads its screen as text; golden files are compared, or written on request.
 
 `PRESMAN_UPDATE_GOLDEN=1 pytest tests/tui` writes them anew: read the diff before it is committed.
 """
@@ -32,7 +32,7 @@ NEVER = 1e6
 
 
 class Clock:
-    """A clock that stands still until it is told."""
+    """A clock that moves only when a test sets it."""
 
     now = 1000.0
 
@@ -42,7 +42,7 @@ class Clock:
 
 @dataclass
 class HandFeed:
-    """A feed that posts what the test hands it."""
+    """A feed that posts what a test gives it and notes the requests of the app."""
 
     post: Post
     refresh: float

@@ -57,12 +57,12 @@ def arrived(
         ({"acts": True}, ["arrive", "moments", "all", "asked", "kept"]),
     ],
 )
-def test_what_is_done_with_a_reading(how: dict[str, Any], done: list[str]) -> None:
+def test_each_effect_of_a_new_reading(how: dict[str, Any], done: list[str]) -> None:
     assert arrived(**how) == done
 
 
 class Followed:
-    """A statement that is followed: `news` is what is told of it, `row` None once it is over."""
+    """A followed statement: `news` is its notice, `row` is None once it has ended."""
 
     def __init__(self, news: str, row: object, grid: object = None) -> None:
         self.row, self._news, self._grid = row, news, grid
@@ -85,7 +85,7 @@ class Followed:
         ("it has started", False, False, True, ["it has started", "bell"]),
     ],
 )
-def test_what_is_done_with_the_statement_that_is_followed(
+def test_each_effect_on_a_followed_statement(
     news: str, is_over: bool, frozen: bool, page: bool, done: list[str]
 ) -> None:
     """The cursor is left alone while one looks back, or reads a page."""
@@ -113,7 +113,7 @@ def test_what_is_done_with_the_statement_that_is_followed(
     ("done", "tried", "severity", "noted"),
     [(True, True, "information", []), (False, True, "error", []), (False, False, "error", ["ended"])],
 )
-def test_what_became_of_a_command_is_told_and_one_that_was_not_tried_is_noted(
+def test_the_outcome_of_a_command_is_shown_and_an_untried_one_is_logged(
     done: bool, tried: bool, severity: str, noted: list[str]
 ) -> None:
     notices: list[object] = []

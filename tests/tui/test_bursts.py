@@ -85,7 +85,7 @@ async def left_by(*bursts: tuple[str, ...]) -> dict[str, Any]:
 @example(["7", "O"])
 @example(["enter", "O"])
 @example(["6", "enter", "home"])
-def test_a_burst_of_any_keys_ends_as_one_by_one(keys: list[str]) -> None:
+def test_a_burst_of_keys_has_the_effect_of_single_presses(keys: list[str]) -> None:
     at_once = asyncio.run(left_by(tuple(keys)))
     assert at_once == asyncio.run(left_by(*((key,) for key in keys)))
 
@@ -95,7 +95,7 @@ def copied() -> str:
 
 
 @acted
-async def test_what_is_copied_is_of_the_tab_that_was_opened_first() -> None:
+async def test_a_copy_in_a_burst_is_of_the_tab_just_opened() -> None:
     async with stage(busy(), size=(140, 40)) as acting:
         await burst(acting, "4c1")
         assert "ALTER SYSTEM" in copied()
@@ -115,7 +115,7 @@ async def test_a_whole_dialog_in_one_burst() -> None:
 
 @pytest.mark.parametrize("typed", some(["q5c ", "1yes\r"], ["1q5", "1n\r"]))
 @acted
-async def test_what_is_typed_into_the_dialog_reaches_the_dialog_only(typed: str) -> None:
+async def test_keys_typed_into_the_dialog_reach_only_the_dialog(typed: str) -> None:
     async with stage(busy(), size=(140, 40)) as acting:
         acting.app.gateway = Gateway()
         await burst(acting, "4a" + typed)
@@ -154,7 +154,7 @@ async def test_a_key_that_gets_lost_does_not_lock_the_keyboard() -> None:
 
 
 @acted
-async def test_what_is_typed_or_due_after_q_does_nothing() -> None:
+async def test_keys_and_timers_after_q_do_nothing() -> None:
     async with stage(busy(), size=(140, 40)) as acting:
         made = acting.app.panels.made
         await burst(acting, "q4c/")
@@ -178,7 +178,7 @@ async def test_the_tour_does_not_begin_after_q() -> None:
 
 
 @acted
-async def test_the_palette_takes_what_is_found_for_all_that_was_typed() -> None:
+async def test_the_palette_searches_for_the_whole_input() -> None:
     """`J` alone would ask for a time."""
     async with stage(busy(), size=(140, 40)) as acting:
         await sent(acting, "ctrl+p", "J", "s", "enter")
@@ -202,7 +202,7 @@ async def test_a_line_that_is_asked_for_right_after_another(first: str) -> None:
 
 
 @acted
-async def test_a_key_for_a_screen_that_has_ended_does_nothing() -> None:
+async def test_a_key_for_a_closed_screen_does_nothing() -> None:
     async with stage(busy(), size=(140, 40)) as acting:
         key = events.Key("4", "4")
         key._set_forwarded()

@@ -28,5 +28,5 @@ from tests.tui.readings import running
         ),
     ],
 )
-def test_it_idles_waits_or_works(facts: dict[str, Any], expected: str) -> None:
+def test_the_state_of_a_statement_in_words(facts: dict[str, Any], expected: str) -> None:
     assert state(running(**facts)) == expected

@@ -79,7 +79,7 @@ def test_a_preview_has_the_thresholds_too() -> None:
 
 
 @acted
-async def test_nothing_is_painted_before_there_is_something_to_see(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nothing_is_painted_before_the_first_content(monkeypatch: pytest.MonkeyPatch) -> None:
     frames: list[str] = []
     paint = Screen._compositor_refresh
 
@@ -98,7 +98,7 @@ async def test_nothing_is_painted_before_there_is_something_to_see(monkeypatch: 
 
 
 @acted
-async def test_a_textual_that_paints_in_another_way_is_let_paint(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_textual_that_paints_differently_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(PatientScreen, "_compositor_refresh")
     async with stage(busy(), painted=True) as acting:
         assert "● LIVE" in acting.screen
@@ -139,7 +139,7 @@ async def test_the_screen_has_the_classes_of_its_size_from_the_start(
 
 
 @acted
-async def test_what_was_just_read_is_not_old_however_long_the_login_took() -> None:
+async def test_the_login_time_does_not_age_the_first_poll() -> None:
     """It began to be read 1.5 s before it came; the rest of the first poll came 0.5 s later, and 3 s on it is old."""
     async with stage(size=(200, 50), painted=True) as acting:
         acting.clock.now += 7.0

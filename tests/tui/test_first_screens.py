@@ -18,7 +18,7 @@ SMALL = (80, 24)
 
 
 class Sentence(NamedTuple):
-    """What is to be said of a scenario: words that stand at both sizes, those of the wide and of the small screen."""
+    """The meaning of a scenario, and words to be found on screens of both sizes, on the wide and on the small one."""
 
     meaning: str
     both: tuple[str, ...]
@@ -158,7 +158,7 @@ def test_no_scenario_is_without_a_sentence() -> None:
 
 @pytest.mark.parametrize("scenario", SENTENCES)
 @acted
-async def test_the_first_screen_says_it(scenario: str) -> None:
+async def test_the_first_screen_shows_the_expected_words(scenario: str) -> None:
     sentence = SENTENCES[scenario]
     async with playing(scenario, whole=True, seed=None) as (acting, polls):
         await polls(sentence.polls)
@@ -173,7 +173,7 @@ async def test_the_first_screen_says_it(scenario: str) -> None:
 
 
 @acted
-async def test_in_a_storm_the_idle_holder_is_named_on_the_first_screen_and_first_among_those_that_run() -> None:
+async def test_in_a_storm_the_idle_holder_is_listed_first() -> None:
     async with playing("storm", (120, 35), whole=True, seed=None) as (acting, polls):
         for poll in range(5, 25, 5):
             await polls(5)

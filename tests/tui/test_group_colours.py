@@ -38,7 +38,7 @@ Names = st.lists(st.tuples(st.integers(0, 3), st.sampled_from("ABCDEFGHIJKL")), 
 
 
 @given(Names, Names)
-def test_no_two_groups_have_one_colour_and_no_group_changes_its(first: list[ColourKey], later: list[ColourKey]) -> None:
+def test_groups_have_distinct_and_stable_colours(first: list[ColourKey], later: list[ColourKey]) -> None:
     colours = GroupColours(first)
     before = {key: colours.style(key[1], key[0]) for key in first}
     colours.add(later)
@@ -49,7 +49,7 @@ def test_no_two_groups_have_one_colour_and_no_group_changes_its(first: list[Colo
 
 
 @given(Names)
-def test_the_order_in_which_groups_are_named_is_nothing(groups: list[ColourKey]) -> None:
+def test_the_order_of_groups_does_not_change_colours(groups: list[ColourKey]) -> None:
     one, other = GroupColours(groups), GroupColours(reversed(groups))
     assert all(one.style(name, con_id) == other.style(name, con_id) for con_id, name in groups)
 
@@ -178,7 +178,7 @@ def pairs(styles: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("name", DEFAULT_THEMES)
-def test_all_colours_are_told_apart(name: str) -> None:
+def test_all_colours_can_be_distinguished(name: str) -> None:
     """2.3 can just be noticed; groups differ by five times that for everybody, and by ten times for most."""
     palette = palette_of(BUILTIN_THEMES[name])
     for one, other in pairs(AREAS):

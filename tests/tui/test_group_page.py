@@ -15,7 +15,7 @@ def page_text(row: object) -> str:
     return "\n".join(" ".join(plain(line).split()) for line in page(row, reading))  # type: ignore[arg-type]
 
 
-def test_the_session_pool_is_told_with_who_waits_and_until_when() -> None:
+def test_the_session_pool_shows_its_queue_and_timeout() -> None:
     pool = ActiveSessionPool(4, 14, 575.0, 600)
     row = group("BATCH", pool=pool, active_sessions=4)
     assert "session pool 4 of 4 allowed active; waiting: 14, the first for 9:35, timeout 10:00" in page_text(row)
@@ -26,7 +26,7 @@ def test_the_session_pool_is_told_with_who_waits_and_until_when() -> None:
     assert "session pool" not in page_text(group("BATCH"))
 
 
-def test_one_is_one_and_what_is_not_known_is_said() -> None:
+def test_singulars_and_unknown_values_have_words() -> None:
     text = page_text(group("BATCH", px_active=1, px_servers=1))
     assert "now 1 statement on 1 server, 0 queued" in text
     assert "running for an unknown time" in text

@@ -60,7 +60,7 @@ def test_with_its_parser_presman_reads_the_keys(monkeypatch: pytest.MonkeyPatch)
 
 
 @acted
-async def test_a_fault_is_told_without_the_names_it_is_kept_under(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_fault_is_shown_without_textuals_private_names(monkeypatch: pytest.MonkeyPatch) -> None:
     panics: list[object] = []
     async with stage(busy()) as acting:
         app = acting.app

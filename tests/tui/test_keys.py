@@ -278,7 +278,7 @@ async def test_export_appends_each_poll_until_ended(tmp_path: Path) -> None:
 
 
 @acted
-async def test_export_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+async def test_a_failed_export_is_reported(tmp_path: Path) -> None:
     async with stage(busy(), size=(200, 50), folder=tmp_path / "missing") as acting:
         screen = await acting.press("e")
         assert "missing" in screen
@@ -287,7 +287,7 @@ async def test_export_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 
 @acted
-async def test_full_disk_is_told_and_the_screen_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_full_disk_is_reported_and_the_screen_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with stage(busy(), size=(200, 50), folder=tmp_path) as acting:
         await acting.keys("e")
 
@@ -396,7 +396,7 @@ async def test_the_header_says_which_packs_are_allowed() -> None:
 
 
 @acted
-async def test_a_list_that_two_clicks_leave_at_once_is_left_once() -> None:
+async def test_two_clicks_at_once_close_a_list_once() -> None:
     async with stage(busy()) as acting:
         await acting.keys("ctrl+p")
         palette = acting.app.screen
@@ -410,7 +410,7 @@ async def test_a_list_that_two_clicks_leave_at_once_is_left_once() -> None:
     ("key", "text"), [("plus", "A poll every 3 s."), ("f5", "Asked for a poll now."), ("w", "Charts show 60 minutes.")]
 )
 @acted
-async def test_a_key_whose_effect_has_no_room_says_what_it_did(key: str, text: str) -> None:
+async def test_a_key_with_an_invisible_effect_has_a_notice(key: str, text: str) -> None:
     async with stage(busy(), size=(80, 24)) as acting:
         assert text in await acting.press(key)
 
@@ -428,7 +428,7 @@ async def test_the_name_of_a_file_stays_on_one_line_and_covers_no_more() -> None
 
 
 @acted
-async def test_a_notice_leaves_the_line_free_in_which_one_types() -> None:
+async def test_a_notice_does_not_cover_the_input_line() -> None:
     async with stage(busy(), size=(80, 24)) as acting:
         await acting.keys("4", "colon")
         acting.app.notify("a notice\n" * 3, timeout=12)  # one that the next key does not take away

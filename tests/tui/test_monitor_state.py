@@ -40,7 +40,7 @@ def reading(number: int, **facts: Any) -> Reading:
     return replace(busy(number), **facts)
 
 
-def test_it_begins_with_nothing(monitor: Monitor) -> None:
+def test_a_new_monitor_has_no_reading(monitor: Monitor) -> None:
     assert monitor.link == Link(LinkState.CONNECTING, "", 100.0, 100.0, None)
     assert (monitor.cost, monitor.is_frozen, monitor.containers, monitor.moment()) == (None, False, False, None)
     monitor.pause()
@@ -53,10 +53,10 @@ def test_a_poll_is_as_old_as_its_rows(monitor: Monitor, clock: Clock) -> None:
     monitor.arrive(reading(1, poll_seconds=0.5, stale=1.0), None)
     assert (monitor.link.since, monitor.link.fresh) == (110.0, 108.5)
     monitor.arrive(reading(2, stale=None), None)
-    assert monitor.link.fresh == 100.0, "of which nothing came: since presman runs"
+    assert monitor.link.fresh == 100.0, "no poll came: since the start of presman"
 
 
-def test_a_first_look_is_shown_and_as_old_as_it_is(monitor: Monitor, clock: Clock) -> None:
+def test_a_first_look_is_shown_with_its_age(monitor: Monitor, clock: Clock) -> None:
     clock.now = 103.0
     monitor.preview(reading(1), 1.0)
     assert (monitor.link.state, monitor.link.since, monitor.link.fresh) == (LinkState.LIVE, 103.0, 102.0)
@@ -99,7 +99,7 @@ def test_a_loss_lasts_from_its_beginning(monitor: Monitor, clock: Clock) -> None
     assert (other.link.since, other.link.retry_at) == (100.0, 130.0)
 
 
-def test_while_the_view_is_frozen_polls_are_kept_and_it_stays(monitor: Monitor, clock: Clock) -> None:
+def test_a_frozen_view_stays_while_polls_are_stored(monitor: Monitor, clock: Clock) -> None:
     polls = [(each, snapshot) for snapshot, each in polled("quiet", 4)]
     for each, snapshot in polls[:3]:
         monitor.arrive(each, snapshot)
@@ -131,7 +131,7 @@ def test_steps_end_at_the_newest_and_at_the_oldest(monitor: Monitor) -> None:
     assert (monitor.choices.behind, monitor.reading.number) == (1, 3)
 
 
-def test_of_what_is_old_no_command_is_offered(monitor: Monitor) -> None:
+def test_no_command_is_offered_for_old_data(monitor: Monitor) -> None:
     monitor.arrive(busy(), None)
     monitor.assess()
     assert monitor.to_do is not None
@@ -148,7 +148,7 @@ def test_of_what_is_old_no_command_is_offered(monitor: Monitor) -> None:
 
 
 def at_four(clock: Clock) -> tuple[Monitor, Moments, list[str]]:
-    """Four polls five seconds apart, and what is said."""
+    """Return a monitor after four polls five seconds apart, its moments, and the list of notices and paints."""
     monitor, shown = Monitor("DWPROD", 2.0, (), clock), list[str]()
     moments = Moments(monitor, lambda text, **_: shown.append(text), lambda: shown.append("painted"))
     for snapshot, each in polled("quiet", 4):
@@ -157,7 +157,7 @@ def at_four(clock: Clock) -> tuple[Monitor, Moments, list[str]]:
     return monitor, moments, shown
 
 
-def test_an_instant_is_gone_to_and_what_is_beyond_is_told(clock: Clock) -> None:
+def test_going_to_an_instant_reports_times_out_of_range(clock: Clock) -> None:
     monitor, moments, shown = at_four(clock)
     assert moments.span is not None
     first, last = moments.span

@@ -115,7 +115,7 @@ def sizes_of(scenario: str) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("scenario", scenarios())
 @acted
-async def test_nothing_is_cut_while_there_is_room(scenario: str) -> None:
+async def test_nothing_is_cut_if_there_is_room(scenario: str) -> None:
     async with playing(scenario, SIZES[0], whole=True, seed=None) as (acting, polls):
         await polls(4)
         found = []
@@ -127,7 +127,7 @@ async def test_nothing_is_cut_while_there_is_room(scenario: str) -> None:
 
 
 @acted
-async def test_no_help_is_cut_while_there_is_room() -> None:
+async def test_no_help_is_cut_if_there_is_room() -> None:
     """It is that of the tab, whatever the database does."""
     async with playing("pdb", SIZES[0], whole=True, seed=None) as (acting, polls):
         await polls(1)

@@ -200,7 +200,7 @@ async def test_every_view_hangs() -> None:
 
 
 @acted
-async def test_one_view_hangs_and_holds_nothing_else_up() -> None:
+async def test_one_hanging_view_delays_no_other() -> None:
     async with watching() as outage:
         await outage.acting.press("5")
         await outage.seconds(2)
@@ -225,7 +225,7 @@ async def test_one_view_hangs_and_holds_nothing_else_up() -> None:
 
 
 @acted
-async def test_polls_that_take_longer_than_they_may_be_old() -> None:
+async def test_polls_slower_than_the_age_limit_are_late() -> None:
     async with watching() as outage:
         await outage.seconds(2)
         outage.database.cost = 5.0  # each begins 6 s after the one before, and is 5 s old when it comes
@@ -235,7 +235,7 @@ async def test_polls_that_take_longer_than_they_may_be_old() -> None:
 
 
 @acted
-async def test_nothing_was_ever_answered() -> None:
+async def test_no_view_ever_answered() -> None:
     async with watching(EVERYTHING) as outage:
         states = await outage.seconds(12)
         assert states[:4] == ["… CONNECTING"] * 4
@@ -255,7 +255,7 @@ async def test_two_intervals_are_the_limit(refresh: float) -> None:
 
 
 @acted
-async def test_a_view_that_never_answered_is_not_an_empty_one() -> None:
+async def test_a_view_without_an_answer_is_not_shown_as_empty() -> None:
     async with watching("GV$SESSION") as outage:
         await outage.acting.press("5")
         await outage.seconds(8)

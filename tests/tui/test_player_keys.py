@@ -58,7 +58,7 @@ class Source:
 
 
 def player(*, follow: bool = False, posted: list[Any] | None = None) -> Player:
-    """Return a player that shows the fifth poll; its requests run once it is asked to with `answered`."""
+    """Return a player that shows the fifth poll; its requests run when `answered` is called."""
     found = Player(lambda: None, (posted if posted is not None else []).append, follow=follow)  # type: ignore[arg-type, return-value]
     found._following._summed_up = time.monotonic()
     found._source, found._shown_at = Source(), TEN.at(4)  # type: ignore[assignment]
@@ -72,7 +72,7 @@ def answered(found: Player) -> int:
     return found._aim
 
 
-def test_who_follows_is_at_the_newest_poll_once_one_is_shown() -> None:
+def test_a_following_player_starts_before_the_newest_poll() -> None:
     assert not player(follow=True).is_following
 
 
@@ -85,7 +85,7 @@ def test_speeds_go_up_and_down_to_their_ends() -> None:
     assert SPEEDS[1] == Player(lambda: None, lambda _: None).speed == 1  # type: ignore[arg-type, return-value]
 
 
-def test_steps_count_from_where_the_key_before_leads() -> None:
+def test_steps_count_from_the_target_of_the_previous_key() -> None:
     found = player()
     for _ in range(3):
         found.step(1)
@@ -100,7 +100,7 @@ def test_steps_count_from_where_the_key_before_leads() -> None:
     assert answered(found) == 9
 
 
-def test_a_step_behind_a_jump_goes_on_from_there_and_each_goes_on_from_the_one_before() -> None:
+def test_steps_and_jumps_start_where_the_previous_one_leads() -> None:
     posted: list[Any] = []
     found, at = player(posted=posted), START + timedelta(seconds=12)
     found.jump(at)
@@ -108,7 +108,7 @@ def test_a_step_behind_a_jump_goes_on_from_there_and_each_goes_on_from_the_one_b
     found.step(1)
     found.step(1)
     assert not found.playing
-    assert (answered(found), found._jumps) == (4, True), "the one on show, but with the time before it"
+    assert (answered(found), found._jumps) == (4, True), "the shown poll, but with the time before it"
     found.jump(START + timedelta(seconds=46))
     found.ask(lambda: posted.append(found.aimed_at))
     found.jump(None)
@@ -121,7 +121,7 @@ def test_a_step_behind_a_jump_goes_on_from_there_and_each_goes_on_from_the_one_b
     assert instants == [TEN.at(9), TEN.at(7)]
 
 
-def test_at_the_end_a_step_says_that_it_stopped_and_moves_nothing() -> None:
+def test_a_step_past_the_end_stops_with_a_message() -> None:
     posted: list[Any] = []
     found = player(posted=posted)
     found.step(99)
@@ -132,7 +132,7 @@ def test_at_the_end_a_step_says_that_it_stopped_and_moves_nothing() -> None:
     assert isinstance(stopped, Stopped)
 
 
-def test_what_is_followed_grows_where_a_key_goes_past_its_end() -> None:
+def test_a_key_past_the_end_reads_a_growing_recording_again() -> None:
     found = player(follow=True)
     assert found._source is not None
     found._source.come = 3  # type: ignore[attr-defined]
@@ -154,7 +154,7 @@ def test_what_is_followed_grows_where_a_key_goes_past_its_end() -> None:
     assert answered(found) == 15, "it waits until the other is as long"
 
 
-def test_the_end_of_what_is_followed_is_played_on_from() -> None:
+def test_playing_continues_from_the_end_of_a_growing_recording() -> None:
     for follow, plays in ((False, False), (True, True)):
         found = player(follow=follow)
         found.play(on=False)
@@ -174,9 +174,7 @@ def test_the_end_of_what_is_followed_is_played_on_from() -> None:
     [(4, 10.0, False, 0.5), (4, 1.0, False, 2.0), (4, 2.5, False, 2.0), (8, 5.0, False, 1.0), (9, 1.0, False, 0.0),
      (9, 1.0, True, FOLLOWING)],
 )  # fmt: skip
-def test_a_poll_stays_as_long_as_the_next_took_but_two_seconds_at_most(
-    shown: int, speed: float, follow: bool, due: float
-) -> None:
+def test_a_poll_is_shown_until_the_next_or_for_two_seconds(shown: int, speed: float, follow: bool, due: float) -> None:
     found = player(follow=follow)
     found._shown, found.speed = shown, speed
     assert found._due(TEN) == due
@@ -184,7 +182,7 @@ def test_a_poll_stays_as_long_as_the_next_took_but_two_seconds_at_most(
     assert found._due(TEN) is None
 
 
-def test_where_no_thread_can_be_had_it_is_over_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_thread_the_player_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     class NoThread:
         def __init__(self, **_: object) -> None:
             pass
@@ -286,15 +284,15 @@ def test_the_state_of_a_replay_and_how_often_was_polled(
     monitor.reading = None
     shown.clear()
     ReplayApp.say_state(app)
-    assert shown == {}, "nothing is on show"
+    assert shown == {}, "no poll is shown"
 
 
-def test_what_was_passed_over_is_counted() -> None:
+def test_skipped_polls_are_counted() -> None:
     assert _passed(4, 9) == "5 polls before this cannot be read: the recording is damaged there."
     assert _passed(9, 8) == "1 poll after this cannot be read: the recording is damaged there."
 
 
-def test_a_recording_that_grows_is_looked_at_and_summed_up_again_after_some_seconds(
+def test_a_growing_recording_is_read_and_summed_every_few_seconds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Its oldest polls may be gone by then: the poll on show has another index."""

@@ -90,7 +90,7 @@ async def test_keys_play_step_and_jump(tmp_path: Path) -> None:
 
 
 @acted
-async def test_a_key_keeps_the_last_minutes_and_goes_on(tmp_path: Path) -> None:
+async def test_a_key_records_the_last_minutes_and_continues(tmp_path: Path) -> None:
     async with playing("quiet") as (acting, polls):
         acting.app.poll_recording._folder = tmp_path
         await polls(4)
@@ -107,9 +107,7 @@ async def test_a_key_keeps_the_last_minutes_and_goes_on(tmp_path: Path) -> None:
 
 
 @acted
-async def test_minutes_that_wait_to_be_written_do_not_fill_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_minutes_not_yet_written_do_not_fill_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The disk stands still: 16 of 30 polls wait in memory, and not all that the charts show."""
     may_write, usual = threading.Event(), RecordingWriter.append
 
@@ -137,7 +135,7 @@ async def test_minutes_that_wait_to_be_written_do_not_fill_memory(
 
 
 @acted
-async def test_who_ends_and_begins_again_while_minutes_are_written_has_two_whole_files(
+async def test_stopping_and_restarting_a_slow_recording_gives_two_whole_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with playing("quiet") as (acting, polls):
@@ -188,7 +186,7 @@ def test_charts_before_a_jump_are_those_of_the_polls(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("scenario", some(["rac", "storm"], ["locked"]))
-def test_statements_before_a_jump_are_those_that_were_watched(scenario: str, tmp_path: Path) -> None:
+def test_statements_before_a_jump_are_the_watched_ones(scenario: str, tmp_path: Path) -> None:
     """Also those that had ended by then; of none is known what happened to it later."""
     moments = list(polled(scenario, 28))
     place = str(tmp_path / "a.presman")
@@ -212,7 +210,7 @@ def test_statements_before_a_jump_are_those_that_were_watched(scenario: str, tmp
 
 
 @pytest.mark.parametrize("scenario", ["rac", "pdb"])
-def test_what_is_recalled_behind_a_jump_is_all_that_was_watched(scenario: str, tmp_path: Path) -> None:
+def test_everything_watched_is_recalled_after_a_jump(scenario: str, tmp_path: Path) -> None:
     moments = list(polled(scenario, 17))
     place = str(tmp_path / "a.presman")
     record(place, moments)
@@ -240,7 +238,7 @@ def test_what_is_recalled_behind_a_jump_is_all_that_was_watched(scenario: str, t
     assert own.runs.downgraded_since(moments[0][1].at) == watched.runs.downgraded_since(moments[0][1].at)
 
 
-def test_what_is_damaged_is_not_recalled_and_no_more_than_that(tmp_path: Path) -> None:
+def test_only_damaged_polls_are_not_recalled(tmp_path: Path) -> None:
     moments = list(polled("quiet", 12))
     place = str(tmp_path / "a.presman")
     record(place, moments)
@@ -266,7 +264,7 @@ def lost_at(pair: Callable[[int], Pair], lost: int) -> Callable[[int], Pair]:
 
 
 @acted
-async def test_while_the_hour_before_is_read_nothing_is_said_of_it(tmp_path: Path) -> None:
+async def test_nothing_is_claimed_about_an_hour_still_being_read(tmp_path: Path) -> None:
     place = str(tmp_path / "a.presman")
     moments = list(polled("quiet", 12))
     record(place, moments)
@@ -313,7 +311,7 @@ def _of(span: StatementRun) -> tuple[object, ...]:
     return *identity, span.queued, span.started, span.idle is not None, span.ended
 
 
-def test_the_bar_shows_where_one_is(tmp_path: Path) -> None:
+def test_the_bar_shows_the_position(tmp_path: Path) -> None:
     moments = list(polled("queueing", 10))
     place = str(tmp_path / "a.presman")
     record(place, moments)
@@ -332,7 +330,7 @@ def test_the_bar_shows_where_one_is(tmp_path: Path) -> None:
 
 
 @acted
-async def test_it_stands_at_the_time_that_was_named_until_space_plays_on(tmp_path: Path) -> None:
+async def test_a_replay_stops_at_the_named_time_until_space(tmp_path: Path) -> None:
     place = str(tmp_path / "a.presman")
     moments = list(polled("quiet", 8))
     record(place, moments)
@@ -383,7 +381,7 @@ def holed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def posted_by_player(path: Path, *asked: Callable[[Player], None], begin: str = "") -> list[str]:
-    """Return what a player tells: which poll it shows, `>` before those it jumped to, and its sentences."""
+    """Return what a player posts: the polls that it shows, `>` before those it jumped to, and its messages."""
     found: list[str] = []
     changed = threading.Condition()
 
@@ -414,12 +412,12 @@ def posted_by_player(path: Path, *asked: Callable[[Player], None], begin: str = 
     return found
 
 
-def test_what_is_damaged_is_passed_over_and_told(holed: Path) -> None:
+def test_damaged_polls_are_skipped_and_reported(holed: Path) -> None:
     passed = "4 polls before this cannot be read: the recording is damaged there."
     assert posted_by_player(holed) == [">5", passed, "6", "7", "8", "13", passed, "14", "15", "16", ""]
 
 
-def test_steps_and_jumps_cross_what_is_damaged_in_the_direction_one_goes(holed: Path) -> None:
+def test_steps_and_jumps_cross_damage_in_their_direction(holed: Path) -> None:
     at = [START + timedelta(seconds=5 * number) for number in range(17)]
     begin = f"{at[8].astimezone():%H:%M:%S}"
     steps = posted_by_player(holed, lambda player: player.step(1), begin=begin)
@@ -481,7 +479,7 @@ def shown_after(path: Path, *asked: Callable[[Player], None]) -> int:
     return shown[-1]
 
 
-def test_a_step_counts_from_where_the_key_before_leads(tmp_path: Path) -> None:
+def test_a_step_counts_from_the_target_of_the_previous_key(tmp_path: Path) -> None:
     path = tmp_path / "a.presman"
     record(path, list(polled("quiet", 24)))
     at = START + timedelta(seconds=5 * 10)  # of poll 10: they come each 5 s from 03:00:05 on
@@ -500,7 +498,7 @@ def test_a_step_counts_from_where_the_key_before_leads(tmp_path: Path) -> None:
 
 
 @acted
-async def test_keys_in_quick_turns_count_from_where_the_last_one_leads(tmp_path: Path) -> None:
+async def test_quick_keys_count_from_the_target_of_the_previous_one(tmp_path: Path) -> None:
     """The player takes no key until all are pressed: what is on show is the poll before them."""
     place = str(tmp_path / "a.presman")
     record(place, list(polled("mixed", 40)))

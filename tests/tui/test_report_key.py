@@ -22,7 +22,7 @@ def notices(acting: Stage) -> list[str]:
 
 
 async def written(acting: Stage) -> None:
-    """Wait until the report is written, or is not, and that is told."""
+    """Wait until the report is written, or has failed, and the notice is shown."""
     await waited(acting, lambda: not acting.app.is_reporting)
     await acting.settle()
 
@@ -54,7 +54,7 @@ async def test_the_live_history_as_a_page(tmp_path: Path) -> None:
 
 
 @acted
-async def test_it_has_the_moment_on_show(tmp_path: Path) -> None:
+async def test_the_report_has_the_shown_moment(tmp_path: Path) -> None:
     async with playing("quiet") as (acting, polls):
         await polls(6)
         await acting.keys("left", "left")
@@ -67,7 +67,7 @@ async def test_it_has_the_moment_on_show(tmp_path: Path) -> None:
 
 
 @acted
-async def test_a_replay_as_the_page_of_what_is_replayed(tmp_path: Path) -> None:
+async def test_the_report_of_a_replay_covers_the_replayed_polls(tmp_path: Path) -> None:
     place, folder = str(tmp_path / "a.presman"), tmp_path / "reports"
     folder.mkdir()
     record(place, list(polled("queueing", 24)))
@@ -90,7 +90,7 @@ async def test_a_replay_as_the_page_of_what_is_replayed(tmp_path: Path) -> None:
 
 
 @acted
-async def test_what_cannot_be_written_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
+async def test_a_report_that_cannot_be_written_is_one_line_and_leaves_no_file(tmp_path: Path) -> None:
     full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     async with playing("quiet") as (acting, polls):
         await polls(3)
@@ -106,7 +106,7 @@ async def test_what_cannot_be_written_is_one_line_and_leaves_nothing(tmp_path: P
         assert list(tmp_path.iterdir()) == []
         await acting.keys("r")
         await written(acting)
-        assert notices(acting)[-1].startswith("Report of 3 polls: "), "the next one may well be written"
+        assert notices(acting)[-1].startswith("Report of 3 polls: "), "the next one can be written"
 
 
 @acted

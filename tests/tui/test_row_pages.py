@@ -62,7 +62,7 @@ def test_the_head_of_a_queue() -> None:
     assert found["SQL text"][0].startswith("select /*+ parallel */ region")
 
 
-def test_of_those_that_have_waited_alike_none_has_a_number_of_its_own() -> None:
+def test_statements_with_equal_waits_share_a_position() -> None:
     twin = replace(BUSY.queue[0], sid=599, position=2)
     behind = replace(BUSY.queue[0], sid=600, position=3, waited=5.0)
     reading = replace(BUSY, queue=(BUSY.queue[0], twin, behind))
@@ -74,7 +74,7 @@ def test_of_those_that_have_waited_alike_none_has_a_number_of_its_own() -> None:
     assert queue_position(replace(twin, event=NEXT_IN_LINE), reading) == "number 2", "Oracle says that it is the next"
 
 
-def test_one_behind_the_head_has_the_heads_reason_and_no_timeout_of_its_own() -> None:
+def test_a_statement_behind_the_head_has_the_heads_reason() -> None:
     row = replace(BUSY.queue[1], timeout_left=None, sql_id="", sql_text="", child=None)
     found = sections(queued(row, BUSY))
     assert found["Queued statement (unknown) of BATCH"][-1] == "cursor -"
@@ -97,14 +97,14 @@ def test_one_behind_the_head_has_the_heads_reason_and_no_timeout_of_its_own() ->
         (Servers(16, 16, WantsSource.PLAN), "16 parallel servers, by its plan"),
     ],
 )
-def test_how_many_servers_it_wants(wants: Servers | None, expected: str) -> None:
+def test_the_wanted_servers_of_a_statement(wants: Servers | None, expected: str) -> None:
     assert _wants(wants) == expected
     assert "Oracle does not document" not in expected
     assert "DOP or twice the DOP" in _wants(Servers(8, 16, WantsSource.PLAN))
     assert "DOP or twice the DOP" not in _wants(Servers(8, 16, WantsSource.DEGREE))
 
 
-def test_an_idle_holder_and_one_that_was_downgraded() -> None:
+def test_pages_of_an_idle_holder_and_a_downgraded_statement() -> None:
     idle = sections(running(BUSY.running[0], BUSY))
     assert idle["What it does"] == [
         "Idle holder: the coordinator has been INACTIVE for 22:10 and keeps 32 servers, because its cursor is neither "
@@ -130,11 +130,11 @@ def test_an_idle_holder_and_one_that_was_downgraded() -> None:
         ("", "db file", "The coordinator is there: waits for db file."),
     ],
 )
-def test_what_a_coordinator_does(status: str, event: str, expected: str) -> None:
+def test_the_activity_of_a_coordinator(status: str, event: str, expected: str) -> None:
     assert sections(running(running_row(status=status, event=event), BUSY))["What it does"][0] == expected
 
 
-def test_servers_on_several_instances_are_told_apart_and_nobody_else_holds_none() -> None:
+def test_servers_are_listed_by_instance_and_holders_only_if_any() -> None:
     both = running_row(servers_by_instance={2: 8, 1: 24}, sets=1)
     assert sections(running(both, BUSY))["What it holds"][:2] == [
         "servers 32 in 1 server set", "by instance instance 1: 24, instance 2: 8",
@@ -145,7 +145,7 @@ def test_servers_on_several_instances_are_told_apart_and_nobody_else_holds_none(
     assert [line.split()[0] for line in held] == [str(n) for n in range(10, 2, -1)], "the eight with most"
 
 
-def test_how_a_statement_came_to_its_degree() -> None:
+def test_the_page_explains_the_degree() -> None:
     assert dop_story(DopStory(None, ""), None) == ["V$SQL_PLAN.OTHER_XML does not say, or could not be read."]
     derived = DopStory(12, "degree limit", cpu_degree=24, io_degree=12)
     assert dop_story(derived, 8) == [
@@ -181,7 +181,7 @@ def test_a_session_with_its_parallel_statement() -> None:
     assert "Queued statement 7xq3h001jskd0 of BATCH" not in sections(session(session_row(501, serial=8), BUSY))
 
 
-def test_a_coordinator_consumes_on_its_page_what_it_does_in_its_row() -> None:
+def test_page_and_row_of_a_coordinator_have_the_same_consumption() -> None:
     """The row adds up its servers; a page with the coordinator's own 0.00 CPUs beside it would contradict it."""
     *_, (_, reading) = polled("storm", 4)
     row = next(each for each in collapse_sessions(reading.sessions) if collapsed_servers(each) and each.used)
@@ -195,8 +195,8 @@ def test_a_coordinator_consumes_on_its_page_what_it_does_in_its_row() -> None:
     assert any(line.startswith("parallel QC ") or line == "parallel QC" for line in found)
 
 
-def test_a_session_tells_how_it_came_to_its_group() -> None:
-    """It was mapped to INTERACTIVE; of one that was mapped to nothing and never switched there is nothing to tell."""
+def test_a_session_page_explains_its_group() -> None:
+    """The first was mapped to INTERACTIVE and switched; the second was neither mapped nor switched."""
     switched = sections(session(session_row(103, group="BATCH", mapping_attribute="SERVICE_NAME"), BUSY))
     words = ["group BATCH", "switched to BATCH; mapped to INTERACTIVE by SERVICE_NAME", "state RUNNING"]
     assert switched["Resource Manager"][:3] == words
@@ -259,7 +259,7 @@ def test_a_row_is_found_again_in_a_later_reading() -> None:
         assert plain(page(row, QUEUE, BUSY)[0]).startswith(title)
 
 
-def test_a_group_is_guaranteed_nothing_where_no_plan_divides_cpu() -> None:
+def test_a_group_has_no_guarantee_if_no_plan_divides_cpu() -> None:
     """As in noplan: a guarantee of 0.0 CPUs when all are busy would be a promise that it gets none."""
     *_, (_, reading) = polled("noplan", 2)
     pages = ["\n".join(map(plain, group(row, reading))) for row in reading.cluster_groups()]

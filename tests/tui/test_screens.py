@@ -47,14 +47,14 @@ async def test_cluster_and_its_instances(key: str) -> None:
 
 
 @acted
-async def test_nothing_happens() -> None:
+async def test_a_quiet_database() -> None:
     async with stage(quiet(), size=(120, 30)) as acting:
         check("quiet-overview", body(acting.screen))
         check("quiet-parallel", body(await acting.press("4")))
 
 
 @acted
-async def test_before_the_first_poll_the_frame_stands() -> None:
+async def test_before_the_first_poll_the_frame_is_shown() -> None:
     async with stage(size=(120, 30)) as acting:
         assert acting.feed.started
         assert "… CONNECTING" in acting.screen
@@ -63,7 +63,7 @@ async def test_before_the_first_poll_the_frame_stands() -> None:
 
 
 @acted
-async def test_no_data_says_why_and_what_to_do() -> None:
+async def test_the_screen_without_data_has_a_reason_and_advice() -> None:
     async with stage(size=(120, 30)) as acting:
         acting.app.post_message(Lost("ORA-01017: invalid username/password; logon denied", None))
         await acting.settle()
@@ -74,7 +74,7 @@ async def test_no_data_says_why_and_what_to_do() -> None:
 
 
 @acted
-async def test_why_there_is_no_data_is_there_to_the_last_word() -> None:
+async def test_the_reason_for_no_data_is_shown_in_full() -> None:
     async with stage(size=(80, 24)) as acting:
         words = "no password of monitor in config.ini, password_command, the keyring or $PRESMAN_PASSWORD"
         acting.app.post_message(Lost(words, None))

@@ -38,7 +38,7 @@ served = partial(stage, size=(200, 50), make_app=partial(ServedMonitor, name="DW
 
 
 @acted
-async def test_nobody_acts_records_or_goes_elsewhere_from_a_browser(tmp_path: Path) -> None:
+async def test_a_browser_cannot_act_record_or_switch_targets(tmp_path: Path) -> None:
     async with served(busy()) as acting:
         acting.app.targets = ("prod", "test")
         assert acting.app.gateway is None
@@ -52,7 +52,7 @@ async def test_nobody_acts_records_or_goes_elsewhere_from_a_browser(tmp_path: Pa
 
 
 @acted
-async def test_other_targets_are_not_there() -> None:
+async def test_other_targets_cannot_be_reached() -> None:
     async with served(busy()) as acting:
         assert "presman serves only this target." in await acting.press("D")
         await acting.keys("t", "s")
@@ -60,7 +60,7 @@ async def test_other_targets_are_not_there() -> None:
 
 
 @acted
-async def test_what_is_copied_is_the_browsers_alone(tmp_path: Path) -> None:
+async def test_copied_text_goes_only_to_the_browser(tmp_path: Path) -> None:
     async with served(busy()) as acting:
         assert "to the browser's clipboard" in await acting.press("c")
         assert "Group: " in acting.app.clipboard
@@ -123,7 +123,7 @@ async def test_a_csv_file_that_is_full_is_sent(sent: list[tuple[str, str]], monk
 
 
 @given(st.lists(st.tuples(st.sampled_from([b"D", b"M", b"F"]), st.binary(max_size=300))), st.integers(1, 50))
-def test_packets_come_out_as_they_went_in(packets: list[tuple[bytes, bytes]], piece: int) -> None:
+def test_packets_are_read_as_they_were_written(packets: list[tuple[bytes, bytes]], piece: int) -> None:
     stream = b"".join(packet(*each) for each in packets)
     reader = PacketReader()
     pieces = (stream[place : place + piece] for place in range(0, len(stream), piece))
@@ -131,7 +131,7 @@ def test_packets_come_out_as_they_went_in(packets: list[tuple[bytes, bytes]], pi
 
 
 @given(st.dictionaries(st.text(), st.text()), st.binary())
-def test_a_file_comes_out_as_it_went_in(header: dict[str, str], content: bytes) -> None:
+def test_a_file_packet_is_read_as_it_was_written(header: dict[str, str], content: bytes) -> None:
     ((kind, inside),) = PacketReader().feed(file_packet(header, content))
     assert (kind, *file_of(inside)) == (b"F", header, content)
 
@@ -224,7 +224,7 @@ def test_keys_sizes_and_files_go_through_the_pipes(browser: Browser, monkeypatch
 
 
 @pytest.mark.parametrize("how", ["quit", "gone"])
-def test_it_ends_with_whoever_looks(browser: Browser, how: str) -> None:
+def test_the_app_ends_with_its_viewer(browser: Browser, how: str) -> None:
     if how == "quit":
         browser.send(meta_packet({"type": "quit"}))
         run(Listener())
@@ -233,7 +233,7 @@ def test_it_ends_with_whoever_looks(browser: Browser, how: str) -> None:
         run(Listener())
 
 
-def test_a_deaf_app_ends_all_the_same(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unresponsive_app_is_ended(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[int] = []
     heard: list[App[None]] = []
 
@@ -249,7 +249,7 @@ def test_a_deaf_app_ends_all_the_same(browser: Browser, monkeypatch: pytest.Monk
         app = Listener()
         running = asyncio.create_task(app.run_async())
         async with asyncio.timeout(PATIENCE):
-            while not (ended and heard):  # who reads must be done before there is no loop any more
+            while not (ended and heard):  # the reader must have ended before the loop does
                 await asyncio.sleep(0.005)
         monkeypatch.undo()
         app.exit()

@@ -39,7 +39,7 @@ def test_a_part_without_room_for_its_least_is_away_and_another_may_have_room() -
 
 
 @acted
-async def test_on_the_smallest_screen_each_table_that_shows_has_a_row() -> None:
+async def test_on_the_smallest_screen_each_visible_table_has_a_row() -> None:
     async with playing("changes", (60, 15), whole=True, seed=None) as (acting, polls):
         await polls(8)
         lines = (await acting.press("enter")).splitlines()

@@ -22,7 +22,7 @@ def named(sheet: str) -> tuple[set[str], set[str]]:
 
 
 @acted
-async def test_the_style_sheet_of_a_tab_names_what_only_that_tab_has() -> None:
+async def test_the_style_sheet_of_a_tab_names_only_its_own_widgets() -> None:
     sheets = {path.stem for path in STYLES.glob("*.tcss")}
     assert sheets <= {*(each.name for each in tab_names()), "drill_down"}
     async with stage(busy()) as acting:

@@ -14,7 +14,7 @@ from tests.tui.readings import busy
 
 
 class App:
-    """An app of which is known what was asked of it."""
+    """An app that notes what it is asked to do."""
 
     def __init__(self, *, latest: Any = None, is_on: bool = False, well: bool = True) -> None:
         self.done: list[Any] = []
@@ -57,7 +57,7 @@ def test_a_measure_is_exported_from_now_on_or_no_more(well: bool, how: tuple[str
     assert nothing.done == []
 
 
-def test_a_recording_begins_with_what_the_charts_show_and_says_how_it_is_looked_at_when_it_ends() -> None:
+def test_a_recording_begins_with_the_charted_polls_and_ends_with_a_hint() -> None:
     app: Any = App(latest=READING)
     take_keys.record(app)
     assert app.done == [("begun", "prod", "oracle"), "lines", "record"]
@@ -98,11 +98,11 @@ def one(**facts: Any) -> Any:
         ({"row": None}, ""),
     ],
 )
-def test_what_is_missing_for_acting(facts: dict[str, Any], why: str) -> None:
+def test_why_actions_are_not_available(facts: dict[str, Any], why: str) -> None:
     assert take_keys.why_not_act(one(**facts)) == why
 
 
-def test_what_is_written_is_written_where_it_is_the_users_own_and_once_there_is_something() -> None:
+def test_files_are_written_only_with_data_and_on_the_users_machine() -> None:
     assert take_keys.may_record(one())
     for facts in ({"served": True}, {"has_data": False}, {"state": LinkState.REPLAY}):
         assert not take_keys.may_record(one(**facts)), facts
@@ -120,8 +120,8 @@ def test_what_is_written_is_written_where_it_is_the_users_own_and_once_there_is_
         (object(), 0.0, "\nIt comes from a recording, as of 03:12:40: check again before you run it."),
     ],
 )
-def test_a_command_comes_with_the_age_of_its_data(replayed: object, age: float, expected: str) -> None:
-    """At a poll each two seconds data of four is as fresh as it can be."""
+def test_a_command_is_copied_with_the_age_of_its_data(replayed: object, age: float, expected: str) -> None:
+    """With a poll every two seconds data may be four seconds old."""
     monitor = SimpleNamespace(
         reading=busy(), clock=lambda: 100.0, link=SimpleNamespace(fresh=100.0 - age),
         choices=SimpleNamespace(refresh=2.0),
@@ -140,7 +140,7 @@ def test_a_command_comes_with_the_age_of_its_data(replayed: object, age: float, 
          "Copied, not run: ALTER SYSTEM SET x = 1;\n(to the browser's clipboard)\nIt affects RPT."),
     ],
 )  # fmt: skip
-def test_what_is_told_of_a_command_that_was_copied(
+def test_the_notice_of_a_copied_command(
     text: str, served: bool, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(take_keys, "_as_old", lambda _: "")
@@ -154,7 +154,7 @@ def test_what_is_told_of_a_command_that_was_copied(
     assert (notices, copied) == ([expected], [text])
 
 
-def test_a_text_that_is_not_kept_in_a_file_is_copied_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_is_copied_even_if_no_file_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: str) -> str:
         raise OSError(28, "No space left on device")
 

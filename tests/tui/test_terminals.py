@@ -61,7 +61,7 @@ async def test_all_that_is_painted_in_sixteen_colours_is_of_the_sixteen() -> Non
 
 @pytest.mark.parametrize("scenario", some(["pdb"], ["storm", "throttled"]))
 @acted
-async def test_without_unicode_every_sign_has_a_likeness(scenario: str) -> None:
+async def test_without_unicode_every_sign_has_a_substitute(scenario: str) -> None:
     async with playing(scenario, (160, 45)) as (acting, polls):
         await polls(40 if THOROUGH else 6)
         for name in tab_names() if THOROUGH else tab_names()[::3]:
@@ -78,7 +78,7 @@ async def test_without_unicode_every_sign_has_a_likeness(scenario: str) -> None:
 
 
 @acted
-async def test_areas_are_of_letters_where_there_are_no_blocks() -> None:
+async def test_without_blocks_areas_are_drawn_with_letters() -> None:
     async with playing("storm", (160, 45), whole=True) as (acting, polls):
         acting.app.keep_to_ascii()
         await polls(2)
@@ -107,7 +107,7 @@ def test_signs_of_the_screens_have_a_likeness() -> None:
         ({"LANG": "de_DE.UTF-8", "TERM": "linux-16color"}, True),
     ],
 )
-def test_who_gets_ascii(named: dict[str, str], ascii_wanted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ascii_follows_the_locale(named: dict[str, str], ascii_wanted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("LC_ALL", "LC_CTYPE", "LANG"):
         monkeypatch.delenv(name, raising=False)
     for name, value in named.items():

@@ -45,7 +45,7 @@ def parts(line: TopLine, width: int = 400) -> list[str]:
     return [part.strip() for part in plain(top_line(line, width)).rstrip().split("   ") if part.strip()]
 
 
-def test_the_line_says_what_is_watched_and_how() -> None:
+def test_the_line_names_the_database_and_its_settings() -> None:
     found = parts(top(busy()))
     assert found[0] == "DWPROD"
     assert found[1:6] == ["19.22", "up 41d", "plan DAYTIME_PLAN", "CPU on, caged 24  PX FULL", "PX servers 214/256"]
@@ -66,13 +66,13 @@ def test_the_line_says_what_is_watched_and_how() -> None:
         ({"plan": ""}, ["plan none"], []),
     ],
 )
-def test_what_is_there_has_a_part(facts: dict[str, Any], present: list[str], absent: list[str]) -> None:
+def test_each_fact_has_a_part(facts: dict[str, Any], present: list[str], absent: list[str]) -> None:
     found = parts(top(replace(busy(), header=replace(header(), **facts))))
     assert set(present) <= set(found)
     assert not set(absent) & set(found)
 
 
-def test_of_a_cluster_it_is_told_how_many_instances_are_left() -> None:
+def test_the_line_counts_the_remaining_instances() -> None:
     gone = (GoneInstance(2, "dw2", AT),)
     assert "19.22 RAC 1 of 2 instances" in parts(top(replace(busy(), gone=gone)))
     young = replace(cluster().header.instances[1], uptime=30.0)
@@ -88,14 +88,14 @@ def test_instances_packs_and_files_are_named() -> None:
     assert parts(top()) == ["anna@db/prod"]
 
 
-def test_that_a_file_is_written_goes_before_plan_and_cpu_do() -> None:
+def test_the_written_files_are_dropped_before_plan_and_cpu() -> None:
     writing = top(busy(), exporting="CSV cpu, recording")
     rooms = [parts(writing, room) for room in range(260, 60, -1)]
     last = next(found for found in rooms if "▸ CSV cpu, recording" not in found)
     assert {"plan DAYTIME_PLAN", "CPU on, caged 24  PX FULL"} <= set(last)
 
 
-def test_where_room_is_short_parts_go_by_their_rank() -> None:
+def test_parts_without_room_are_dropped_by_rank() -> None:
     """One part after the other goes: the cost, the uptime, the interval; the name is the last and is cut."""
     seen = []
     for room in range(260, 20, -1):
@@ -131,7 +131,7 @@ def test_servers_are_marked_where_the_target_holds_a_queue_back() -> None:
     ("seconds", "expected"),
     [(0, "0m"), (119, "1m"), (3599, "59m"), (3600, "1h"), (86_399, "23h"), (86_400, "1d"), (863_999, "9d")],
 )
-def test_how_long_an_instance_is_up_is_told_roughly(seconds: float, expected: str) -> None:
+def test_the_uptime_of_an_instance_is_rounded(seconds: float, expected: str) -> None:
     assert _coarse(seconds) == expected
 
 
@@ -184,7 +184,7 @@ def test_each_state_has_its_words() -> None:
     assert state(top(busy(), Link(LinkState.ENDED))) == "■ END of data"
 
 
-def test_silence_is_an_alert_while_the_line_is_not_known_to_be_lost() -> None:
+def test_silence_is_an_alert_unless_the_connection_is_lost() -> None:
     assert silence(top(busy(), now=104.0)) == ()
     (found,) = silence(top(busy(), now=161.0))
     assert (found.state, found.text) == ("warn", "No answer for 1:01: the data shown is that old")
@@ -208,7 +208,7 @@ class Width:
         self.set.append(cells)
 
 
-def test_the_state_stands_at_the_right_and_is_laid_out_anew_only_where_it_needs_more_cells() -> None:
+def test_the_state_is_right_aligned_and_widened_only_when_needed() -> None:
     shown: list[Line] = []
     view: Any = SimpleNamespace(styles=Width(), show_lines=shown.extend)
     for now in (101.0, 102.0, 104.1):
@@ -221,7 +221,7 @@ def test_the_state_takes_cells_in_steps_of_four() -> None:
     assert [state_width((("x" * many, ""),)) for many in (1, 2, 3, 6, 7)] == [4, 4, 8, 8, 12]
 
 
-def test_what_to_do_is_told_in_the_words_that_fit() -> None:
+def test_the_step_is_shown_in_the_longest_text_that_fits() -> None:
     """The label takes 5 cells, the hint 3 blanks, a key and 11."""
     key = tab_key("parallel")
     found = ToDo(next(iter(Step)), "the long words; and more", "short; more", "parallel")
@@ -236,7 +236,7 @@ def test_what_to_do_is_told_in_the_words_that_fit() -> None:
     assert plain(do_line(found, 60, was_so=True)) == f" DO  when last seen: the long words; and more{hint}"
 
 
-def test_one_alert_takes_what_room_there_is() -> None:
+def test_a_single_alert_uses_the_available_room() -> None:
     one = (Alert("warn", "▲", "a long text of it", "short"),)
 
     def line(width: int) -> Line:

@@ -44,7 +44,7 @@ async def test_histograms_are_read_for_as_long_as_their_file_is_written(
 
 
 @acted
-async def test_the_tab_says_what_it_does_not_list() -> None:
+async def test_the_tab_names_unlisted_sessions() -> None:
     play = Play("mixed")
     play.poller.detail_level = DetailLevel.NARROW
     async with stage(size=(200, 50)) as acting:
