@@ -55,7 +55,7 @@ def there(rows: object, asked: Victim) -> bool:
     return any(victim(row) == asked for row in rows)  # type: ignore[attr-defined]
 
 
-def test_dequeue_starts_it_past_every_limit() -> None:
+def test_dequeue_starts_a_statement_past_every_limit() -> None:
     play = Play("storm")
     reading = play.until(lambda reading: len(reading.queue) > 3)
     waiting = victim(reading.queue[2])
@@ -94,7 +94,7 @@ def test_kill_ends_the_session(state: str) -> None:
     play.until(lambda reading: reading.at > after.at)
 
 
-def test_what_was_predicted_comes_true() -> None:
+def test_the_predicted_effect_comes_true() -> None:
     """The idle holder is ended as presman says, and the head that waited for its servers starts."""
     play = Play("mixed")
 

@@ -74,7 +74,7 @@ def test_all_four_are_obeyed(live: tuple[Poller, OracleSource, Clock], tmp_path:
     assert len((tmp_path / "actions.log").read_text().splitlines()) == 12
 
 
-def test_refusals_come_through_and_the_connection_lives_on(live: tuple[Poller, OracleSource, Clock]) -> None:
+def test_refusals_are_passed_on_and_the_connection_stays(live: tuple[Poller, OracleSource, Clock]) -> None:
     poller, source, _ = live
     nobody = Victim(1, 3, 9, "9md3ukhghgj58")
     for command, code in ((kill(nobody), "ORA-00030"), (cancel(nobody), "ORA-00026"), (dequeue(nobody), "ORA-29370")):

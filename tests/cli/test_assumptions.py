@@ -23,7 +23,7 @@ checks = pytest.mark.parametrize("each", ASKED, ids=lambda each: each.key)
 
 
 @checks
-def test_it_is_one_select_of_columns_that_the_release_has(each: Assumption) -> None:
+def test_an_assumption_is_one_select_on_columns_of_the_release(each: Assumption) -> None:
     for release in (known for known in SUPPORTED if known >= each.since):
         (statement,) = sqlglot.parse(each.sql, dialect="oracle")
         assert isinstance(statement, exp.Select)
@@ -141,7 +141,7 @@ def test_the_events_of_the_queue_are_those_that_presman_counts() -> None:
     assert set(next(each.only or () for each in ASSUMPTIONS if each.key == "queue-events")) == QUEUE_WAITS
 
 
-def test_the_list_names_each_with_what_to_run() -> None:
+def test_the_list_names_each_assumption_with_its_query() -> None:
     text = assumptions()
     for each in ASSUMPTIONS:
         assert f"- **{each.key}**: {each.taken} Confirmed if: {each.confirmed}." in text

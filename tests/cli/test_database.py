@@ -81,7 +81,7 @@ def test_thick_mode_without_client_libraries_is_one_line(server: OracleServer, t
     assert done.stderr.count("\n") == 1
 
 
-def test_thick_takes_no_word_after_it() -> None:
+def test_thick_takes_no_following_word() -> None:
     for given, folder in (("--thick", ""), ("--thick=/opt/ic", "/opt/ic")):
         for words in (
             ["once", given, "anna@host/svc"],

@@ -57,7 +57,7 @@ def test_a_hangup_closes_the_arrivals(tmp_path: Path) -> None:
     assert len(rows) >= before, "queued and running statements have their rows"
 
 
-def test_under_nohup_a_hangup_is_nothing(tmp_path: Path) -> None:
+def test_under_nohup_a_hangup_is_ignored(tmp_path: Path) -> None:
     path = tmp_path / "cpu.csv"
     words = ("export", "demo:quiet", "--measure", "cpu", "--refresh", "0.5", "-o", str(path))
     with start(*words, cwd=tmp_path, nohup=True) as process:
@@ -96,7 +96,7 @@ with ending_at_once():
 
 
 @pytest.mark.parametrize(("raised", "code"), [(KeyboardInterrupt(), 130), (Terminated(1), 129), (Terminated(), 143)])
-def test_what_fails_because_a_signal_came_is_no_error(
+def test_a_failure_caused_by_a_signal_is_no_error(
     raised: BaseException, code: int, inside: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SQLAlchemy raises such an error if a signal interrupts the end of a transaction."""

@@ -59,7 +59,7 @@ def test_whatever_the_read_ends_in() -> None:
         raise ValueError("cancelled")
 
 
-def test_without_a_signal_nothing_happens() -> None:
+def test_without_a_signal_nothing_is_cancelled() -> None:
     with ending_reads(Reading()):  # type: ignore[arg-type]
         pass
 
@@ -72,7 +72,7 @@ def test_pure_python_is_interrupted_at_once() -> None:
     assert source.cancelled == 0
 
 
-def test_what_is_ignored_stays_so() -> None:
+def test_an_ignored_signal_stays_ignored() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     source: Any = Reading()
     with ending_reads(source):

@@ -49,7 +49,7 @@ def test_all_answered(inside: Run, server: OracleServer) -> None:
     assert json.loads(out)["late"] == []
 
 
-def test_a_view_that_hangs_makes_it_partial(inside: Run, server: OracleServer) -> None:
+def test_a_hanging_view_makes_the_result_partial(inside: Run, server: OracleServer) -> None:
     server.faults.add(Stage.STATEMENT, Delay(60), "count(*) as sessions", times=-1)  # the last query
     code, out, errors, seconds = once(inside, server, "--timeout", "4")
     assert code == exit_codes.PARTIAL == 7
@@ -60,7 +60,7 @@ def test_a_view_that_hangs_makes_it_partial(inside: Run, server: OracleServer) -
 
 
 @pytest.mark.parametrize("stage", [Stage.CONNECT, Stage.STATEMENT])
-def test_a_server_that_says_nothing(inside: Run, server: OracleServer, stage: Stage) -> None:
+def test_a_silent_server_is_reported(inside: Run, server: OracleServer, stage: Stage) -> None:
     server.faults.add(stage, Mute(), times=-1)
     code, out, errors, seconds = once(inside, server, "--timeout", "2")
     assert (code, out) == (exit_codes.SOURCE, "")

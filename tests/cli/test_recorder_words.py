@@ -41,7 +41,7 @@ def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         ([database(trouble="no", refused="no")], 0.0, False),
     ],
 )
-def test_what_is_said_at_first_waits_until_something_is_written_or_tried_again(
+def test_first_messages_wait_for_a_write_or_a_retry(
     databases: list[Any], seconds: float, printed: bool, now: list[float]
 ) -> None:
     messages: list[str] = []

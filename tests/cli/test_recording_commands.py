@@ -66,7 +66,7 @@ def test_unusable_arguments_are_reported_in_one_line(
     assert recorded_file.read_bytes() == before
 
 
-def test_a_recording_may_have_any_name_and_a_section_may_lead_to_it(recorded_file: Path, inside: Run) -> None:
+def test_a_recording_may_have_any_name_or_a_section(recorded_file: Path, inside: Run) -> None:
     other = recorded_file.rename(recorded_file.with_name("a.db"))
     (recorded_file.parent / "b.presman").unlink()
     Path("config.ini").write_text(
@@ -170,7 +170,7 @@ def test_a_recording_that_takes_too_long_is_a_source_that_gives_no_answer(
     assert (done.returncode, done.stderr) == (3, "presman: recording:a.presman: no answer within 0.2 s\n")
 
 
-def test_a_recording_that_goes_away_while_it_is_read_cannot_be_read(
+def test_a_recording_lost_while_it_is_read_is_reported(
     recorded_file: Path, inside: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lost = StoreLostError("a.presman: its disk cannot be written or read")

@@ -62,7 +62,7 @@ def test_a_port_in_use_is_reported(inside: Run) -> None:
         )
 
 
-def test_without_the_extra_it_says_what_to_install(inside: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_the_package_to_install_is_named(inside: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "textual_serve", None)
     message = complaint(inside("serve", QUIET), exit_codes.USAGE)
     assert message == "presman: presman serve needs textual_serve: pip install 'presman[web]'"
@@ -93,7 +93,7 @@ def serves(inside: Run, monkeypatch: pytest.MonkeyPatch) -> Serves:
     return serve
 
 
-def test_on_loopback_there_is_no_token_unless_it_is_wanted(serves: Serves) -> None:
+def test_on_loopback_a_token_is_optional(serves: Serves) -> None:
     lines, serving = serves(QUIET, "--viewers", "2")
     assert lines[0] == "presman: serving demo:quiet to at most 2 viewers; Ctrl-C ends it"
     assert "anyone logged in to this machine" in lines[1]
@@ -107,7 +107,7 @@ def test_on_loopback_there_is_no_token_unless_it_is_wanted(serves: Serves) -> No
     assert len(lines) == 2
 
 
-def test_for_others_there_is_a_token_and_a_warning(serves: Serves, tmp_path: Path) -> None:
+def test_other_interfaces_get_a_token_and_a_warning(serves: Serves, tmp_path: Path) -> None:
     lines, serving = serves(QUIET, "--listen", "0.0.0.0:0")
     assert serving.access.token is not None
     assert len(serving.access.token.reveal()) >= 32
@@ -138,7 +138,7 @@ def test_a_token_from_a_file_is_not_printed(serves: Serves, tmp_path: Path) -> N
     assert not any("horse" in line or "token=" in line for line in lines)
 
 
-def test_behind_a_proxy_there_is_a_token_unless_the_proxy_asks(serves: Serves) -> None:
+def test_behind_a_proxy_a_token_is_required_unless_disabled(serves: Serves) -> None:
     lines, serving = serves(QUIET, "--public", "https://dba.example.com/prod")
     assert serving.access.public == "https://dba.example.com/prod/"
     assert lines[-1].startswith("presman: open https://dba.example.com/prod/?token=")
@@ -168,7 +168,7 @@ def test_monitors_get_their_target_outside_of_the_command_line(serves: Serves, m
     assert "t1ger" not in repr(serving) + "".join(lines) + str(serving.launch.environment)
 
 
-def test_a_password_that_is_not_asked_for_stays_where_it_is(serves: Serves, tmp_path: Path) -> None:
+def test_a_configured_password_is_not_passed_on(serves: Serves, tmp_path: Path) -> None:
     (tmp_path / "config.ini").write_text("[presman]\nconnection_string = scott/t1ger@dbhost/prod\n")
     lines, serving = serves()
     assert orders_of(serving) == {

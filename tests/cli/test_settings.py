@@ -59,7 +59,7 @@ def test_without_any_setting_the_defaults_hold() -> None:
     )  # fmt: skip
 
 
-def test_the_section_holds_and_options_come_before_it() -> None:
+def test_options_override_the_section() -> None:
     own = Settings(
         connection=Secret("demo:storm"), refresh=7.0, scope=Scope.INSTANCE, theme="nord", packs="tuning",
         poll_timeout=3.0, bell=True, measure="queue", goals=(Goal("ETL", 0.5, 9.0),),
@@ -112,7 +112,7 @@ def test_a_word_like_a_command_is_suggested() -> None:
         ("a", Settings(connection=Secret("demo:storm")), False),
     ],
 )
-def test_another_password_is_looked_for_where_config_ini_gave_it(
+def test_a_password_is_renewed_only_from_config_ini(
     text: str, section: Settings | None, renews: bool, tmp_path: Path
 ) -> None:
     for path in (tmp_path / "c.ini", None):

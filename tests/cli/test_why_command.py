@@ -15,7 +15,7 @@ from tests.recording.recorded import polled, record
 from tests.scenarios import without
 
 
-def test_a_reason_that_is_not_known_is_no_answer(inside: Run, tmp_path: Path) -> None:
+def test_an_unknown_reason_is_no_answer(inside: Run, tmp_path: Path) -> None:
     """The view that shows which servers a limit counts does not answer, so presman only sees that it is queued."""
     without(tmp_path, "rac", "V$RSRC_CONSUMER_GROUP")
     document = json.loads(inside("once", "demo:rac.toml", "--format", "json").stdout)

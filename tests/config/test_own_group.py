@@ -45,7 +45,7 @@ def test_a_group_of_the_plan_may_be_throttled() -> None:
     assert lines("LOW", directive("LOW", mgmt_p2=10), cpu_managed="OFF") == ["LOW under DAY"]
 
 
-def test_all_that_the_directive_may_do_is_said() -> None:
+def test_every_effect_of_the_directive_is_listed() -> None:
     found = lines(
         "LOW",
         directive("LOW", utilization_limit=40, active_sess_pool_p1=2, switch_group="CANCEL_SQL", max_idle_time=60),
@@ -74,13 +74,13 @@ def test_the_directive_in_force_is_found(directives: tuple[PlanDirective, ...]) 
     assert lines("LOW", *directives)[1] == f"{THROTTLED}20 at level 1"
 
 
-def test_plans_that_name_each_other_come_to_an_end() -> None:
+def test_plans_that_name_each_other_are_followed_once() -> None:
     circle = (directive("A", type="PLAN"), directive("B", "A", type="PLAN"), directive("A", "B", type="PLAN"),
               directive("B", "B", type="PLAN"), directive("LOW", "B", mgmt_p1=20))  # fmt: skip
     assert lines("LOW", *circle)[1] == f"{THROTTLED}20 at level 1"
 
 
-def test_what_is_not_known_is_said() -> None:
+def test_unknown_groups_and_plans_are_reported() -> None:
     assert lines("")[0] == "BY_ID under DAY"  # 11.2 has no names in V$RSRC_SESSION_INFO
     assert list(own_group(FakeSource(), Release(19), 1, 7)) == [
         "not known: V$RSRC_SESSION_INFO does not show presman's session"

@@ -42,7 +42,7 @@ POLLS = 4 if THOROUGH else 3
 
 
 class Poll(NamedTuple):
-    """One poll and all that is told of it."""
+    """One poll with its text, its JSON document and its CSV rows."""
 
     reading: Reading
     text: str
@@ -165,7 +165,7 @@ def test_cpu_is_the_same_in_tables_sentences_and_files(played: tuple[Poll, ...])
         assert sum(level.value or 0.0 for level in used_levels(moment)) == pytest.approx(sum(used.values()))
 
 
-def test_each_group_is_told_with_the_same_figures(played: tuple[Poll, ...]) -> None:
+def test_each_group_has_the_same_figures_everywhere(played: tuple[Poll, ...]) -> None:
     for poll in played:
         for row in poll.reading.cluster_groups():
             several = len({each.con_id for each in poll.reading.groups}) > 1
@@ -179,7 +179,7 @@ def test_each_group_is_told_with_the_same_figures(played: tuple[Poll, ...]) -> N
                 assert f"Wants {row.wanted:.1f}, gets {row.used:.1f} of" in sentence or "On instance" in sentence
 
 
-def test_alerts_and_what_to_do_are_one(played: tuple[Poll, ...]) -> None:
+def test_alerts_and_do_are_the_same_everywhere(played: tuple[Poll, ...]) -> None:
     for poll in played:
         assert {each["text"] for each in poll.document["alerts"]} == {alert.text for alert in wrong(poll.reading)}
         assert set(poll.text.splitlines()) >= {f"{alert.glyph} {alert.text}" for alert in wrong(poll.reading)}
@@ -193,7 +193,7 @@ def test_alerts_and_what_to_do_are_one(played: tuple[Poll, ...]) -> None:
             assert re.match(rf"{len(idle)} idle holders? keeps? {held} servers?", idle_alert.short)
 
 
-def test_a_table_says_how_many_rows_it_has_of_how_many(played: tuple[Poll, ...]) -> None:
+def test_a_table_counts_shown_and_all_rows(played: tuple[Poll, ...]) -> None:
     """Of these two a text has the first ten."""
     for poll in played:
         waits = len(poll.reading.waits)

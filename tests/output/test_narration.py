@@ -1,4 +1,4 @@
-"""Lines of `presman watch`: what they say, and that each is said once."""
+"""Lines of `presman watch`: their contents, and that each is printed once."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def texts(narration: Narration, reading: Reading, epoch: int = 1) -> list[str]:
     return [line[10:] for line in narration.take(reading, replace(polls_of("quiet")[0], epoch=epoch))]
 
 
-def test_what_is_wrong_is_said_once_and_its_end_with_how_long_it_lasted() -> None:
+def test_an_alert_is_printed_once_and_its_end_with_its_duration() -> None:
     narration, queue, quiet = Narration(), of("storm"), of("quiet")
     first = texts(narration, queue)
     assert first[0].startswith("watching ")
@@ -68,7 +68,7 @@ def test_what_is_wrong_is_said_once_and_its_end_with_how_long_it_lasted() -> Non
     assert ended[-1].startswith("Nothing is wrong") or "by V$" in ended[-1], "an all-clear names what it rests on"
 
 
-def test_an_alert_that_came_and_went_is_not_counted_though_its_end_is_said_with_its_time_later() -> None:
+def test_a_short_alert_is_not_counted_and_its_end_printed_later() -> None:
     narration, storm = Narration(), of("storm")
     quiet = replace(of("quiet"), header=storm.header)
     for seconds, reading in ((0, storm), (10, quiet), (20, storm), (30, quiet), (40, storm)):
@@ -82,7 +82,7 @@ def test_an_alert_that_came_and_went_is_not_counted_though_its_end_is_said_with_
 
 
 @pytest.mark.parametrize("scenario", ["lost", "storm", "changes"])
-def test_it_says_of_alerts_what_the_list_of_events_has_and_when(scenario: str) -> None:
+def test_watch_prints_the_alerts_of_the_event_list_with_their_times(scenario: str) -> None:
     narration, history, lines = Narration(), EventHistory(), []
     for now, reading in polled(scenario, 40):
         history.add(reading, now)
@@ -95,9 +95,7 @@ def test_it_says_of_alerts_what_the_list_of_events_has_and_when(scenario: str) -
 
 
 @pytest.mark.parametrize(("scenario", "most"), [("lost", 12), ("storm", 6), ("mixed", 12)])
-def test_what_to_do_is_said_again_when_it_is_about_another_for_a_while_or_at_once_where_one_acts(
-    scenario: str, most: int
-) -> None:
+def test_do_is_printed_again_for_another_session(scenario: str, most: int) -> None:
     narration, last, times, whom, since = Narration(), "", 0, "", None
     for now, reading in polled(scenario, 40):
         lines = [line[10:] for line in narration.take(reading, now)]
@@ -109,10 +107,10 @@ def test_what_to_do_is_said_again_when_it_is_about_another_for_a_while_or_at_onc
         lasts = (reading.at - since).total_seconds() >= 20
         if step is not None and named and (lasts or step.step is not Step.WAIT):
             assert named in last
-    assert 1 <= times <= most, "that a time in it is another one, or who wants what is kept, is no news"
+    assert 1 <= times <= most, "another time or another waiting queue is no news"
 
 
-def test_what_one_waits_for_is_said_again_once_it_has_been_another_for_twenty_seconds() -> None:
+def test_a_wait_is_printed_again_after_twenty_seconds_of_another_holder() -> None:
     storm, narration = of("storm"), Narration()
     step = to_do(storm)
     assert step is not None
@@ -127,8 +125,8 @@ def test_what_one_waits_for_is_said_again_once_it_has_been_another_for_twenty_se
         assert all("OTHER" in line for line in lines)
 
 
-def test_what_is_added_for_the_queue_is_said_again_or_withdrawn_after_twenty_seconds() -> None:
-    """An instance is gone, and what the queue waits for beside that is another thing by and by."""
+def test_the_added_step_for_the_queue_is_updated_after_twenty_seconds() -> None:
+    """An instance is gone, and the holder that the queue waits for changes."""
     narration, last, times, whom, since = Narration(), "", 0, "", None
     for now, reading in polled("lost", 40):
         steps = [line for line in narration.take(reading, now) if "  do: " in line]
@@ -144,7 +142,7 @@ def test_what_is_added_for_the_queue_is_said_again_or_withdrawn_after_twenty_sec
     assert times <= 12
 
 
-def test_what_was_added_for_the_queue_is_withdrawn_twenty_seconds_after_it_is_over() -> None:
+def test_the_added_step_for_the_queue_is_withdrawn_after_twenty_seconds() -> None:
     narration, (now, gone) = Narration(), list(polled("lost", 3))[-1]
     over = replace(gone, heads=())
     for seconds, reading, expected in ((0, gone, 1), (5, over, 0), (20, over, 0), (25, over, 1), (60, over, 0)):
@@ -152,7 +150,7 @@ def test_what_was_added_for_the_queue_is_withdrawn_twenty_seconds_after_it_is_ov
         assert ["; for the queue, " in line for line in lines] == [reading is gone] * expected, seconds
 
 
-def test_a_view_that_comes_and_goes_does_not_repeat_what_is_to_be_done(tmp_path: Path) -> None:
+def test_an_intermittent_view_does_not_repeat_the_step(tmp_path: Path) -> None:
     clock, readings = Clock(), Readings()
     poller = Poller(SimulatorSource(without(tmp_path, "storm", "V$SESSION", at=8), clock=clock, start=BEGIN))
     poller.open()
@@ -170,14 +168,14 @@ def test_a_view_that_comes_and_goes_does_not_repeat_what_is_to_be_done(tmp_path:
     assert len(steps) < 8
 
 
-def test_all_is_summed_up_again_when_its_time_has_come() -> None:
+def test_a_summary_is_printed_at_each_interval() -> None:
     narration, quiet = Narration(60.0), of("quiet")
     assert texts(narration, quiet)
     assert texts(narration, later(quiet, 59)) == []
     assert [line[:5] for line in texts(narration, later(quiet, 60))][:1] == ["now: "]
 
 
-def test_a_connection_that_is_back_and_a_view_that_is_not_seen_are_said_once() -> None:
+def test_a_reconnection_and_an_unavailable_view_are_printed_once() -> None:
     narration, quiet = Narration(), of("quiet")
     texts(narration, quiet)
     blind = replace(later(quiet, 5), troubles=(UnansweredQuery("osstat", "GV$OSSTAT", "ORA-00942", "Ask for it."),))
@@ -188,7 +186,7 @@ def test_a_connection_that_is_back_and_a_view_that_is_not_seen_are_said_once() -
     assert texts(narration, later(blind, 5), epoch=2) == []
 
 
-def test_a_time_without_polls_is_said_and_nothing_of_it_is_taken_for_seen() -> None:
+def test_a_time_without_polls_is_printed_and_not_counted_as_seen() -> None:
     """The queue is seen for 10 s; the reading after 45 minutes has the mean of all that time."""
     narration, queue = Narration(), of("storm")
     quiet = replace(of("quiet"), header=queue.header, interval=2700.0)
@@ -202,13 +200,13 @@ def test_a_time_without_polls_is_said_and_nothing_of_it_is_taken_for_seen() -> N
     assert "no starved group on average, no downgrade in 45 min" in lines[-1]
 
 
-def test_a_clock_that_went_back_is_no_connection_that_came_back() -> None:
+def test_a_clock_set_back_is_not_a_reconnection() -> None:
     narration, quiet = Narration(), of("quiet")
     texts(narration, quiet)
     assert texts(narration, later(quiet, -3600), epoch=2) == ["the clock went back by 1 h or more; no rates over that"]
 
 
-def test_an_outage_has_a_line_when_it_begins_and_one_when_it_ends_however_old_the_rows_are_meanwhile() -> None:
+def test_an_outage_has_one_line_at_its_begin_and_one_at_its_end() -> None:
     narration, quiet = Narration(), of("quiet")
     texts(narration, quiet)
     late = [UnansweredQuery(view.lower(), f"GV${view}", "no answer within 3 s", "") for view in ("SESSION", "SYSSTAT")]
@@ -226,7 +224,7 @@ def test_an_outage_has_a_line_when_it_begins_and_one_when_it_ends_however_old_th
 
 
 def watched(folder: Path, *views: str, at: float, lasts: float, seconds: int) -> list[list[str]]:
-    """Return what is said of each second poll of the scenario storm; views do not answer for a while."""
+    """Return the lines of each poll of the scenario storm, two seconds apart; views do not answer for a while."""
     clock, narration, readings = Clock(), Narration(6.0), Readings()
     source = SimulatorSource(without(folder, "storm", *views, at=at, lasts=lasts), clock=clock, start=BEGIN)
     poller = Poller(source, keep_late=False)
@@ -240,7 +238,7 @@ def watched(folder: Path, *views: str, at: float, lasts: float, seconds: int) ->
     return found
 
 
-def test_while_no_view_answers_that_is_one_line_and_no_count_is_said(tmp_path: Path) -> None:
+def test_without_any_view_one_line_is_printed_and_no_counts(tmp_path: Path) -> None:
     before, during, after = [], [], []
     for number, lines in enumerate(watched(tmp_path, at=8, lasts=15, seconds=40)):
         (before if number < 4 else after if any("seen again" in line for line in lines) or after else during).extend(
@@ -254,12 +252,12 @@ def test_while_no_view_answers_that_is_one_line_and_no_count_is_said(tmp_path: P
     assert not any("no view" in line for line in after)
 
 
-def test_what_is_to_be_done_about_a_view_is_over_once_it_answers(tmp_path: Path) -> None:
+def test_the_step_for_a_view_ends_when_it_answers(tmp_path: Path) -> None:
     found = watched(tmp_path, "V$SESSION", at=8, lasts=8, seconds=40)
     asked = next(number for number, lines in enumerate(found) if any("check why V$SESSION" in line for line in lines))
     back = next(number for number, lines in enumerate(found) if "seen again: GV$SESSION (no data for 16 s)" in lines)
     assert asked < back < asked + 10
-    assert any("not seen: GV$SESSION" in line for line in found[asked]), "who was named before cannot be judged now"
+    assert any("not seen: GV$SESSION" in line for line in found[asked]), "the session named before cannot be judged now"
     assert [line[:4] for line in found[back] if line.startswith("do: ")] == ["do: "]
     counts = [line.rpartition("; ")[2] for lines in found[asked:back] for line in lines if line.startswith("now: ")]
     assert not any("ended" in line for line in found[back]), "the idle holder is looked up in the same poll"
@@ -275,7 +273,7 @@ def test_plain_has_words_for_signs() -> None:
     assert all(line.isascii() for line in Narration(plain=True).take(of("storm"), polls_of("storm")[0]))
 
 
-def test_what_is_not_known_is_not_said() -> None:
+def test_unknown_totals_are_omitted() -> None:
     nothing = Totals(None, None, 0, 12, None, None, None, None, None, None, None)
     assert summary(nothing, "0 alerts", "-") == "12 parallel servers in use; 0 alerts"
     all_known = Totals(2, 61.0, 3, 24, 24, 48, 0, 0, 6.25, 0.0, 16.0)
@@ -293,7 +291,7 @@ def test_totals_are_the_sums_of_the_groups() -> None:
     assert found.servers == reading.header.servers.in_use
 
 
-def test_that_a_command_no_longer_holds_is_said_at_once() -> None:
+def test_an_outdated_command_is_withdrawn_at_once() -> None:
     _, offered = with_effect(0)
     over = replace(offered, queue=(), heads=(), running=(), forecast=None, bypassed=())
     narration = Narration()

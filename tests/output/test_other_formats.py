@@ -65,7 +65,7 @@ def test_each_measure_has_the_rows_of_csv(measure: str, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "a.jsonl", "a.parquet"]
 
 
-def test_json_lines_are_continued_where_they_have_the_same_names(tmp_path: Path) -> None:
+def test_a_json_lines_file_with_the_same_names_is_continued(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     for _ in range(2):
         written(CsvExport(path, "cpu", as_json=True))
@@ -93,7 +93,7 @@ def test_a_parquet_file_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytes
         ParquetExport(tmp_path / "b.parquet", "cpu")
 
 
-def test_a_parquet_file_that_cannot_be_closed_does_not_get_its_name(tmp_path: Path) -> None:
+def test_a_parquet_file_is_renamed_only_after_closing(tmp_path: Path) -> None:
     """What is left in memory is written when it is closed: a disk may be full then."""
     file = ParquetExport(tmp_path / "a.parquet", "cpu")
     file.write(polls()[0])

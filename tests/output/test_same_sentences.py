@@ -1,7 +1,7 @@
 """One poll in the same words in `once` (text, JSON, CSV), `why`, `watch`, `check`, DO and narrow screens.
 
-Over all scenarios, with forecasts: same number, same word, same window. What a recording tells of it later is what was
-told live.
+Over all scenarios, with forecasts: same number, same word, same window. A recording later repeats what was
+shown live.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ from tests.tui.readings import busy
 
 POLLS, EVERY = (12, 12) if not THOROUGH else (200, 4)
 FORESEEN = 48
-"""Polls of the scenarios of whose queues something is foreseen by then."""
+"""Polls of the scenarios after which their queues have forecasts."""
 LONG = frozenset({"mixed", "pdb", "storm"})
 WIDTHS = (60, 80, 120)
 
 
 class ShownPoll(NamedTuple):
-    """One poll with its forecasts, and what is told of it."""
+    """One poll with its forecasts, and its output in each form."""
 
     reading: Reading
     snapshots: tuple[Snapshot, Snapshot]
@@ -149,13 +149,11 @@ def test_when_it_starts_is_the_same_in_tables_sentences_and_files(played: tuple[
         (None, "-"),
     ],
 )
-def test_every_start_is_shown_as_a_range_so_that_no_later_one_looks_to_come_before_an_earlier(
-    starts: StartForecast | None, cell: str
-) -> None:
+def test_every_start_is_shown_as_a_range(starts: StartForecast | None, cell: str) -> None:
     assert QUEUE.column("starts_in_s").show(replace(busy().queue[0], starts=starts)) == cell
 
 
-def test_what_an_end_would_do_has_the_figures_of_the_table_and_a_range(played: tuple[ShownPoll, ...]) -> None:
+def test_the_effect_of_an_end_has_the_figures_of_the_table_and_a_range(played: tuple[ShownPoll, ...]) -> None:
     for poll in played:
         forecast = poll.reading.forecast
         for effect in () if forecast is None else forecast.effects:
@@ -183,7 +181,7 @@ def check_effect(effect: EndingEffect, forecast: QueueForecast | None, reading: 
         assert 0.0 <= effect.sooner_low <= effect.sooner <= effect.sooner_high
 
 
-def test_watch_once_check_and_json_have_the_same_totals_and_the_same_thing_to_do(played: tuple[ShownPoll, ...]) -> None:
+def test_watch_once_check_and_json_have_the_same_totals_and_step(played: tuple[ShownPoll, ...]) -> None:
     for poll in played:
         pool, now = poll.reading.header.servers, next(line for line in poll.watch if line.startswith("now: "))
         target = poll.reading.header.target
@@ -194,11 +192,13 @@ def test_watch_once_check_and_json_have_the_same_totals_and_the_same_thing_to_do
         assert int(figures["queued"]) == len(poll.reading.queue) == len(poll.document["queue"])
         assert int(figures["servers"]) == pool.in_use
         waiting = totals(poll.reading).waiting
-        assert waiting is None or poll.reading.header.cpu_managed == "ON", "nobody counts waits that no plan makes"
+        assert waiting is None or poll.reading.header.cpu_managed == "ON", "without a plan no view counts waits"
         held = int(figures["quiesce_held"])
         assert (f"; {counted(held, 'session')} held by the quiesce; " in now) == (held > 0)
         assert (figures["cpu_waiting"] != "U") == (waiting is not None)
-        assert ("waited for" in now) == (waiting is not None and not held), "who is held wants CPU that nobody counts"
+        assert ("waited for" in now) == (waiting is not None and not held), (
+            "no view counts the CPU that held sessions want"
+        )
         severe = [alert for alert in wrong(poll.reading) if alert.state in {"bad", "warn"}]
         assert now.endswith(f"; {counted(len(severe), 'alert')}")
         step = to_do(poll.reading)
@@ -207,7 +207,7 @@ def test_watch_once_check_and_json_have_the_same_totals_and_the_same_thing_to_do
         assert (poll.document["to_do"] or {}).get("text") == (step.text if step else None)
 
 
-def test_no_line_of_alerts_or_of_what_to_do_is_cut_in_its_middle(played: tuple[ShownPoll, ...]) -> None:
+def test_no_line_of_alerts_or_do_is_cut_within_a_sentence(played: tuple[ShownPoll, ...]) -> None:
     for poll in played:
         found, step = alerts(poll.reading, Link(LinkState.LIVE)), to_do(poll.reading)
         for width in WIDTHS:
@@ -216,7 +216,7 @@ def test_no_line_of_alerts_or_of_what_to_do_is_cut_in_its_middle(played: tuple[S
             assert all(len(line) <= width for line in lines)
 
 
-def test_a_recording_tells_what_was_told_live(played: tuple[ShownPoll, ...]) -> None:
+def test_a_recording_shows_the_live_forecasts(played: tuple[ShownPoll, ...]) -> None:
     for poll in played:
         kept = with_shown(poll.snapshots[1], poll.reading)
         again = as_shown(poll.reading.with_forecast({}, QueueForecast()), kept)
@@ -229,7 +229,7 @@ def test_a_recording_tells_what_was_told_live(played: tuple[ShownPoll, ...]) -> 
 
 
 def test_what_is_looked_for_would_be_found() -> None:
-    """Forecasts are told in one scenario, effects in another; an effect that is not the table's is none."""
+    """One scenario has forecasts, another effects; an effect that differs from the table is found."""
     assert any(re.search(r"\d+:\d\d-\d+:\d\d", poll.text) for poll in polls("mixed"))
     assert any(poll.reading.forecast and poll.reading.forecast.effects for poll in polls("storm"))
     reading = polls("mixed")[-1].reading

@@ -1,6 +1,6 @@
 """Sentences agree: the lines of a screen do not contradict each other about a session, a queue or a wait.
 
-Over all scenarios, at three sizes, poll after poll: who is called an idle holder on one line is not denied on another,
+Over all scenarios, at three sizes, poll after poll: an idle holder named on one line is not denied on another,
 a queue is as bad in the table as in its alert, and a promise that was broken does not stand again.
 """
 
@@ -62,7 +62,7 @@ SEEDS = some([1], [2, 7])
 _WHO = r"[A-Z][A-Z0-9_]* \d+:\d+"
 _IN_ABOUT = re.compile(rf"(?:should|may|can) start .*in about (\d+):(\d\d), when ({_WHO})")
 _SLACK = 2.0
-"""Seconds by which an end may come later than told: what is left is told in whole seconds."""
+"""Seconds by which an end may come later than promised: the time left is shown in whole seconds."""
 
 
 class Screen(NamedTuple):
@@ -97,7 +97,7 @@ def screen(reading: Reading, width: int, height: int) -> Screen:
 
 
 def texts(lines: list[Line]) -> tuple[str, ...]:
-    """Return sentences that were wrapped as one text each: lines that go on are indented by three."""
+    """Return wrapped sentences as one text each: continued lines are indented by three."""
     found: list[str] = []
     for line in map(plain, lines):
         if found and line.startswith("   "):
@@ -108,7 +108,7 @@ def texts(lines: list[Line]) -> tuple[str, ...]:
 
 
 def contradictions(reading: Reading, shown: Screen) -> Iterator[str]:
-    """Yield what the lines of one screen say against each other."""
+    """Yield contradictions between the lines of one screen."""
     idle = {each.who: each for each in reading.running if each.idle is not None}
     step = to_do(reading)
     for line in shown.lines:
@@ -137,7 +137,7 @@ def contradictions(reading: Reading, shown: Screen) -> Iterator[str]:
 
 
 def wanted_and_of_no_use(reading: Reading) -> Iterator[str]:
-    """Yield the queues that are said to want what an idle holder keeps, of which `why` says that it is of no use."""
+    """Yield the queues that should want the servers of an idle holder although `why` calls them useless."""
     step = to_do(reading)
     lines = [each.sentence for each in unblock(reading)] + ([] if step is None else [step.text])
     for each in (each for each in reading.running if each.idle is not None):
@@ -168,7 +168,7 @@ def wanted_by_nobody(reading: Reading) -> Iterator[str]:
 
 
 def ordered(reading: Reading) -> Iterator[str]:
-    """Yield the words with which DO orders an end or promises a start though nobody's end is proven to help."""
+    """Yield the words with which DO orders an end or promises a start although no end is proven to help."""
     step = to_do(reading)
     for words in () if step is None or step.step is Step.END else (step.text, step.short):
         if re.search(r"(?<!whether to )\bend it\b|\blets .* start|\bDO offers\b", words):
@@ -176,7 +176,7 @@ def ordered(reading: Reading) -> Iterator[str]:
 
 
 def without_verb(reading: Reading) -> Iterator[str]:
-    """Yield the lines that name whose end starts a head, and leave open whether one ends him or waits for him."""
+    """Yield the lines that name a session to free a head, but neither to end it nor to wait for it."""
     for found in unblock(reading):
         line, first = plain(ends_it(found)), next(iter(found.candidates), None)
         if first is not None and "① " in line:
@@ -186,7 +186,7 @@ def without_verb(reading: Reading) -> Iterator[str]:
 
 
 def offered_and_not_named(reading: Reading) -> Iterator[str]:
-    """Yield where DO leaves open whose work to end though TO START IT names who for the same head."""
+    """Yield steps of DO that leave open which session to end although TO START IT names one for the same head."""
     step, every = to_do(reading), unblock(reading)
     for way in every if step is not None and "whose work to end" in step.text else ():
         if way.answers and (len(every) == 1 or step.subject == group_title(way.head)):  # type: ignore[union-attr]
@@ -194,7 +194,7 @@ def offered_and_not_named(reading: Reading) -> Iterator[str]:
 
 
 def not_named(reading: Reading, step: ToDo, idle: list[str]) -> Iterator[str]:
-    """Yield the idle holders of whom DO should tell, and does not."""
+    """Yield the idle holders that DO should name and does not."""
     offers = [plain(ends_it(each)) for each in unblock(reading)]
     named = [name for name in idle if any(f"{name.partition(' ')[2]}," in each for each in offers)]
     if named and not any(name in step.text for name in named):
@@ -205,7 +205,7 @@ def not_named(reading: Reading, step: ToDo, idle: list[str]) -> Iterator[str]:
 
 
 def offered_without_proof(reading: Reading) -> Iterator[str]:
-    """Yield commands that somebody could copy against a session of whom no line says that his end helps."""
+    """Yield commands that can be copied although no line says that they help."""
     step = to_do(reading)
     lines = " ".join([*(plain(ends_it(each)) for each in unblock(reading)), step.text if step is not None else ""])
     heads = {each.statement.executing()[:3] for each in reading.heads}
@@ -236,7 +236,7 @@ def offered_without_proof(reading: Reading) -> Iterator[str]:
 
 
 def ended_though_it_ends(reading: Reading) -> Iterator[str]:
-    """Yield whose work would be thrown away though somebody who is enough, or the head's wait, ends within seconds."""
+    """Yield sessions whose work would be lost although an answer, or the head's wait, ends within seconds."""
     trusted = reading.forecast is not None and not reading.forecast.record.is_poor()
     for way in unblock(reading):
         offered = [each for each in way.candidates if each.commands]
@@ -252,12 +252,12 @@ def ended_though_it_ends(reading: Reading) -> Iterator[str]:
 
 
 def nearly_done(each: RunningStatement) -> bool:
-    """Whether what it works on is done before anybody has decided, and goes on."""
+    """Whether a statement makes progress and should end before a decision is possible."""
     return each.comes_nearer and each.remaining is not None and each.remaining <= NEARLY_DONE
 
 
 def promised_twice(reading: Reading) -> Iterator[str]:
-    """Yield servers of which several queues are told for certain that they can start with them."""
+    """Yield servers that several queues are promised for certain."""
     sure = [each for each in unblock(reading) if each.answers and not each.rivals and not each.unsure]
     for way, other in combinations(sure, 2):
         freed = {each.executing(): each.servers for one in (way, other) for each in one.answers[0]}
@@ -268,7 +268,7 @@ def promised_twice(reading: Reading) -> Iterator[str]:
 
 
 def dearer_than_needed(reading: Reading) -> Iterator[str]:
-    """Yield who is named first though another one is enough, holds fewer servers and loses not an hour more."""
+    """Yield first candidates although another is enough, holds fewer servers and loses no hour more."""
     for way in unblock(reading):
         first, *others = way.candidates or (None,)
         if first is None or way.needed != 1 or not first.commands:
@@ -333,7 +333,7 @@ OFFERS = (offered_without_proof, ended_though_it_ends, promised_twice, dearer_th
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_no_line_says_what_another_denies(scenario: str, seed: int) -> None:
+def test_no_line_contradicts_another(scenario: str, seed: int) -> None:
     source, clock = started(scenario, seed)
     readings = list(play(source, clock, POLLS, EVERY, forecaster=Forecaster()))
     found = []
@@ -351,12 +351,12 @@ def test_no_line_says_what_another_denies(scenario: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_while_servers_come_and_go_it_is_about_the_same_idle_holder(seed: int) -> None:
-    """Whether its end is enough changes with each statement that ends; who it is about, and what is proven, do not."""
+def test_do_names_the_same_idle_holder_while_servers_change(seed: int) -> None:
+    """Whether its end is enough changes whenever a statement ends; the named session and the proof do not."""
     source, clock = started("storm", seed)
     readings = list(play(source, clock, 300 if THOROUGH else 21, 2.0, forecaster=Forecaster()))
     doubts = [each for each in (sure_of_limit(reading) for reading in readings) if each is not None]
-    assert doubts == sorted(doubts), "what is known of a statement's servers is not doubted later"
+    assert doubts == sorted(doubts), "known servers of a statement stay known"
     answers = [answer(reading) for reading in readings]
     assert len({name for _, name in answers if name}) == 1
     assert sum(bool(name) for _, name in answers) > len(answers) * 2 / 3, "else the head should start by itself soon"
@@ -366,7 +366,7 @@ def test_while_servers_come_and_go_it_is_about_the_same_idle_holder(seed: int) -
 
 
 @pytest.mark.parametrize("scenario", some(["pdb"], ["throttled"]))
-def test_what_do_is_about_does_not_go_to_and_fro(scenario: str) -> None:
+def test_the_subject_of_do_does_not_alternate(scenario: str) -> None:
     """I/O limits, a queue, groups near their due, no share, a full pool: which is worse was decided anew each time."""
     clock = Clock()
     source = SimulatorSource(scenario, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC))
@@ -384,14 +384,14 @@ def sure_of_limit(reading: Reading) -> bool | None:
 
 
 def answer(reading: Reading) -> tuple[Step | None, str]:
-    """Return what kind of step DO tells, and of which idle holder."""
+    """Return the kind of step of DO and the idle holder that it names."""
     step = to_do(reading)
     idle = (each.who for each in reading.running if step is not None and each.idle is not None)
     return (None, "") if step is None else (step.step, next((name for name in idle if name in step.text), ""))
 
 
 def reason(reading: Reading) -> tuple[object, ...]:
-    """Return what an answer may rest on: which statements are first, who is idle, what ends by itself, the forecast."""
+    """Return the basis of an answer: first statements, idle holders, ends by themselves, the forecast."""
     idle = [each for each in reading.running if each.idle is not None]
     effects = (reading.effect_of(each) for each in idle)
     gains = [0.0 if each is None or not each.is_sooner() else each.sooner or 0.0 for each in effects]
@@ -401,7 +401,7 @@ def reason(reading: Reading) -> tuple[object, ...]:
 
 
 def test_offers_without_proof_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everybody is offered: who is not enough, who holds more than is needed, the same one for two queues."""
+    """All are offered: those not enough, those that hold too much, the same one for two queues."""
 
     def all_offered(found: Unblock, reading: Reading) -> Unblock:
         commands = (ending(each.statement, reading).commands for each in found.candidates)
@@ -425,7 +425,7 @@ def test_offers_without_proof_would_be_found(monkeypatch: pytest.MonkeyPatch) ->
                                                 "holder frees the 24 servers that let it start"]  # fmt: skip
 
 
-def test_who_has_no_use_of_servers_and_is_said_to_want_them_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_useless_servers_called_wanted_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """BATCH is at its own limit, and the idle holder is in ETL."""
     idle = replace(busy().running[0], group="ETL")
     held = replace(busy(), running=(idle, *busy().running[1:]), groups=(), number=2)
@@ -436,7 +436,7 @@ def test_who_has_no_use_of_servers_and_is_said_to_want_them_would_be_found(monke
 
 
 def test_what_is_looked_for_would_be_found() -> None:
-    """The reading of an idle holder beside the screen of one where he works, and the other way round."""
+    """The reading of an idle holder beside the screen of a working one, and the reverse."""
     idle = replace(busy(), groups=())
     working = replace(idle, running=tuple(replace(each, idle=None) for each in idle.running))
     at_work, at_rest = screen(working, 200, 50), screen(idle, 200, 50)

@@ -64,7 +64,7 @@ def figures(reading: Reading) -> tuple[object, ...]:
     return record.judged, record.held, reading.forecast.judged_since, starts
 
 
-def test_what_was_shown_is_shown_again_by_once_replay_and_report(tmp_path: Path, inside: Run) -> None:
+def test_shown_forecasts_are_repeated_by_once_replay_and_report(tmp_path: Path, inside: Run) -> None:
     place, live = tmp_path / "x.presman", shown_live()
     record(place, live)
     last = live[-1][1]
@@ -140,7 +140,7 @@ def with_effect(number: int) -> tuple[Snapshot, Reading]:
     return snapshot, seen.with_forecast({}, QueueForecast(record, () if number == 2 else (effect,)))
 
 
-def test_what_polls_before_have_shown_is_kept_while_nobody_forecasts() -> None:
+def test_earlier_forecasts_are_kept_without_a_forecaster() -> None:
     snapshot, seen = with_effect(0)
     seen = replace(seen, forecast=None)
     again = as_shown(replace(seen, bypassed=()), with_shown(snapshot, seen))
@@ -156,7 +156,7 @@ def test_missing_forecasts_are_calculated_again_and_a_note_says_so(tmp_path: Pat
     assert forecast_record(found).endswith(", calculated again from the recording")
 
 
-def test_no_forecast_is_kept_as_that(tmp_path: Path) -> None:
+def test_a_missing_forecast_is_stored_with_its_reason(tmp_path: Path) -> None:
     snapshot, reading = next(iter(polled("mixed", 1)))
     whys = [StartForecast(why_none="too few"), StartForecast(timeout=True), StartForecast(1.25, 0.5, 60.0)]
     starts = {row.executing(): why for row, why in zip(reading.queue, whys, strict=False)}
@@ -181,7 +181,7 @@ def test_they_take_a_few_percent_of_a_recording() -> None:
     assert size(bare) < size(kept) < 1.1 * size(bare)
 
 
-def test_the_recording_that_the_monitor_writes_has_what_its_screen_shows(tmp_path: Path) -> None:
+def test_a_recording_of_the_monitor_has_its_forecasts(tmp_path: Path) -> None:
     snapshot, reading = next(iter(polled("mixed", 1)))
     behind = QueueForecast(record=ForecastRecord(5, 4, 2.0))
     starts = {row.executing(): StartForecast(1.0, 0.5, 60.0) for row in reading.queue}

@@ -164,7 +164,7 @@ def test_the_bytes_of_long_values_are_counted_whatever_their_kind(
 
 
 @pytest.mark.parametrize(("longest", "is_damage"), [(1_001, True), (1_000, False)])
-def test_long_values_of_a_server_are_counted_as_they_come(
+def test_long_values_of_a_server_are_counted_while_read(
     longest: int, is_damage: bool, whole: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "a.presman"
@@ -182,7 +182,7 @@ def test_long_values_of_a_server_are_counted_as_they_come(
 
 
 @pytest.mark.parametrize("has_room", [True, False])
-def test_memory_that_has_run_out_is_no_damage(
+def test_exhausted_memory_is_not_reported_as_damage(
     has_room: bool, whole: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "a.presman"
@@ -282,7 +282,7 @@ def cpu_of_ended_children() -> float:
     ("table", "asked"),
     some([("blocks", ("export", "{}", "-o", "-"))], [("statements", ("compare", "{}", "{}"))]),
 )
-def test_a_signal_ends_what_reads_such_a_file(
+def test_a_signal_ends_a_reader_of_a_hostile_file(
     table: str, asked: tuple[str, ...], number: signal.Signals, whole: bytes, tmp_path: Path
 ) -> None:
     path = tmp_path / "a.presman"
@@ -334,7 +334,7 @@ def test_additional_definitions_are_named_in_a_line() -> None:
     assert foreign_definition([first._replace(sql=f"{first.sql} WITHOUT OATH")]) == f"{first.kind} {first.name}"
 
 
-def test_of_a_damaged_definition_each_part_is_as_long_as_its_own() -> None:
+def test_parts_of_a_damaged_definition_are_no_longer_than_the_original() -> None:
     own = list(_definitions().values())
     changed = own[0]._replace(name="x" * len(own[0].name))
     assert is_damaged([changed, *own[1:]])

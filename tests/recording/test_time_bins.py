@@ -94,7 +94,7 @@ def test_a_bin_takes_a_few_polls_or_whole_spans_of_32(polls: int, bins: int, wid
     ("first", "last", "step"),
     [(0, 31, 1), (31, 32, 1), (32, 2000 * 32 + 31, 1), (0, 2000 * 32, 2)],  # 1, 2, 2,000 and 2,001 spans
 )
-def test_of_a_long_stretch_some_spans_are_read(first: int, last: int, step: int) -> None:
+def test_some_spans_of_a_long_window_are_read(first: int, last: int, step: int) -> None:
     assert sampled(PlaybackPart(None, 1, first, last)).step == step  # type: ignore[arg-type]
 
 
@@ -154,7 +154,7 @@ def test_a_mean_over_polls_weighs_each_by_its_time(tmp_path: Path) -> None:
         assert sum(each.used or 0.0 for each in group_bins(playback, bins, *whole, 10)) == 4.8
 
 
-def test_what_queued_between_two_polls_is_what_their_counters_grew_by(tmp_path: Path) -> None:
+def test_statements_queued_between_polls_are_the_growth_of_counters(tmp_path: Path) -> None:
     *_, (snapshot, reading) = polled("storm", 2)
     moments = []
     for number, counts in enumerate([(3, 9), (5, 4)], 1):  # the counter of the second group restarted

@@ -27,7 +27,7 @@ def trouble(error: Exception, *, writing: bool = False, kind: str = "sqlite", is
         ("syntax error", False, RecordingError, "a.presman: syntax error"),
     ],
 )
-def test_what_sqlite_says(message: str, writing: bool, kind: type[Exception], expected: str) -> None:
+def test_messages_of_sqlite_are_explained(message: str, writing: bool, kind: type[Exception], expected: str) -> None:
     found, text = trouble(ValueError(message), writing=writing)
     assert found is kind
     assert text.startswith(expected)

@@ -16,7 +16,7 @@ def lines(*times: float, **values: list[float]) -> GroupLines:
     return GroupLines(array("q", map(int, times)), array("d", times), array("d", [2.0] * len(times)), own)
 
 
-def test_a_line_that_begins_or_ends_with_a_stretch_is_not_known_in_the_other() -> None:
+def test_a_line_has_no_values_in_periods_without_its_group() -> None:
     found = lines(0.0, 2.0, etl=[1.0, nan])
     _add(found, lines(4.0, 6.0, 8.0, web=[5.0, 6.0, 7.0]))
     _add(found, lines(10.0, etl=[8.0], web=[9.0]))

@@ -96,13 +96,13 @@ def test_ranks() -> None:
     ("first", "second", "percent"),
     [(0.001, 4.39, None), (0.0, 1.0, None), (0.05, 4.0, 7900), (4.0, 0.001, -99.975), (0.0, 0.0, None)],
 )
-def test_of_nearly_nothing_there_is_no_percentage(first: float, second: float, percent: float | None) -> None:
+def test_tiny_values_have_no_percentage(first: float, second: float, percent: float | None) -> None:
     key = FigureKey(CPU, "ETL", "throttled %")
     (line,) = lines(*(figures(series={key: [Value(each, 1.0)]}) for each in (first, second)))
     assert line.percent == (None if percent is None else pytest.approx(percent))
 
 
-def test_percent_is_of_the_first_and_of_nothing_where_that_is_zero() -> None:
+def test_percentages_are_of_the_first_value_unless_it_is_zero() -> None:
     key, other = FigureKey(CPU, "BATCH", "used CPUs"), FigureKey(CPU, "ETL", "used CPUs")
     one = figures(series={key: [Value(4, 2)], other: [Value(0, 2)]})
     two = figures(series={key: [Value(10, 4)], other: [Value(4, 4)]})
@@ -202,7 +202,7 @@ def test_the_command(mixed: Path, inside: Run) -> None:
         assert words in done.stderr
 
 
-def test_histograms_of_either_window_are_there_the_longest_time_first() -> None:
+def test_histograms_of_both_windows_are_sorted_by_time() -> None:
     one = figures(histograms={"a": [{8: 2}, {8: 3, 16: 1}], "b": [{8: 0}], "both": [{64: 10}]})
     other = figures(histograms={"late": [{1024: 1}], "both": [{64: 1}], "b": []})
     found = [(each.event, each.first, each.second) for each in histograms(one, other)]
@@ -213,7 +213,7 @@ def test_histograms_of_either_window_are_there_the_longest_time_first() -> None:
     ]
 
 
-def test_a_plan_and_a_group_that_only_one_has_differ() -> None:
+def test_a_plan_or_group_in_only_one_window_differs() -> None:
     window = SimpleNamespace(plan="DAY"), SimpleNamespace(plan="NIGHT")
     both = figures(directives={("ETL", "share"): 0.25, ("ETL", "limit"): 0.5, ("OLD", "share"): 0.1})
     then = figures(directives={("ETL", "share"): 0.25, ("ETL", "limit"): 0.75})
@@ -225,7 +225,7 @@ def test_a_plan_and_a_group_that_only_one_has_differ() -> None:
     ]
     unread = figures(directives={("", "servers target"): 64})
     differences = plan_differences((window[0], both), (window[0], unread))  # type: ignore[arg-type]
-    assert {each.second for each in differences} == {64, "not known"}, "those groups are not said to be gone"
+    assert {each.second for each in differences} == {64, "not known"}, "those groups are not reported as gone"
     assert plan_differences((window[0], both), (window[0], both)) == ()  # type: ignore[arg-type]
 
 
@@ -296,9 +296,7 @@ def test_waits_in_the_queue_by_mean_and_rank() -> None:
     assert (alone["p95 wait s, ended"].first, alone["p95 wait s, ended"].second) == (7.0, None)
 
 
-def test_a_long_window_reads_groups_and_waits_of_some_polls_and_says_so(
-    mixed: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_window_is_sampled_and_noted(mixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A month took over a minute. Figures of polls besides those of groups are still read for all polls."""
     whole = compare(index(mixed), index(mixed))
     monkeypatch.setattr(window_figures, "MOST_POLLS", 20)
@@ -341,7 +339,7 @@ def test_figures_of_an_event_are_all_compared_or_none() -> None:
     assert differences == {Judgement.NO_OVERLAP, Judgement.SAME}, "percentiles in one bucket are the same anyway"
 
 
-def test_the_first_sentence_says_how_many_cannot_be_compared() -> None:
+def test_the_first_sentence_counts_incomparable_figures() -> None:
     def of(*differences: Judgement) -> str:
         return summary([Line(CPU, "", "", 1.0, 2.0, 100.0, each) for each in differences])
 
@@ -357,7 +355,7 @@ def test_the_first_sentence_says_how_many_cannot_be_compared() -> None:
     assert of(few, few) == "Nothing can be compared: there are too few polls or statements. Longer windows may tell."
 
 
-def test_plans_of_which_one_is_not_known_are_not_called_the_same(tmp_path: Path) -> None:
+def test_an_unknown_plan_is_not_called_the_same(tmp_path: Path) -> None:
     """Neither if the polls at the end are damaged, nor if V$RSRC_PLAN did not answer."""
     moments = list(polled("noplan", 6))
     damaged, unanswered = tmp_path / "damaged.presman", tmp_path / "unanswered.presman"

@@ -117,7 +117,7 @@ def test_with_the_whole_target_twelve_run() -> None:
     assert (waits(result.statements).queued, result.peak) == (8, 96)
 
 
-def test_the_command_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_has_the_same_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "arrivals.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)

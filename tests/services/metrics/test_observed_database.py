@@ -71,7 +71,7 @@ def watch(messages: list[LogEvent], monkeypatch: pytest.MonkeyPatch) -> Iterator
         database.sampler.stop()
 
 
-def test_it_says_when_heads_of_the_queue_should_start(watch: Watch) -> None:
+def test_heads_of_the_queue_have_a_forecast(watch: Watch) -> None:
     database = watch(SimulatorSource("storm"), interval=0.05)
     until(lambda: database.state().observation is not None, "a poll")
     observation = database.state().observation
@@ -80,7 +80,7 @@ def test_it_says_when_heads_of_the_queue_should_start(watch: Watch) -> None:
     assert all(head.statement.starts is not None for head in observation.reading.heads)
 
 
-def test_what_was_polled_last_is_shown(watch: Watch) -> None:
+def test_the_last_poll_is_shown(watch: Watch) -> None:
     database = watch(FakeSource())
     assert database.sampler.is_alive
     until(lambda: database.state().polls >= 3, "three polls")
@@ -92,7 +92,7 @@ def test_what_was_polled_last_is_shown(watch: Watch) -> None:
     assert state.round_trips >= 3
 
 
-def test_before_anything_is_known_it_is_neither_up_nor_down(messages: list[LogEvent]) -> None:
+def test_before_the_first_poll_a_database_is_neither_up_nor_down(messages: list[LogEvent]) -> None:
     database = ObservedDatabase(target(FakeSource()), messages.append)
     assert database.state().is_up is None
     assert of(series(database), "up") == []  # type: ignore[arg-type]
@@ -141,7 +141,7 @@ def test_a_wrong_password_is_not_tried_again(watch: Watch, messages: list[LogEve
     assert not database.state().is_up
 
 
-def test_a_poll_that_hangs_takes_the_figures_with_it(watch: Watch) -> None:
+def test_a_hanging_poll_removes_the_figures(watch: Watch) -> None:
     clock = Clock()
     source = FakeSource()
     database = watch(source, clock)
@@ -160,7 +160,7 @@ def test_a_poll_that_hangs_takes_the_figures_with_it(watch: Watch) -> None:
     until(lambda: database.state().is_up, "the next poll")
 
 
-def test_an_error_of_presman_costs_one_database_alone(
+def test_an_internal_error_affects_one_database_only(
     watch: Watch, messages: list[LogEvent], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     analyse = assemble.analyse

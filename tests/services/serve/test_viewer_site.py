@@ -104,7 +104,7 @@ async def closing(line: aiohttp.ClientWebSocketResponse) -> int | None:
 
 
 @acted
-async def test_the_page_loads_nothing_from_elsewhere_and_may_do_little() -> None:
+async def test_the_page_loads_nothing_from_elsewhere_and_has_a_strict_policy() -> None:
     async with site() as client:
         async with client.get("/") as answer:
             text = await answer.text()
@@ -135,7 +135,7 @@ def test_missing_files_of_the_terminal_are_reported(monkeypatch: pytest.MonkeyPa
         "/static//etc/passwd", "/static/monitor.html", "/download/", "/download/x", "/nothing",
     ],
 )  # fmt: skip
-async def test_nothing_else_is_there(path: str) -> None:
+async def test_other_paths_are_not_found(path: str) -> None:
     async with site() as client:
         url = client.url.with_path(path, encoded=True)
         async with aiohttp.ClientSession() as session, session.get(url) as answer:
@@ -143,7 +143,7 @@ async def test_nothing_else_is_there(path: str) -> None:
 
 
 @acted
-async def test_other_names_are_refused() -> None:
+async def test_other_host_names_are_refused() -> None:
     async with site() as client:
         for path in ("/", "/static/presman.js", "/ws", "/alive"):
             async with client.get(path, headers={"Host": "evil.example"}) as answer:
@@ -151,7 +151,7 @@ async def test_other_names_are_refused() -> None:
 
 
 @acted
-async def test_other_pages_get_no_websocket() -> None:
+async def test_pages_of_other_origins_get_no_websocket() -> None:
     async with site() as client:
         for origin in ("http://evil.example", "null", str(client.url.with_scheme("https").origin()), ""):
             with pytest.raises(aiohttp.WSServerHandshakeError, match="403"):
@@ -160,7 +160,7 @@ async def test_other_pages_get_no_websocket() -> None:
 
 
 @acted
-async def test_without_the_token_there_is_nothing() -> None:
+async def test_without_the_token_nothing_is_served() -> None:
     async with site(OPEN) as client:
         for path in ("/", "/?token=", "/?token=wrong", "/static/presman.js", "/ws", "/download/x"):
             async with client.get(path, headers=client.here) as answer:
@@ -180,7 +180,7 @@ async def test_without_the_token_there_is_nothing() -> None:
 
 
 @acted
-async def test_the_token_becomes_a_cookie_that_no_script_and_no_other_site_has() -> None:
+async def test_the_token_becomes_a_private_cookie() -> None:
     async with site(OPEN) as client:
         async with client.get("/", params={"token": TOKEN}) as answer:
             assert answer.status == 200
@@ -201,7 +201,7 @@ async def test_a_token_that_is_typed_is_as_good() -> None:
 
 
 @acted
-async def test_keys_go_in_and_the_screen_comes_out() -> None:
+async def test_keys_reach_the_monitor_and_its_screen_the_browser() -> None:
     async with site() as client, await client.look() as line:
         await shown(line, "monitor 90x30")
         await line.send_str('["stdin", "4\\ud800\\u001b"]')
@@ -258,7 +258,7 @@ async def test_a_file_is_handed_over_once_to_its_viewer_alone() -> None:
     ),
     ids=lambda value: f"{len(value)} characters" if isinstance(value, (str, bytes)) else None,
 )
-async def test_what_makes_no_sense_ends_the_line_and_the_monitor(message: str | bytes, code: int) -> None:
+async def test_an_invalid_message_ends_the_connection_and_the_monitor(message: str | bytes, code: int) -> None:
     async with site() as client, await client.look() as line:
         await shown(line, "monitor")
         await (line.send_bytes(message) if isinstance(message, bytes) else line.send_str(message))
@@ -464,7 +464,7 @@ async def test_a_client_with_the_token_gets_in_beside_a_crowd_of_its_address(
 
 @acted
 @pytest.mark.parametrize("access", [OPEN, LOOPBACK], ids=["token", "none asked for"])
-async def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, access: Access) -> None:
+async def test_a_missing_body_times_out(monkeypatch: pytest.MonkeyPatch, access: Access) -> None:
     monkeypatch.setattr(listener, "SILENCE", 0.05)
     monkeypatch.setattr(listener, "LINGERING", 0.05)
     async with site(access) as client:
@@ -506,7 +506,7 @@ async def test_a_connection_that_cannot_be_accepted_is_reported_once(monkeypatch
         assert client.log == ["web server: no connection can be accepted: Too many open files"]
 
 
-def test_there_are_as_many_connections_as_descriptors_allow(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connections_are_limited_by_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
     allowed = [resource.RLIM_INFINITY]
     monkeypatch.setattr(resource, "getrlimit", lambda _: (allowed[0], allowed[0]))
     assert viewer_site.most_connections(4) == 260
@@ -520,7 +520,7 @@ def test_there_are_as_many_connections_as_descriptors_allow(monkeypatch: pytest.
 
 
 @acted
-async def test_of_a_flood_that_waits_only_those_with_a_place_are_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_in_a_flood_only_connections_with_a_slot_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """The others are closed before anything is allocated; otherwise the server could not keep up with them."""
     monkeypatch.setattr(listener, "TURN", PATIENCE)
     made: list[object] = []
@@ -559,7 +559,7 @@ async def test_errors_caused_by_clients_are_one_line() -> None:
         assert line.startswith("web server: Error handling request from 127.0.0.1: BadHttpMe")
 
 
-def test_lines_that_were_left_out_are_counted() -> None:
+def test_omitted_lines_are_counted() -> None:
     log: list[str] = []
     now = [100.0]
     seldom = RateLimited(log.append, lambda: now[0])
@@ -570,7 +570,7 @@ def test_lines_that_were_left_out_are_counted() -> None:
     assert log == ["a", "d (and 2 more before)"]
 
 
-def test_room_for_connections_is_made_before_anything_else_takes_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_room_for_connections_is_checked_first(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 
     def none_left(viewers: int) -> int:
