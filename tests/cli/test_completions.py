@@ -215,7 +215,7 @@ def test_a_file_of_another_program_is_left_alone(inside: Run, tmp_path: Path, mo
     assert not (tmp_path / "man").exists()
 
 
-def test_the_manual_page_is_what_man_reads(shells: Path) -> None:
+def test_man_reads_the_manual_page(shells: Path) -> None:
     if not shutil.which("man"):
         pytest.skip("man is not here")
     done = subprocess.run(

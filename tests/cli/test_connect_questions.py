@@ -173,7 +173,7 @@ def test_the_places_to_store_the_password(typed: Typed, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("code", "usual"), [("ORA-01017", "p"), ("ORA-28000", "t"), ("ORA-12541", "a"), ("ORA-99999", "t")]
 )
-def test_after_a_failure_the_default_is_what_must_change(code: str, usual: str, typed: Typed) -> None:
+def test_after_a_failure_the_default_is_the_likely_cause(code: str, usual: str, typed: Typed) -> None:
     shown = typed("")
     found = _ask_what_next(SourceError(f"{code}: no", code=code))
     assert f"Which [{found}]: " in shown

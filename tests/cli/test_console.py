@@ -16,7 +16,7 @@ from presman.cli.start import acting
     ("columns", "terminal", "wide"),
     [("72", 100, 72), ("0", 100, 100), ("x", 100, 100), ("", 100, 100), ("", 0, None), ("", None, None)],
 )
-def test_text_is_as_wide_as_columns_says_else_as_the_terminal(
+def test_text_has_the_width_of_columns_or_of_the_terminal(
     columns: str, terminal: int | None, wide: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def size(_: int) -> os.terminal_size:

@@ -36,7 +36,7 @@ def test_the_document_is_json_with_stable_words_and_offsets() -> None:
     assert found["running"][0]["servers_by_instance"] == {"1": 48}
 
 
-def test_latencies_have_what_the_heat_maps_show() -> None:
+def test_latencies_have_the_values_of_the_heat_maps() -> None:
     found = Histogram(1, "x", (Bucket(512, 10, 8), Bucket(1024, 3, 2)), 4.0, "Other", None, None)
     written = document(replace(reading(), histograms=(found,), waits=()))
     now = written["latency"][0]["now"]

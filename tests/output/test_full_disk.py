@@ -40,7 +40,7 @@ def test_a_csv_file_that_was_never_written_is_gone(tmp_path: Path, header: str, 
     assert path.exists() is there
 
 
-def test_a_csv_file_keeps_what_was_written_before(tmp_path: Path) -> None:
+def test_a_csv_file_keeps_its_earlier_lines(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     with room(8):
         file = CsvFile(path, "time\n")

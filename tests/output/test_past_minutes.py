@@ -64,9 +64,7 @@ def test_further_columns_of_the_view_are_written_and_not_called_missing() -> Non
     assert as_dict(written("session_io", minute(1, io_requests=600, intsize_csec=6000)))["io_requests_per_s"] == "10"
     assert as_dict(written("parallel", minute(1, parallel_servers_limit=32)))["px_servers_limit"] == "32"
     two = [minute(1, inst_id=inst, parallel_servers_limit=32) for inst in (1, 2)]
-    assert "px_servers_limit" in empty_columns("parallel", found("parallel", *two)), (
-        "of which instance is not documented"
-    )
+    assert "px_servers_limit" in empty_columns("parallel", found("parallel", *two)), "its instance is not documented"
 
 
 def test_columns_a_release_lacks_are_empty_and_not_zero() -> None:

@@ -228,7 +228,7 @@ def test_a_recording_shows_the_live_forecasts(played: tuple[ShownPoll, ...]) -> 
             assert to_do(again) == to_do(poll.reading)
 
 
-def test_what_is_looked_for_would_be_found() -> None:
+def test_contradictions_would_be_found() -> None:
     """One scenario has forecasts, another effects; an effect that differs from the table is found."""
     assert any(re.search(r"\d+:\d\d-\d+:\d\d", poll.text) for poll in polls("mixed"))
     assert any(poll.reading.forecast and poll.reading.forecast.effects for poll in polls("storm"))

@@ -435,7 +435,7 @@ def test_useless_servers_called_wanted_would_be_found(monkeypatch: pytest.Monkey
     assert len(list(wanted_and_of_no_use(replace(held, number=3)))) == 2, "DO and the line of ETL"
 
 
-def test_what_is_looked_for_would_be_found() -> None:
+def test_contradictions_would_be_found() -> None:
     """The reading of an idle holder beside the screen of a working one, and the reverse."""
     idle = replace(busy(), groups=())
     working = replace(idle, running=tuple(replace(each, idle=None) for each in idle.running))

@@ -44,9 +44,7 @@ def days(folder: Path) -> RecordingLocation:
     ],
     ids=str,
 )
-def test_the_oldest_days_go_and_no_more_than_are_too_old_or_too_much(
-    tmp_path: Path, limits: RetentionLimits, left: list[int]
-) -> None:
+def test_only_days_over_the_limits_are_removed(tmp_path: Path, limits: RetentionLimits, left: list[int]) -> None:
     location = days(tmp_path)
     assert trim(location, limits, NOW) == 4 - len(left)
     assert [int(path.stem[-2:]) for path in location.days()] == left

@@ -86,9 +86,7 @@ def test_shown_forecasts_are_repeated_by_once_replay_and_report(tmp_path: Path, 
     ]
 
 
-def test_once_compares_the_queue_with_the_minute_and_the_hour_before_as_whoever_watched_does(
-    tmp_path: Path, inside: Run
-) -> None:
+def test_once_compares_the_queue_with_earlier_times_as_the_monitor_does(tmp_path: Path, inside: Run) -> None:
     place, live, watch = tmp_path / "x.presman", shown_live(), Watch()
     record(place, live)
     for _, reading in live:

@@ -88,7 +88,7 @@ class Followed:
 def test_each_effect_on_a_followed_statement(
     news: str, is_over: bool, frozen: bool, page: bool, done: list[str]
 ) -> None:
-    """The cursor is left alone while one looks back, or reads a page."""
+    """The cursor does not move while the view is back in time or a page is open."""
     found: list[str] = []
 
     class Tables:

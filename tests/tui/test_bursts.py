@@ -27,14 +27,14 @@ NAMES = {"\r": "enter", "\x1b": "escape", "/": "slash", "?": "question_mark", ":
 
 @pytest.fixture(autouse=True)
 def no_key_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine may take longer for what a key does than a user would wait for it."""
+    """Wait longer for the effect of a key than a user would, for busy machines."""
     monkeypatch.setattr(terminal_app, "CHECKS", 200)
 
 
 CHARACTERS = {name: character for character, name in NAMES.items()} | {"tab": "\t", "space": " "}
 
 TIMED = {"e", "R", "r", "W", "ctrl+z"}
-"""Keys that go on beside the screen: what they say has a time, or comes when it is done."""
+"""Keys with work in the background: their notice has a time, or comes when it is done."""
 
 KEYS = sorted({key for each in APP_KEYS for key in each.key.keys.split(",") if key} - TIMED)
 KEYS += sorted({key.keys for name in tab_names() for key in tab(name.name).keys} - {*KEYS, *TIMED})
@@ -61,7 +61,7 @@ async def burst(acting: Stage, text: str) -> str:
 
 
 async def left_by(*bursts: tuple[str, ...]) -> dict[str, Any]:
-    """Return what some bursts of keys leave, each sent when the one before has had all its effects."""
+    """Return the state after some bursts of keys, each sent after all effects of the previous one."""
     async with stage(busy(), size=(140, 40)) as acting:
         app = acting.app
         app.gateway, app.targets = Gateway(), ("DWPROD", "storm")
@@ -142,7 +142,7 @@ async def test_a_page_and_back() -> None:
 
 @acted
 async def test_a_key_that_gets_lost_does_not_lock_the_keyboard() -> None:
-    """The widget that had the focus is gone before the key has come to it."""
+    """The focused widget is removed before it gets the key."""
     async with stage(busy(), size=(140, 40)) as acting:
         await acting.keys("4")
         focused = acting.app.focused

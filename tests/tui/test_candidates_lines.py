@@ -1,4 +1,4 @@
-"""Candidates to end for a head, in full: which together, which alone, and what all of them free."""
+"""Candidates to end for a head: which together, which alone, and the servers that all of them free."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Charts: what is drawn for which numbers, and what their legends say."""
+"""Charts and their legends for given numbers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_without_colours_a_cell_has_the_letter_of_its_largest_area() -> None:
     assert texts(stacked([3.5, 2.5], [A, B], top=8, height=4, signs="AB")) == "AAB "
 
 
-def test_a_line_that_crosses_an_area_stands_on_its_colour() -> None:
+def test_a_line_across_an_area_keeps_its_colour() -> None:
     full, partly, _, empty = stacked([3, 2], [A, B], top=8, height=4)
     assert crossed(full, "─") == Cell("─", "mark on a", "a")
     assert crossed(partly, "─").style in {"mark on a", "mark on b"}
@@ -63,7 +63,7 @@ def test_a_line_that_crosses_an_area_stands_on_its_colour() -> None:
 
 
 def test_unmeasured_times_are_gaps() -> None:
-    """Polls every second stretch, then none for five: what a poll says is about the time before it."""
+    """Polls in every second period, then none in five: a poll covers the time before it."""
     found = {(0, "X"): (None, 1.0, None, 3.0, None, None, None, None, None, 5.0)}
     assert without_gaps(found, 2)[0, "X"] == (None, 1.0, 3.0, 3.0, None, None, None, None, None, 5.0)
 
@@ -97,7 +97,7 @@ def test_the_axis_ends_now() -> None:
 
 
 def test_the_capacity_line_shows_the_capacity_of_its_time() -> None:
-    """An instance of 16 of 32 CPUs is lost after ten polls: what was used before was no more than there was."""
+    """An instance with 16 of 32 CPUs is lost after ten polls: earlier values are below the earlier capacity."""
     polls = [poll(number, BATCH=24.0 if number < 10 else 8.0) for number in range(20)]
     polls = [replace(each, header=replace(each.header, num_cpus=32 if n < 10 else 16)) for n, each in enumerate(polls)]
     data = chart_data(moment_of(*polls), "used", "CPUs used", 16.0)
@@ -110,7 +110,7 @@ def test_the_capacity_line_shows_the_capacity_of_its_time() -> None:
     same = chart_data(moment_of(*polls[10:]), "used", "CPUs used", 16.0)
     (known,) = {each for each in same.capacities if each is not None}
     assert known == 16
-    assert same.capacities[0] is None, "what there was before the first poll is not known from the present"
+    assert same.capacities[0] is None, "the present capacity says nothing about earlier times"
     legend, *plot = drawn(data, width=63, height=10)  # a column for each stretch
     assert "─ capacity 16" in legend
     assert [line[3:] for line in plot[:-2] if "─" in line] == [
@@ -263,7 +263,7 @@ def test_times_that_would_touch_are_omitted_newest_first() -> None:
         ((2, 2), (39, 11), 90.0),  # of 37 columns for four stretches of 90 s the first
         ((2, 1), (39, 11), None),  # the legend has two lines
         ((1, 5), (39, 11), None),  # the axis
-        ((38, 10), (39, 11), 450.0),  # the last is what has come since, too
+        ((38, 10), (39, 11), 450.0),  # the last one also covers later times
         ((21, 2), (39, 11), 270.0),  # 19 * 4 // 37 is 2: the third
         ((2, 1), (39, 8), 90.0),  # below nine lines the legend has one
         ((2, 0), (39, 8), None),
@@ -284,7 +284,7 @@ def test_a_click_on_the_plot_names_the_end_of_its_stretch(
     assert [each.at.timestamp() for each in messages] == ([] if second is None else [second])
     widget._data = None
     Chart.on_click(widget, SimpleNamespace(x=place[0], y=place[1]))  # type: ignore[arg-type]
-    assert len(messages) == (second is not None), "before there is a chart nothing is named"
+    assert len(messages) == (second is not None), "without a chart nothing is named"
 
 
 def test_full_blocks_on_their_own_colour_are_sent_as_blanks() -> None:

@@ -49,7 +49,7 @@ def test_a_column_is_shown_hidden_and_moved() -> None:
     assert found.chosen(None) == ("a", "b"), "nothing is under the cursor"
     found.under = "d"
     found.action_carry(-1)
-    assert found.chosen(None) == ("a", "b"), "what is not shown has no place"
+    assert found.chosen(None) == ("a", "b"), "a hidden column has no position"
     found.action_switch()
     assert found.chosen(None) == ("a", "b", "d")
     assert found.rows == [("a", 1), ("b", 2), ("d", 3), ("c", None)]
@@ -87,7 +87,7 @@ def test_a_text_to_copy_is_wrapped_and_never_cut() -> None:
         assert all(len(each.text) <= width - 23 for each in lines)
         assert " ".join(each.text for each in lines if each.copied is offered[1]).split() == f"5,1005,@1 {whom}".split()
         assert [each.key for each in lines if each.key] == ["c", "1"]
-    assert len(copy_lines(offered, 200)) == 2, "where there is room it is one line each"
+    assert len(copy_lines(offered, 200)) == 2, "with enough room each has one line"
     assert CopyChooser(offered, 60).chosen(copy_lines(offered, 60)[-1]) is offered[1], "Enter on any line of it"
 
 

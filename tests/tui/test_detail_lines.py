@@ -145,7 +145,7 @@ def test_a_groups_queue_is_compared_with_the_usual() -> None:
     instant = found._replace(now=usual(0, 12.0, None), worse=False)
     assert plain(usual_lines(instant)[0]).strip().startswith("Now, ")
     shown = USUAL.column("mean_queue").show
-    assert (shown(found), shown(instant)) == ("12.0 ▲", "12.0 now"), "what is judged is named"
+    assert (shown(found), shown(instant)) == ("12.0 ▲", "12.0 now"), "the judged value is marked"
     assert shown(instant._replace(now=Usual(0.0))) == ABSENT
 
 

@@ -1,4 +1,4 @@
-"""How the Parallel tab divides its lines, and what it leaves out when there is little room."""
+"""How the Parallel tab divides its lines, and what it omits if room is short."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_no_more_lines_are_assigned_than_exist() -> None:
 
 
 def test_nine_groups_are_shown_if_nothing_else_needs_lines() -> None:
-    """Six of them first, and three more of what is left; the rest is for what is over time."""
+    """First six groups, then three more in the lines left; the rest is for the chart over time."""
     found = divide(60, Contents(1, 0, 0, 24, 2))
     assert rows(found.pools) == 9
     assert found.used == 60

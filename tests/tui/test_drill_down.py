@@ -133,9 +133,9 @@ def test_a_folded_row_shows_ranges_of_differing_values_or_nothing() -> None:
         return [figure.show(row) for figure in QUEUED.pick(columns)]
 
     assert shown(one, other) == ["1:44-4:09", "0:51-3:16 ✕", "0:30-2:00", "-", "several"]
-    assert shown(one, replace(one, sid=9)) == ["4:09", "0:51 ✕", "0:30-1:30", "1", "A"], "what all of them have"
+    assert shown(one, replace(one, sid=9)) == ["4:09", "0:51 ✕", "0:30-1:30", "1", "A"], "the common values"
     unknown = replace(other, waited=None, starts=None)
-    assert shown(one, unknown)[:3] == ["4:09?", "0:51-3:16 ✕", "0:30-?"], "the first is known, and comes first"
+    assert shown(one, unknown)[:3] == ["4:09?", "0:51-3:16 ✕", "0:30-?"], "the known value comes first"
     assert shown(replace(one, starts=StartForecast(why_none="unknown")), other)[2] == "-"
 
 

@@ -109,7 +109,7 @@ def test_pasted_text_is_one_message(terminal: Terminal) -> None:
 
 
 def waits_of(monkeypatch: pytest.MonkeyPatch) -> list[float | None]:
-    """Return how long the thread of a terminal made next waits each time, None for until something comes."""
+    """Return the list of timeouts with which the thread of the next terminal waits; None has no limit."""
     waits: list[float | None] = []
 
     class Selector(SelectSelector):
@@ -131,7 +131,7 @@ def test_the_reader_sleeps_until_a_key_comes(monkeypatch: pytest.MonkeyPatch) ->
     made.types(b"a\n")
     made.keys(2)
     until(lambda: waits[-1] is None and len(waits) > 1, "nothing more to come")
-    assert waits.count(None) == 2, "before the key, and when nothing more is to come"
+    assert waits.count(None) == 2, "before the key and after it"
     assert made.ends()
 
 
@@ -179,7 +179,7 @@ def test_the_reader_can_be_restarted(terminal: Terminal) -> None:
 
 
 class Own(TerminalDriver):
-    """The driver of an app that goes to its end, or (`hands_on`) to a screen that follows at once."""
+    """The driver of an app that ends, or (`hands_on`) is followed by another screen."""
 
     def __init__(self, *, hands_on: bool, running: bool = True) -> None:
         self.done: list[str] = []

@@ -26,7 +26,7 @@ def keys_on(name: TabName) -> list[str]:
 
 
 def painted(acting: Stage) -> list[list[Segment]]:
-    """Return the screen with its colours: where the cursor is shows in nothing else."""
+    """Return the screen with its colours: only they show the cursor."""
     return [list(strip) for strip in acting.app.screen._compositor.render_strips()]
 
 

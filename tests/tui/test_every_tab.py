@@ -71,7 +71,7 @@ async def sorted_filtered_and_read(acting: Stage) -> None:
             assert acting.app.panels.of("drill_down").shows(acting.app.focused)
             await acting.keys("escape")
         elif acting.app.monitor.choices.tab != shown.name:
-            assert acting.app.monitor.reading.at == row.at, "it went to what happened"
+            assert acting.app.monitor.reading.at == row.at, "it went to the event"
             await acting.keys(shown.key)
         else:
             assert grid is not None

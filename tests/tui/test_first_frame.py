@@ -1,4 +1,4 @@
-"""The first frame: it has what was read by then, and nothing is painted before it."""
+"""The first frame: it has all that was read by then, and nothing is painted before it."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from tests.tui.test_live import START, Play
 
 
 def seen(reading: Reading) -> Reading:
-    """Return a reading without what two polls of one instant differ in."""
+    """Return a reading without fields that differ between two polls of one instant."""
     return replace(reading, poll_seconds=0.0)
 
 
 @pytest.mark.parametrize(("scenario", "kind"), [("storm", "oracle"), ("rac", "oracle"), ("pdb", "simulator")])
-def test_a_glance_sees_what_the_first_look_shows(scenario: str, kind: str) -> None:
-    """It comes unchanged from where the source is."""
+def test_a_preview_has_the_contents_of_the_first_look(scenario: str, kind: str) -> None:
+    """It is passed on unchanged."""
     source = SimulatorSource(with_short_past(scenario), seed=3, clock=lambda: 0.0, start=START)
     source.kind = kind
     source.open()
@@ -140,7 +140,7 @@ async def test_the_screen_has_the_classes_of_its_size_from_the_start(
 
 @acted
 async def test_the_login_time_does_not_age_the_first_poll() -> None:
-    """It began to be read 1.5 s before it came; the rest of the first poll came 0.5 s later, and 3 s on it is old."""
+    """Reading began 1.5 s before the preview; the whole poll came 0.5 s later, and 3 s after that it is old."""
     async with stage(size=(200, 50), painted=True) as acting:
         acting.clock.now += 7.0
         acting.app.post_message(Arrived(busy(), whole=False, age=1.5))

@@ -60,7 +60,7 @@ def test_the_first_line_counts_the_states_and_the_alerts() -> None:
 
 
 def test_databases_are_not_counted_as_alerts() -> None:
-    """A database has one line of alerts, and may have several alerts; a lost one has trouble, too."""
+    """A database has one line for all its alerts; the trouble of a lost one also counts."""
     several = [LIVE, hurt("b", "bad", 3), LOST, hurt("c", "note", 0), hurt("d", "warn", 2)]
     assert in_trouble(several) == "trouble in 3"
     assert in_trouble([LIVE, hurt("b", "bad", 3)]) == ""

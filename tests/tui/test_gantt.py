@@ -110,7 +110,7 @@ def test_a_label_has_the_group_the_sql_id_and_the_servers() -> None:
     assert last == (" " * 17, "")
 
 
-def test_a_change_of_plan_is_a_line_where_nothing_else_is_drawn() -> None:
+def test_a_change_of_plan_is_a_line_in_free_cells() -> None:
     """Of 180 stretches nine are a cell: the 45th is in the sixth."""
     found = data(run(2, 4), run(8), marks=((0, "A"), (45, "DAY"), (171, "NIGHT")))
     lines = texts(found, 10, 123)
@@ -180,7 +180,7 @@ def test_times_of_a_window_of_minutes_have_no_seconds() -> None:
 
 
 def of_moment(ago: float, **choices: Any) -> tuple[GanttData, tuple[Any, ...]]:
-    """The chart of a reading so many seconds before the newest, which came at 12:00:02, and the spans it asked for."""
+    """Return the chart of a reading some seconds before the newest, of 12:00:02, and the requested spans."""
     asked: list[tuple[Any, ...]] = []
     newest = NOON + timedelta(seconds=2)
     watch: Any = SimpleNamespace(runs=SimpleNamespace(within=lambda *given: asked.append(given) or []),
@@ -205,5 +205,5 @@ def test_the_window_ends_with_the_newest_poll_and_the_instant_on_show_is_marked(
 
 def test_the_window_moves_back_to_an_earlier_instant() -> None:
     """It is in the middle then: 450 s after 11:44:01 is 11:51:31, of which the stretch ends at :35."""
-    assert of_moment(897, behind=400)[0].end == NOON + timedelta(seconds=5), "the first stretch of it still"
+    assert of_moment(897, behind=400)[0].end == NOON + timedelta(seconds=5), "still in the first period"
     assert of_moment(961, behind=400)[0].end == NOON - timedelta(seconds=505)

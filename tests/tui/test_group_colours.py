@@ -68,7 +68,7 @@ def test_the_name_says_which_colour() -> None:
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_every_group_of_a_scenario_has_one_colour_in_charts_and_report(scenario: str) -> None:
-    """What a screen that was there from the start gave them, poll by poll, is what is worked out of all at once."""
+    """A screen that assigned colours poll by poll has those computed from all polls at once."""
     watch, series = Watch(), Series()
     everybody: set[ColourKey] = set()
     found: dict[ColourKey, set[str]] = defaultdict(set)
@@ -94,7 +94,7 @@ def test_every_group_of_a_scenario_has_one_colour_in_charts_and_report(scenario:
 
 
 def painted(acting: Stage) -> Iterator[tuple[str, str]]:
-    """Yield what is painted in the colour of a group or wait class, and which: a mark stands for what follows it."""
+    """Yield each text painted in the colour of a group or wait class; a mark belongs to the text after it."""
     palette = palette_of(acting.app.current_theme)
     styles = {palette[style].color: style for style in HUES}
     for strip in acting.app.screen._compositor.render_strips():
@@ -114,7 +114,7 @@ def painted(acting: Stage) -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize("scenario", some(["pdb", "storm"], sorted({*SCENARIOS} - {"pdb", "storm"})))
 @pytest.mark.parametrize("size", some([(120, 35)], [(80, 24), (200, 50)]))
 @acted
-async def test_no_colour_stands_for_two_groups_on_any_screen(scenario: str, size: tuple[int, int]) -> None:
+async def test_no_two_groups_share_a_colour_on_any_screen(scenario: str, size: tuple[int, int]) -> None:
     async with playing(scenario, size) as (acting, polls):
         acting.app.theme = DEFAULT_THEMES[0]  # of sixteen colours titles and states have some, too
         whole: dict[str, set[str]] = defaultdict(set)
@@ -123,7 +123,7 @@ async def test_no_colour_stands_for_two_groups_on_any_screen(scenario: str, size
             watch = acting.app.monitor.timeline.watch
             for name in tab_names():
                 if name.name == "pdbs":
-                    continue  # the areas there are containers
+                    continue  # its areas are containers
                 await acting.keys(name.key)
                 on_screen: dict[str, set[str]] = defaultdict(set)
                 for text, style in painted(acting):

@@ -131,7 +131,7 @@ def test_shades_go_one_way_from_the_ground(quantity: Quantity, dark: bool) -> No
 @pytest.mark.parametrize("sight", SIGHT)
 @pytest.mark.parametrize("dark", [True, False])
 def test_waits_are_blue_time_is_red_to_yellow_and_shades_are_even(dark: bool, sight: str) -> None:
-    """2.3 is what can just be noticed; no step is more than twice as large as they are on average."""
+    """A difference of 2.3 can just be noticed; no step is above twice the average."""
     for quantity in Quantity:
         colors = heat.shades(quantity, dark=dark, exact=False)
         steps = [apart(one, other, sight) for one, other in pairwise(colors)]
@@ -228,7 +228,7 @@ def test_a_bucket_of_a_poll_maps_to_a_cell_and_back() -> None:
     read = back.lines(signs, (1, 4))
     assert read[4][1:4] == (("████", "shade 15"), ("████", "cursor"), ("████", "shade 15"))
     assert read[:4] == back.lines(signs, None)[:4]
-    assert back.lines(signs, (1, 9))[9][2] == ("◇   ", "cursor"), "where nothing is the cursor has a sign of its own"
+    assert back.lines(signs, (1, 9))[9][2] == ("◇   ", "cursor"), "in an empty cell the cursor has its own sign"
     assert [back.at(heat.GUTTER + x, 5) for x in (0, 3, 4, 11, 19)] == [(10, -1), (10, -1), (10, 0), (10, 1), (10, 1)]
     assert [back.at(heat.GUTTER, y) for y in (0, 1, 10, 11)] == [None, (14, -1), (5, -1), None]
     assert back.at(heat.GUTTER - 1, 5) is None
@@ -258,7 +258,7 @@ def test_signs_replace_shades_without_colours() -> None:
 
 
 def heat_map(bucket: int | None, found: heat.HeatCells | None) -> tuple[Any, list[HeatMap.Read]]:
-    """A map with its cursor on a bucket, and what it asks to be read."""
+    """Return a map with its cursor on a bucket, and the list of its requests."""
     asked: list[HeatMap.Read] = []
     return SimpleNamespace(bucket=bucket, _cells=found, post_message=asked.append, Read=HeatMap.Read), asked
 

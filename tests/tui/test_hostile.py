@@ -97,7 +97,7 @@ async def test_toasts_messages_and_filter(text: str) -> None:
 
 @acted
 async def test_expired_notices_are_removed() -> None:
-    """Textual keeps what each stood in, with a task of its own: a hundred in a few minutes of keys."""
+    """Textual keeps the holder of each notice, with a task: a hundred after a few minutes of keys."""
     async with stage(busy()) as acting:
         for number in range(5):
             acting.app.notify(f"notice {number}")

@@ -45,7 +45,7 @@ def test_a_monitor_has_its_start_options(ran: list[Any]) -> None:
         "anna@db␛/prod", ("a", "b"), "look", "a gateway",
     )  # fmt: skip
     assert (app.monitor.choices.refresh, app.monitor.choices.packs, app.theme) == (5.0, ("tuning",), "gruvbox")
-    assert app.view_saver.choices == {}, "the command line comes before what was kept"
+    assert app.view_saver.choices == {}, "options override saved settings"
     assert (app.is_ascii, app.news, app.home, "end_tour" in app.own_keys) == (False, None, False, False)
     assert end == MonitorEnd(3, "", home=False)
 

@@ -35,7 +35,7 @@ def test_private_names_are_used_in_one_module_only() -> None:
 
 @pytest.fixture(params=["textual._xterm_parser", "tick"])
 def no_parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take the parser of keys away, or a method of it."""
+    """Remove the parser of keys, or one of its methods."""
     if request.param == "tick":
         import textual._xterm_parser as module
 

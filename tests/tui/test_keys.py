@@ -117,7 +117,7 @@ async def test_the_head_of_a_column_explains_itself_to_the_mouse() -> None:
         await acting.pilot.hover(None, offset=(left + 1, top + 1))
         assert str(grid.tooltip) == f"Group: {grid.table.column('consumer_group').help}"
         await acting.pilot.hover(None, offset=(left + 1, top + 2))
-        assert grid.tooltip is None, "a row explains nothing"
+        assert grid.tooltip is None, "a row has no tooltip"
 
 
 @acted
@@ -232,7 +232,7 @@ async def test_refresh_interval() -> None:
 
 
 @acted
-async def test_keys_line_offers_what_does_something() -> None:
+async def test_the_keys_line_offers_only_useful_keys() -> None:
     async with stage(size=(200, 50)) as acting:
         assert "pause" not in acting.screen.splitlines()[-1]
         await acting.show(busy())
@@ -416,7 +416,7 @@ async def test_a_key_with_an_invisible_effect_has_a_notice(key: str, text: str) 
 
 
 @acted
-async def test_the_name_of_a_file_stays_on_one_line_and_covers_no_more() -> None:
+async def test_a_notice_with_a_file_name_covers_one_line() -> None:
     name = "/var/lib/presman/presman-dwprod-report-20261126-033955.html"
     async with stage(busy(), size=(80, 24)) as acting:
         before = acting.screen.splitlines()

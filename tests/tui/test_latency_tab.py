@@ -403,7 +403,7 @@ async def test_a_change_of_plan_is_marked_on_the_maps() -> None:
             assert "P-900" not in axis
             marked = {line[mark] for line in rows[1:]}
             assert "┆" in marked
-            assert len(marked) > 1, "where there were waits they are on show"
+            assert len(marked) > 1, "buckets with waits are shown"
 
 
 @acted

@@ -26,7 +26,7 @@ START = datetime(2026, 11, 20, 3, 0, tzinfo=UTC)
 
 
 class Play:
-    """Polls of a scenario, two simulated seconds apart, and what they mean, as the feed of the real app reads them."""
+    """Polls of a scenario, two simulated seconds apart, with readings as the feed of the real app makes them."""
 
     def __init__(self, scenario: str, *, whole: bool = False, seed: int | None = 7) -> None:
         self.now = 0.0
@@ -43,7 +43,7 @@ class Play:
         return self.poller.poll()
 
     def read(self) -> LiveEvent:
-        """Poll, and return what it means."""
+        """Poll and return the reading."""
         return self._readings.of(Polled(self.poll()))
 
 

@@ -62,7 +62,7 @@ def test_a_first_look_is_shown_with_its_age(monitor: Monitor, clock: Clock) -> N
     assert (monitor.link.state, monitor.link.since, monitor.link.fresh) == (LinkState.LIVE, 103.0, 102.0)
     clock.now = 110.0
     monitor.arrive(reading(1, poll_seconds=0.5), None)
-    assert monitor.link.fresh == 102.0, "the whole of what was seen is no younger"
+    assert monitor.link.fresh == 102.0, "the whole poll is no younger than its preview"
     monitor.preview(reading(2), 0.0)
     assert monitor.latest is not None
     assert monitor.latest.number == 1, "a look is the first or none"

@@ -57,7 +57,7 @@ async def test_unchanged_content_paints_nothing(monkeypatch: pytest.MonkeyPatch)
             again = replace(busy(number), number=number + 1, at=busy(number).at + timedelta(milliseconds=400))
             with monkeypatch.context() as patched:
                 patched.setattr(Widget, "refresh", refresh)
-                patched.setattr(PatientScreen, "repaint", Mock(return_value=False))  # nothing goes past `refresh`
+                patched.setattr(PatientScreen, "repaint", Mock(return_value=False))  # all goes through `refresh`
                 acting.clock.now += 1
                 await acting.show(again)
                 acting.app._tick()
@@ -113,7 +113,7 @@ async def test_a_changed_value_paints_a_few_cells(monkeypatch: pytest.MonkeyPatc
 async def test_content_shown_again_needs_no_second_layout(monkeypatch: pytest.MonkeyPatch) -> None:
     async with stage(busy(), size=(200, 50), painted=True) as acting:
         await acting.mount_all()
-        for tab in "21314151":  # each painted: of what comes in one burst a tab may be passed unseen
+        for tab in "21314151":  # each is painted: in a burst a tab may be skipped
             await acting.keys(tab)
         wanted: list[Widget] = []
         original = Widget.refresh
@@ -135,7 +135,7 @@ async def test_content_shown_again_needs_no_second_layout(monkeypatch: pytest.Mo
 
 
 def cells_of(strips: list[Strip]) -> list[list[tuple[str, object]]]:
-    """Return what one sees: of a blank only the background."""
+    """Return the visible part of each cell: of a blank only the background."""
 
     def looks(char: str, style: Style | None) -> object:
         return style.bgcolor if style is not None and char == " " else style
@@ -146,7 +146,7 @@ def cells_of(strips: list[Strip]) -> list[list[tuple[str, object]]]:
 @pytest.mark.parametrize("size", some([(80, 24)], [(200, 50)]))
 @acted
 async def test_lines_are_painted_as_textual_would(size: tuple[int, int]) -> None:
-    """What is painted without Textual's style cache is cell by cell what it would have made of the same lines."""
+    """Painting without Textual's style cache gives the same cells as with it."""
     compared: set[str] = set()
     async with stage(replace(busy(), sessions=sessions(40)), size=size, painted=True) as acting:
         for tab in "1234567":
@@ -247,7 +247,7 @@ def test_cut_texts_of_one_poll_are_not_cached() -> None:
 
 @acted
 async def test_blank_lines_of_containers_are_one_line() -> None:
-    """Fifty lines on screen, behind them those of three containers, each cut at the edges of what stands before it."""
+    """Fifty lines on screen, and those of three containers, each cut at the edges of the widgets above it."""
     forget_others()
     before = lines_kept()
     async with stage(busy(), size=(200, 50), painted=True) as acting:
@@ -400,7 +400,7 @@ def test_vital_columns_get_room_first_and_go_last() -> None:
     assert shown(14) == ["name", "queued"], "6 and 6: what is left has room for that much"
     assert shown(12) == ["name"]
     assert shown(39) == ["name", "bar", "use", "state", "queued"], "7 more cells: before the bar is longer than 10"
-    assert shown(58) == ["name", "bar", "use", "state", "queued"], "the trend comes once the bar has its 20"
+    assert shown(58) == ["name", "bar", "use", "state", "queued"], "the trend is shown once the bar has 20 cells"
     assert shown(59) == ["name", "bar", "use", "state", "trend", "queued"]
 
 
@@ -428,7 +428,7 @@ async def test_columns_grow_with_their_contents_and_stay() -> None:
         assert " _ORACLE_BACKGROUND_GROUP_ " in acting.screen
         wide = acting.screen.splitlines()[5]
         await acting.show(busy(3))
-        assert acting.screen.splitlines()[5] == wide, "no column moves back when a row goes"
+        assert acting.screen.splitlines()[5] == wide, "no column shrinks when a row is removed"
 
 
 @pytest.mark.parametrize(("scenario", "key", "size"), [("mixed", "6", (200, 50)), ("throttled", "2", (160, 45)),

@@ -43,7 +43,7 @@ TEN: Any = Polls(*(5.0 * n for n in range(10)))
 
 
 class Source:
-    """An open recording of ten polls of which the first two are not replayed; `come` is what is written meanwhile."""
+    """An open recording of ten polls; the first two are not replayed. `come` is the number written meanwhile."""
 
     def __init__(self) -> None:
         self.playback: Any = Polls(*(5.0 * n for n in range(10)))
@@ -92,7 +92,7 @@ def test_steps_count_from_the_target_of_the_previous_key() -> None:
     assert not found.playing
     assert (answered(found), found._jumps) == (7, False)
     found.step(-1)
-    assert answered(found) == 6, "though 4 is on show still"
+    assert answered(found) == 6, "although 4 is still shown"
     found.step(-99)
     found.step(1)
     assert answered(found) == 3, "the first that is replayed is 2"
@@ -137,9 +137,9 @@ def test_a_key_past_the_end_reads_a_growing_recording_again() -> None:
     assert found._source is not None
     found._source.come = 3  # type: ignore[attr-defined]
     found.step(5)
-    assert answered(found) == 9, "up to the end nothing is looked for"
+    assert answered(found) == 9, "before the end no new polls are read"
     found.step(1)
-    assert answered(found) == 12, "all that came"
+    assert answered(found) == 12, "all new polls"
     found._source.come = 2  # type: ignore[attr-defined]
     found.step(-4)
     found.jump(None)
@@ -217,7 +217,7 @@ def test_each_cell_of_the_bar_has_the_highest_of_its_values(
 
 
 STRIP = [Stretch(2, 4, 50.0), Stretch(2, 8, 100.0), Stretch(0, None, 0.0), Stretch(2, 2, 25.0)]
-"""Ten seconds each; in the third nothing was recorded."""
+"""Ten seconds each; the third has no polls."""
 
 
 def bar(at: float, width: int = 58, seconds: float = 40.0, *, reads_past: bool = False) -> list[str]:
@@ -295,7 +295,7 @@ def test_skipped_polls_are_counted() -> None:
 def test_a_growing_recording_is_read_and_summed_every_few_seconds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Its oldest polls may be gone by then: the poll on show has another index."""
+    """Its oldest polls may be removed by then: the shown poll has another index."""
     now = [100.0]
     monkeypatch.setattr(player_module.time, "monotonic", lambda: now[0])
     indexes, trouble = [range(2, 10)], [""]
@@ -310,7 +310,7 @@ def test_a_growing_recording_is_read_and_summed_every_few_seconds(
     source: Any = SimpleNamespace(grow=grow, playback=TEN)
     following._summed_up = 100.0
     assert following.newest(source, TEN.at(4)) == (4, 9)
-    assert following.newest(source, TEN.at(9)) is None, "it is on show"
+    assert following.newest(source, TEN.at(9)) is None, "it is shown already"
     assert following.newest(source, None) is None
     now[0] += _SUMMED_UP
     following.newest(source, TEN.at(4))

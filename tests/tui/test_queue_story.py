@@ -98,7 +98,7 @@ def test_the_more_servers_the_higher_the_block() -> None:
     assert "   8 " in rows[2]
 
 
-def test_a_change_of_plan_is_a_line_where_nothing_else_is_drawn() -> None:
+def test_a_change_of_plan_is_a_line_in_free_cells() -> None:
     lines = chart(span(1, started=300), marks=[(90, "03:07 NIGHT_PLAN"), (170, "03:14 DAY_PLAN")])
     assert lines[0].rstrip().endswith("▒ idle holder  ┆ 03:07 NIGHT_PLAN  ┆ 03:14 DAY_PLAN")
     assert lines[1][31 + 45] == "┆"
@@ -270,7 +270,7 @@ async def test_two_keys_copy_the_command() -> None:
 @pytest.mark.parametrize("size", some([(200, 50)], [(120, 30), (160, 45)]), ids=str)
 @acted
 async def test_the_command_is_copied_with_the_gantt_open_and_after_it(size: tuple[int, int]) -> None:
-    """Tables stand beside the statements over time where it is wide: what ① is stays what the line says."""
+    """On a wide screen tables stand beside the Gantt: ① keeps its meaning."""
     for keys in some([("4", "g"), ("4", "g", "tab", "tab"), ("4", "g", "g")], [("4", "g", "tab")]):
         async with stage(busy(), size=size) as acting:
             assert "c 1 copies ①" in await acting.press(*keys), keys
@@ -311,7 +311,7 @@ async def test_each_command_has_its_number() -> None:
 @pytest.mark.parametrize("size", some([(80, 24)], [(200, 50)]), ids=str)
 @acted
 async def test_in_the_storm_three_keys_copy_the_session_but_no_command(size: tuple[int, int]) -> None:
-    """Three queues take turns for what he keeps, so that nothing proves that his end helps."""
+    """Three queues take turns for the servers of the idle holder, so no end is proven to help."""
     clock = Clock()
     poller = Poller(SimulatorSource("storm", seed=4, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC)))
     poller.open()

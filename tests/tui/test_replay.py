@@ -41,7 +41,7 @@ from tests.tui.test_live import playing
 
 @acted
 async def test_keys_play_step_and_jump(tmp_path: Path) -> None:
-    """Its polls are a minute apart: while it plays, none comes by itself however slow the machine is."""
+    """Its polls are a minute apart, so none is shown by itself even on a slow machine."""
     place = str(tmp_path / "a.presman")
     record(place, list(polled("queueing", 24, step=60.0)))
     async with replaying(place) as acting:
@@ -108,7 +108,7 @@ async def test_a_key_records_the_last_minutes_and_continues(tmp_path: Path) -> N
 
 @acted
 async def test_minutes_not_yet_written_do_not_fill_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The disk stands still: 16 of 30 polls wait in memory, and not all that the charts show."""
+    """The disk hangs: 16 of 30 polls wait in memory, not all that the charts show."""
     may_write, usual = threading.Event(), RecordingWriter.append
 
     def append(writer: RecordingWriter, *moment: Any) -> int:
@@ -162,7 +162,7 @@ async def test_stopping_and_restarting_a_slow_recording_gives_two_whole_files(
     assert found == [[1], list(range(1, 14))]
 
 
-def test_charts_before_a_jump_are_those_of_the_polls(tmp_path: Path) -> None:
+def test_charts_before_a_jump_match_the_polls(tmp_path: Path) -> None:
     for scenario in ("mixed", "rac"):
         moments = list(polled(scenario, 12))
         place = str(tmp_path / f"{scenario}.presman")
@@ -187,7 +187,7 @@ def test_charts_before_a_jump_are_those_of_the_polls(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("scenario", some(["rac", "storm"], ["locked"]))
 def test_statements_before_a_jump_are_the_watched_ones(scenario: str, tmp_path: Path) -> None:
-    """Also those that had ended by then; of none is known what happened to it later."""
+    """Ended ones are included; no later facts are known of any."""
     moments = list(polled(scenario, 28))
     place = str(tmp_path / "a.presman")
     record(place, moments)
@@ -222,7 +222,7 @@ def test_everything_watched_is_recalled_after_a_jump(scenario: str, tmp_path: Pa
         steps = [recall.step(15) for _ in range(16)]
     found = steps[-1]
     assert found is not None
-    assert not any(steps[:-1]), "not before all is there"
+    assert not any(steps[:-1]), "not before all is read"
     assert len(found) == 16
     reading = moments[15][1]
     assert found.series._times == expected.series._times
@@ -253,7 +253,7 @@ def test_only_damaged_polls_are_not_recalled(tmp_path: Path) -> None:
 
 
 def lost_at(pair: Callable[[int], Pair], lost: int) -> Callable[[int], Pair]:
-    """Return what reads polls, but of one says that it is damaged."""
+    """Return a function that reads polls and reports one as damaged."""
 
     def read(place: int) -> Pair:
         if place == lost:
@@ -401,7 +401,7 @@ def posted_by_player(path: Path, *asked: Callable[[Player], None], begin: str = 
         with changed:
             assert changed.wait_for(lambda: bool(found), 60)
         for ask in asked:
-            before = len(found)  # it stands still until it is asked, and may answer at once
+            before = len(found)  # it waits for a request and may answer at once
             ask(player)
             with changed:
                 assert changed.wait_for(lambda before=before: len(found) > before, 60)
@@ -499,7 +499,7 @@ def test_a_step_counts_from_the_target_of_the_previous_key(tmp_path: Path) -> No
 
 @acted
 async def test_quick_keys_count_from_the_target_of_the_previous_one(tmp_path: Path) -> None:
-    """The player takes no key until all are pressed: what is on show is the poll before them."""
+    """The player handles no key until all are pressed: the shown poll is the one before them."""
     place = str(tmp_path / "a.presman")
     record(place, list(polled("mixed", 40)))
     with Recording(place) as recording:

@@ -28,7 +28,7 @@ async def written(acting: Stage) -> None:
 
 
 async def reported(acting: Stage, folder: Path) -> str:
-    """Press the key and return what the page says, in the file that was named."""
+    """Press the key and return the page, from the file that the notice names."""
     acting.app.folder = folder
     await acting.keys("r")
     await written(acting)

@@ -1,4 +1,4 @@
-"""What does not fit is counted, shortened or replaced by shorter words; nothing is cut in the middle."""
+"""Texts that do not fit are counted, shortened or replaced by shorter words, never cut in a word."""
 
 from __future__ import annotations
 
@@ -185,8 +185,8 @@ async def test_a_page_has_most_of_a_terminal_of_ten_lines() -> None:
         before = acting.screen.splitlines()
         lines = (await acting.press("d")).splitlines()
         assert "Overview ›" in lines[2]
-        assert lines[:2] == before[:2], "what is watched, and what is wrong"
-        assert (await acting.press("escape")).splitlines()[2:4] == before[2:4], "what to do, and the tabs"
+        assert lines[:2] == before[:2], "the lines of facts and alerts"
+        assert (await acting.press("escape")).splitlines()[2:4] == before[2:4], "the lines of DO and tabs"
         await acting.resize(80, 24)
         assert (await acting.press("d")).splitlines()[2].startswith(" DO ")
 
@@ -200,7 +200,7 @@ async def test_a_low_terminal_shows_alerts_do_and_one_table(size: tuple[int, int
             if each.containers:
                 continue
             await acting.keys(each.key)
-            acting.app.clear_notifications()  # that of the first tab says that it is on show
+            acting.app.clear_notifications()  # the notice that the first tab is shown already
             await acting.settle()
             screen = acting.screen.splitlines()
             grids = acting.app.panels.present.grids()
@@ -257,7 +257,7 @@ async def test_a_notice_covers_nothing_but_the_keys(size: tuple[int, int]) -> No
             keys = app.screen.query_one("#keys").region
             assert (toast.region.width, toast.region.bottom) == (width, height)
             assert toast.region.height < height / 2
-            assert keys.y == toast.region.y, "the keys are covered, and nothing above them"
+            assert keys.y == toast.region.y, "only the keys are covered"
             assert app.screen.query_one("#body").region.bottom == keys.y
         app.notify("There is only one instance.")
         await acting.settle()
@@ -272,7 +272,7 @@ async def test_a_notice_covers_nothing_but_the_keys(size: tuple[int, int]) -> No
 @pytest.mark.parametrize(("scenario", "row"), [("storm", "(group limit) 48/64"), ("pdb", "MAX_MBPS 32/36")])
 @acted
 async def test_state_queue_and_servers_are_the_last_to_go(size: tuple[int, int], scenario: str, row: str) -> None:
-    """The first row is whole: what is wrong with the group, its queue, the servers it holds of its limit."""
+    """The first row is complete: state of the group, queue, servers of its limit."""
     async with playing(scenario, size) as (acting, polls):
         await polls(30)
         lines = acting.screen.splitlines()
@@ -314,7 +314,7 @@ async def test_at_80_columns_the_tab_cpu_has_states_whole() -> None:
 
 
 def line_of(kind: type[KeysLine | TabLine], width: int, *shown: Any) -> tuple[str, Any, list[str]]:
-    """What a line of that width shows, the line, and what clicks on it ask for."""
+    """Return the text of a line of that width, the line, and the list of actions that clicks ask for."""
     found: list[Line] = []
     asked: list[Clicked] = []
     line: Any = SimpleNamespace(size=SimpleNamespace(width=width), show=len, show_lines=found.extend,

@@ -1,4 +1,4 @@
-"""The pages behind rows, in full: what hand-made rows have is shown, what they lack is not."""
+"""The pages of rows: values of hand-made rows are shown, missing ones are not."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ async def test_settings_except_filters_are_restored_at_the_next_start(state: Pat
         acting.app.put_back()
         await acting.show(busy())
         await acting.keys("5")
-        assert acting.screen.splitlines()[4:11] == shown, "all rows: what was filtered last night is not now"
+        assert acting.screen.splitlines()[4:11] == shown, "all rows: the filter is not restored"
         assert acting.app.theme == theme
         assert (acting.app.monitor.choices.refresh, acting.feed.requests[-1]) == (3.0, 3.0)
         assert acting.app.monitor.choices.unfolded
@@ -223,7 +223,7 @@ def test_an_unambiguous_prefix_of_a_sql_id_is_enough() -> None:
 
 
 @acted
-async def test_another_target_is_chosen_from_those_of_config_ini() -> None:
+async def test_another_target_is_chosen_from_config_ini() -> None:
     async with stage(busy(), size=(120, 30)) as acting:
         assert "config.ini has no other target" in await acting.press("D")
         acting.app.targets = ("DWPROD", "TEST")
@@ -236,7 +236,7 @@ async def test_another_target_is_chosen_from_those_of_config_ini() -> None:
 
 @acted
 async def test_the_bell_rings_for_an_alert_that_begins_or_gets_worse_whatever_its_figures() -> None:
-    """Those that are there at first do not ring; the first reading has no rates: more may be there than it shows."""
+    """Alerts of the first readings do not ring: the first has no rates and may lack alerts."""
 
     def found(seconds: int, *alerts: tuple[Severity, str, str]) -> Reading:
         listed = tuple(Alert(state, "▲", text, text, "queue_waits", group) for state, group, text in alerts)

@@ -38,7 +38,7 @@ async def test_the_frame_around_every_tab() -> None:
 @acted
 async def test_cluster_and_its_instances(key: str) -> None:
     async with stage(cluster(), size=(160, 45)) as acting:
-        together = await acting.press(*key.removeprefix("1"))  # the first tab is there, and a key for it would say so
+        together = await acting.press(*key.removeprefix("1"))  # the key of the shown first tab would show a notice
         apart = await acting.press("i")
         check(f"rac-{TABS[key]}-instances", body(apart))
         assert "Inst" not in together.split("Group", 1)[0]

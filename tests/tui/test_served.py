@@ -1,4 +1,4 @@
-"""The monitor for a browser: what it refuses, and the packets that it speaks."""
+"""The monitor for a browser: refused keys, and its packets."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ async def test_the_csv_file_is_sent_at_its_end(sent: list[tuple[str, str]], tmp_
         rows = list(csv.DictReader(io.StringIO(content), strict=True))
         assert len({row["time"] for row in rows}) == 2
         await acting.keys("e")
-    assert len(sent) == 1, "what was not ended is not sent"
+    assert len(sent) == 1, "an unfinished file is not sent"
     assert not list(tmp_path.rglob("*.csv"))
 
 
@@ -171,7 +171,7 @@ def browser(monkeypatch: pytest.MonkeyPatch) -> Iterator[Browser]:
 
 
 class Listener(App[None]):
-    """An app that notes what comes."""
+    """An app that notes its keys and sizes."""
 
     def __init__(self) -> None:
         super().__init__(driver_class=BrowserDriver)
@@ -192,7 +192,7 @@ class Listener(App[None]):
 
 
 def run(app: Listener) -> None:
-    """Run it until it ends by itself, with nothing wrong."""
+    """Run an app until it ends by itself without an error."""
 
     async def until_its_end() -> None:
         async with asyncio.timeout(PATIENCE):

@@ -21,7 +21,7 @@ ABOUT = Wanted(2, 2, 2, 2)
         # Of 8 lines two are about it all and three each table has at least; with 7 the queue is away.
         (8, [2, 3, 3]),
         (7, [2, 0, 5]),
-        # What is left when every row is there goes to texts, from above, then to the last part.
+        # Lines left after all rows go to texts, from the top, then to the last part.
         (30, [2, 14, 14]),
         (40, [2, 14, 24]),
     ],

@@ -10,7 +10,7 @@ from tests.tui.drive import acted, stage
 from tests.tui.readings import busy
 
 OPTIONAL = {"cpu-waiting", "pdb-waiting"}
-"""Charts that a panel has once there is something to chart."""
+"""Charts that a panel shows only with data."""
 
 
 def named(sheet: str) -> tuple[set[str], set[str]]:

@@ -53,7 +53,7 @@ def names(found: TableRows) -> str:
 def test_an_order_not_shown_by_a_heading_is_in_the_title(sort: str, descending: bool, shown: str) -> None:
     table = rows(*ROWS, sort=sort, descending=descending)
     assert table.unmarked_order({"name"}) == shown
-    title = plain(TableFrame(table, None).lines(60, 5, 0)[0])  # here both heads are there
+    title = plain(TableFrame(table, None).lines(60, 5, 0)[0])  # both headings are shown
     assert ("last row first" in title) is (not sort and descending)
     assert "sorted by" not in title
 
@@ -89,7 +89,7 @@ def test_the_cursor_stays_on_its_row_when_child_rows_move() -> None:
     assert (names(found), found.row) == ("c a b b1 b2 lost", ROWS[0])
     found.all = [One("c"), *ROWS[1:]]
     found.arrange()
-    assert (found.position, found.row) == (3, ROWS[3]), "it is gone: what stands there now"
+    assert (found.position, found.row) == (3, ROWS[3]), "it is gone: the cursor is on the row in its place"
 
 
 def test_the_cursor_stays_within_the_rows() -> None:
@@ -142,7 +142,7 @@ def test_an_empty_table_says_why_to_the_last_word() -> None:
     assert texts(frame(rows(*NINE, needle="zz"))) == [
         "Ones 0 of 9 filter: zz", "Name Size", "Nothing matches the filter zz",
     ]  # fmt: skip
-    assert texts(frame(rows(needle="zz")))[2:] == ["None is there."], "it is not the filter"
+    assert texts(frame(rows(needle="zz")))[2:] == ["None is there."], "the filter is not the reason"
     assert [nothing.height(width) for width in (60, 20, 0)] == [3, 4, 3]
     assert frame(rows(*NINE)).height(20) == 11
 

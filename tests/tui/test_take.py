@@ -1,4 +1,4 @@
-"""The keys that export and record: what they do and say, in order."""
+"""The keys that export and record: their effects and notices, in order."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ READING = SimpleNamespace(kind="oracle")
 
 
 @pytest.mark.parametrize(("well", "how"), [(True, ("information", 8)), (False, ("error", 10))])
-def test_a_measure_is_exported_from_now_on_or_no_more(well: bool, how: tuple[str, int]) -> None:
+def test_e_starts_and_stops_an_export(well: bool, how: tuple[str, int]) -> None:
     app: Any = App(latest=READING, well=well)
     take_keys.export(app)
     notice = ("toggled prod measure of grid", {"severity": how[0], "timeout": how[1]})

@@ -43,7 +43,7 @@ def test_sixteen_colours_get_a_theme_of_sixteen(
     monkeypatch.setenv("TERM", term)
     monkeypatch.setenv("COLORTERM", colorterm)
     assert theme_of() == theme
-    assert theme_of(theme="nord") == "nord", "unless somebody wants another"
+    assert theme_of(theme="nord") == "nord", "unless a theme is chosen"
 
 
 @acted
@@ -88,7 +88,7 @@ async def test_without_blocks_areas_are_drawn_with_letters() -> None:
 
 
 def test_signs_of_the_screens_have_a_likeness() -> None:
-    """Letters of words and what only stands in expressions are no signs; scatter charts of traces have no ASCII."""
+    """Letters and characters of regular expressions are no signs; scatter charts of traces have no ASCII form."""
     root = Path(presman.__file__).parent
     rooms = ("analysis", "drawing", "figures", "tabs", "tui", "actions", "output")
     text = "".join(path.read_text(encoding="utf-8") for room in rooms for path in (root / room).rglob("*.py"))

@@ -19,7 +19,7 @@ from tests.tui.test_live import Play
 
 
 def arrivals(settings: str, polls: int, command: tuple[str, ...] = ()) -> list[Arrived]:
-    """Return what a feed posts of a locked database: a first look, then so many polls."""
+    """Return the messages of a feed of a locked database: a preview, then the given number of polls."""
     play = Play("locked")
     posted: list[Message] = []
     notifier = notifier_of("prod", read_alerts(settings), command, first_is_news=False)

@@ -1,4 +1,4 @@
-"""The polls of the last while: which belongs to which instant, what is kept or made again; six polls 5 s apart."""
+"""The recent polls: which belongs to an instant, which readings are kept or recomputed; six polls 5 s apart."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def test_the_written_files_are_dropped_before_plan_and_cpu() -> None:
 
 
 def test_parts_without_room_are_dropped_by_rank() -> None:
-    """One part after the other goes: the cost, the uptime, the interval; the name is the last and is cut."""
+    """Parts are dropped one by one: the cost, the uptime, the interval; the name is last and is cut."""
     seen = []
     for room in range(260, 20, -1):
         found = parts(top(busy()), room)
@@ -250,6 +250,6 @@ def test_a_single_alert_uses_the_available_room() -> None:
 
 
 def test_servers_in_use_have_the_age_of_their_view() -> None:
-    """The last number of before stood there as if it were of now."""
+    """The last known number was shown as if it were current."""
     late = replace(busy(), late=(LateView("GV$PX_PROCESS_SYSSTAT", 65.0),))
     assert parts(top(late))[5] == "PX servers 214/256 as of 1:05 ago"

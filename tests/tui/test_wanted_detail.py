@@ -1,4 +1,4 @@
-"""What each poll reads depends on what is shown and written."""
+"""The detail of each poll depends on the shown tables and written files."""
 
 from __future__ import annotations
 

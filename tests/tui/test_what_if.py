@@ -29,13 +29,13 @@ POLLS = 22
 
 
 def panel(acting: Stage) -> WhatIfScreen:
-    """The panel, which stands above the screen."""
+    """Return the panel on top of the screen."""
     assert isinstance(acting.app.screen, WhatIfScreen)
     return acting.app.screen
 
 
 def answered(acting: Stage) -> Callable[[], bool]:
-    """Whether what is on show is what was asked."""
+    """Return a condition: the shown answer is the one asked for."""
 
     def is_answered() -> bool:
         on_show = panel(acting)
@@ -62,7 +62,7 @@ async def test_two_keys_change_the_limit_by_which_the_head_waits(size: tuple[int
         row = panel(acting)._limits.row
         assert row is not None
         assert row.knob[1] is None or row.title == reading.queue[0].group
-        assert row is panel(acting)._limits.rows.shown[0], "it stands first"
+        assert row is panel(acting)._limits.rows.shown[0], "it is first"
         assert "↑," not in screen, "and nothing is scrolled away above it"
         keys = screen.splitlines()[-1]
         assert keys.endswith(" Del undo"), "all keys are named"
@@ -205,7 +205,7 @@ async def test_without_an_answer_the_panel_gives_its_basis_and_age() -> None:
         assert "25 s old" in screen
         acting.app.post_message(Lost("the database or network closed the connection", 2.0))
         await acting.settle()
-        await acting.keys("right")  # a change is worked out of what was read last, and says so
+        await acting.keys("right")  # a change is computed from the last reading and labelled so
         await waited(acting, answered(acting))
         screen = await look(5.0)
         assert rests in screen
@@ -351,7 +351,7 @@ def test_the_search_reports_every_twenty_choices() -> None:
         ("old", "a", True, "", True, []),
         ("old", "b", False, "", True, ["asked b"]),
         ("old", "b", True, "", True, []),  # one question at a time: it is asked when that is answered
-        ("new", "a", True, "", True, ["shown"]),  # what is on show grows old
+        ("new", "a", True, "", True, ["shown"]),  # the shown answer grows old
         ("new", "a", False, "", True, ["asked a"]),
         ("new", "a", False, "", False, []),  # the poll is not kept any more
         ("", "a", False, "", True, []),

@@ -190,18 +190,18 @@ def test_an_invalid_request_gets_a_plain_answer(site: Site, data: bytes) -> None
 
 
 @pytest.mark.parametrize(
-    ("request", "secure"),
+    ("sent", "secure"),
     [(b"", False), (b"GET /metrics HTTP/1.1\r\nHost: x\r\n", False), (b"", True)],
     ids=["nothing", "half a request", "no handshake"],
 )
 def test_silent_connections_make_room_for_requests(
-    site: Site, authority: Authority, tmp_path: Path, request: bytes, monkeypatch: pytest.MonkeyPatch, *, secure: bool
+    site: Site, authority: Authority, tmp_path: Path, sent: bytes, monkeypatch: pytest.MonkeyPatch, *, secure: bool
 ) -> None:
     monkeypatch.setattr(listener, "SILENCE", 3.0)
     made = Site(None, Certificates(CertificateFiles(authority.issue(tmp_path / "a.pem", HOST)))) if secure else site
     lines = [socket.create_connection((HOST, made.port), timeout=30) for _ in range(web_server.AT_ONCE + 4)]
     for line in lines:
-        line.sendall(request)
+        line.sendall(sent)
     context = ssl._create_unverified_context()
     for _ in range(3):
         connection = (
