@@ -153,9 +153,9 @@ def inside(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], 
         brought = {name: os.environ[name] for name in (PASSWORD, METRICS_PASSWORD) if name in os.environ}
         code = main(arguments)
         os.environ.update(brought)  # presman removes passwords, but a shell would still have them
-        said = capsys.readouterr()
-        assert "Traceback" not in said.out + said.err
-        return subprocess.CompletedProcess(arguments, code, said.out, said.err)
+        captured = capsys.readouterr()
+        assert "Traceback" not in captured.out + captured.err
+        return subprocess.CompletedProcess(arguments, code, captured.out, captured.err)
 
     yield run
     signal.signal(signal.SIGTERM, before)

@@ -79,9 +79,9 @@ def test_times_are_those_of_their_labels(start: int, seconds: int, most: int) ->
     assert all(begin <= tick <= end for tick in ticks)
     for tick in ticks:
         local = tick.astimezone()
-        told = time_label(tick, seconds)
-        form = {8: "%H:%M:%S", 5: "%m-%d" if "-" in told else "%H:%M", 11: "%m-%d %H:%M"}[len(told)]
-        again = datetime.strptime(f"{local.year} {told}", f"%Y {form}")
+        label = time_label(tick, seconds)
+        form = {8: "%H:%M:%S", 5: "%m-%d" if "-" in label else "%H:%M", 11: "%m-%d %H:%M"}[len(label)]
+        again = datetime.strptime(f"{local.year} {label}", f"%Y {form}")
         whole = {"%H:%M:%S", "%H:%M"}
         kept = again.time() == local.time().replace(tzinfo=None)
         assert kept
@@ -170,9 +170,9 @@ def test_times_of_the_gantt_are_at_their_places(width: int, seconds: float) -> N
     axis = line[label_width(width) + 1 :]
     found = [(each.start(), each[0]) for each in re.finditer(r"\d\d:\d\d", axis)]
     assert len(found) >= 2
-    for place, told in found:
+    for place, label in found:
         at = end - timedelta(seconds=seconds * (1 - place / columns(width)))
         begun = at.replace(second=0, microsecond=0)
         minutes = [begun + timedelta(minutes=number) for number in range(3)]
         within = [each for each in minutes if -0.001 < (each - at).total_seconds() < seconds / columns(width) + 0.001]
-        assert told in {each.astimezone().strftime("%H:%M") for each in within}
+        assert label in {each.astimezone().strftime("%H:%M") for each in within}

@@ -112,8 +112,8 @@ def test_the_column_works_in_a_copy_of_the_project(tmp_path: Path) -> None:
         "tests/tui/test_screens.py",
         "tests/docs/test_written.py",
     )
-    said = run(tmp_path, "pytest", "-n0", *tests, "-k", "not some_scenario", PRESMAN_UPDATE_GOLDEN="1")
-    assert int(re.findall(r"(\d+) passed", said)[-1]) > 100
+    output = run(tmp_path, "pytest", "-n0", *tests, "-k", "not some_scenario", PRESMAN_UPDATE_GOLDEN="1")
+    assert int(re.findall(r"(\d+) passed", output)[-1]) > 100
     granted = run(tmp_path, "presman", "grants")
     assert "GV_$SQL_WORKAREA_ACTIVE" in granted
     printed = run(tmp_path, "presman", "once", "demo:storm", "--format", "csv", "--measure", "sessions")
@@ -136,8 +136,8 @@ def test_the_view_works_in_a_copy_of_the_project(tmp_path: Path) -> None:
         "tests/docs/test_written.py",
     )
     chosen = "(limits or resource or reader or the_frame or each_width or own) and not some_scenario"
-    said = run(tmp_path, "pytest", "-n0", *tests, "-k", chosen, PRESMAN_UPDATE_GOLDEN="1")
-    assert int(re.findall(r"(\d+) passed", said)[-1]) > 11, "the query's tests, every tab's, its own"
+    output = run(tmp_path, "pytest", "-n0", *tests, "-k", chosen, PRESMAN_UPDATE_GOLDEN="1")
+    assert int(re.findall(r"(\d+) passed", output)[-1]) > 11, "the query's tests, every tab's, its own"
     golden = ROOT / "tests/tui/golden"
     changed = [
         path.name for path in golden.iterdir() if path.read_text() != (tmp_path / path.relative_to(ROOT)).read_text()

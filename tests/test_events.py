@@ -48,8 +48,8 @@ def held(*rows: object) -> int:
 
 def test_a_published_listing_of_11_2() -> None:
     """One session waits, two show the event as their last wait and are on CPU."""
-    told = [(44, "WAITING"), (73, "WAITED SHORT TIME"), (66, "WAITED KNOWN TIME")]
-    rows = [row(Session, sid=sid, event=QUANTUM, state=state, status="ACTIVE") for sid, state in told]
+    states = [(44, "WAITING"), (73, "WAITED SHORT TIME"), (66, "WAITED KNOWN TIME")]
+    rows = [row(Session, sid=sid, event=QUANTUM, state=state, status="ACTIVE") for sid, state in states]
     assert held(*rows) == 1
     assert {each.sid: each.event for each in analyse(None, snapshot(instance(), *rows)).sessions} == {
         44: QUANTUM, 73: "on CPU", 66: "on CPU",

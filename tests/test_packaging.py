@@ -85,11 +85,11 @@ def test_what_the_release_makes_can_be_made() -> None:
 
 def test_the_one_file_says_which_python_it_needs(tmp_path: Path) -> None:
     text = (ROOT / "packaging/preamble.py").read_text("utf-8")
-    for made_for, told in (((3, 1), "made for Python 3.1 and run with"), (sys.version_info[:2], "")):
+    for made_for, message in (((3, 1), "made for Python 3.1 and run with"), (sys.version_info[:2], "")):
         file = tmp_path / "preamble.py"
         file.write_text(text.replace("MADE_FOR = (0, 0)", f"MADE_FOR = {tuple(made_for)}"), "utf-8")
-        if told:
-            with pytest.raises(SystemExit, match=told):
+        if message:
+            with pytest.raises(SystemExit, match=message):
                 runpy.run_path(str(file))
         else:
             runpy.run_path(str(file))

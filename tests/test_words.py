@@ -15,7 +15,7 @@ from presman.base.formats import counted, megabytes, microseconds, percent, spel
 
 
 @cache
-def said() -> tuple[Sentence, ...]:
+def all_sentences() -> tuple[Sentence, ...]:
     return tuple(sentences())
 
 
@@ -52,20 +52,20 @@ _SAFE = re.compile(r"\b(number|compact|count)\(|:[.,]|instances$|PDB_GROUPS|want
 
 
 def test_there_are_sentences_to_read() -> None:
-    assert len(said()) > 1500
-    assert any("should start by itself" in each.text for each in said())
+    assert len(all_sentences()) > 1500
+    assert any("should start by itself" in each.text for each in all_sentences())
 
 
 @pytest.mark.parametrize("phrase", FORBIDDEN)
 def test_no_sentence_says_what_was_stumbled_over(phrase: str) -> None:
-    found = [each for each in said() if re.search(phrase, each.text)]
+    found = [each for each in all_sentences() if re.search(phrase, each.text)]
     assert not found, f"say {FORBIDDEN[phrase]}"
 
 
 def test_a_number_has_its_noun_in_the_right_form() -> None:
     found = [
         each
-        for each in said()
+        for each in all_sentences()
         for match in _COUNT.finditer(each.text)
         if not _SAFE.search(match["number"]) and "counted(" not in match["number"]
     ]
@@ -74,7 +74,7 @@ def test_a_number_has_its_noun_in_the_right_form() -> None:
 
 def test_no_sentence_has_a_word_twice_or_two_blanks() -> None:
     twice = re.compile(r"\b(the|a|of|to|is|in|and|for|it) \1\b")
-    assert not [each for each in said() if twice.search(each.text)]
+    assert not [each for each in all_sentences() if twice.search(each.text)]
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ def figures(
         ),
         line("waits", lambda span: f"{count(span.waits)}{_rate(span)}"),
         line("average, measured", lambda span: _time(span.mean_us)),
-        line("average, estimated", lambda span: f"{_time(span.estimated_mean_us)}{_error(span)}"),
+        line("est. average (error)", lambda span: f"{_time(span.estimated_mean_us)}{_error(span)}"),
     ]
     names = ("p50", "p90", "p95", "p99", "p99.9")
     lines += [line(f"{name} in bucket", partial(_percentile, index=index)) for index, name in enumerate(names)]
@@ -123,17 +123,18 @@ def lately(now: Latency | None) -> str:
 def brief(name: str, span: Latency | None, width: int) -> Line:
     """Return the most important facts of a span in one line: in columns if they fit, else as many as fit, closer.
 
-    `name` is the length of the span as text.
+    The line begins with the `name` of the span and its length. An average with ~ is estimated from the buckets.
     """
-    label = f" {name:<8}"
+    length = span_text(span.seconds) if span is not None and span.seconds else ""
+    label = f" {f'{name} {length}':<13} "
     if span is None or not span.waits:
         return ((label, "title"), ("no delta yet" if span is None else "no wait has ended", "dim"))
     rate = span.waits_per_s
-    mean = span.mean_us if span.mean_us is not None else span.estimated_mean_us
+    mean = f"~{_time(span.estimated_mean_us, '.3g')}" if span.mean_us is None else _time(span.mean_us, ".3g")
     amount = f"{compact(rate)}/s" if rate is not None and rate >= 1 else f"{count(span.waits)} waits"
     parts = [
         f"{amount:<8}",
-        f"avg {_time(mean, '.3g')}{_error(span)}".ljust(20),
+        f"avg {mean}".ljust(13),
         *(f"{what} {percentile_bound(span.percentiles[index]):<7}" for what, index in (("p50", 0), ("p99", 3))),
         f"max {bound_text(span.longest)}",
     ]

@@ -1,5 +1,6 @@
-"""Cadence of queries: the last answer to each, and whether it is due again."""
+"""Cadence of queries: the last answer to each, and whether it is due again; and which polls are regular."""
 
+import math
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -47,6 +48,39 @@ def is_due(
     if query.cadence is Cadence.MINUTE or query.shown not in detail_level:
         return now is not None and now - asked.at >= MINUTE
     return query.cadence is Cadence.REFRESH
+
+
+# ---- Regular polls, between which rates are computed, and extra ones.
+
+PART = 0.5
+"""Part of an interval: a poll that is asked for sooner after a regular one is extra."""
+
+SOON = 1.0
+"""Seconds: the same for the first poll after a single regular one, which alone has no rates to show again."""
+
+
+class RegularPolls:
+    """The regular polls of one database, and which of its polls are extra.
+
+    A key, a page or another tab asks for a poll at any moment. If rates were computed between it and the poll just
+    before, they would be those of a fraction of a second. An extra poll is shown with rates since the regular poll
+    before the last one, and is forgotten: the next regular one has rates since the last regular one.
+    """
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all: the database was lost, and no rate reaches across that."""
+        self._read_at, self._count = -math.inf, 0
+
+    def is_extra(self, read_at: float, refresh: float, *, asked: bool) -> bool:
+        """Return whether the poll that began to read at `read_at` is extra; one that nobody `asked` for never is."""
+        soon = PART * refresh if self._count > 1 else min(SOON, PART * refresh)
+        if asked and read_at - self._read_at < soon:
+            return True
+        self._read_at, self._count = read_at, self._count + 1
+        return False
 
 
 # ---- The time budget of a poll, and how long a view rests that did not answer within it.

@@ -15,9 +15,13 @@ from presman.sources import LoginRefusal, Source
 
 
 class Polled(Struct, frozen=True):
-    """A poll succeeded."""
+    """A poll succeeded. One that `is_extra` was asked for between two regular ones, too soon for rates.
+
+    See :class:`presman.polling.cadence.RegularPolls`.
+    """
 
     snapshot: Snapshot
+    is_extra: bool = False
 
 
 class PreviewCame(Struct, frozen=True):

@@ -16,7 +16,7 @@ from presman.base.errors import InputError
 from presman.base.formats import spelled
 from presman.base.running_out import ran_out, start
 from presman.base.text import clean, one_line
-from presman.polling.cadence import EVERYTHING, PollNeeds, budget_of
+from presman.polling.cadence import EVERYTHING, PollNeeds, RegularPolls, budget_of
 from presman.polling.poll_events import ActionResult, CarryOut, Event, Polled, PreviewCame, SourceEnded, SourceLost
 from presman.rows.commands import Command
 from presman.rows.queries import DetailLevel, Focus, Scope
@@ -198,7 +198,7 @@ CANCEL_INTERVAL = 0.05
 """Seconds between repeated attempts to cancel it."""
 
 GAP = 0.1
-"""Seconds from the start of one read to an immediate poll: rates cannot be computed from polls that are closer."""
+"""Least seconds from the start of one read to a poll that is asked for."""
 
 
 LEAST_WAIT = 0.2
@@ -275,6 +275,7 @@ class Sampler:
         self._requests: list[tuple[type[Any], Mapping[str, Any], bool]] = []
         self._on_first_look: Callable[[Snapshot], None] | None = self._look
         self._read_at = 0.0
+        self._regular = RegularPolls()
         self._thread = threading.Thread(target=self._run, name="presman-sampler", daemon=True)
         self._begun = False
         self._over = threading.Event()
@@ -378,14 +379,16 @@ class Sampler:
 
     def _run(self) -> None:
         try:
-            begun = self._begin()
+            turn = begun = self._begin()
             while not self._stopping:
                 event = self._step()
                 if not self._stopping:
                     self._post_to(event)
                 if isinstance(event, SourceEnded):
                     return
-                self._wait(event, begun)
+                if not (isinstance(event, Polled) and event.is_extra):  # the regular polls keep their pace
+                    turn = begun
+                self._wait(event, turn)
                 begun = time.monotonic()
         except MemoryError as error:  # while reporting a loss
             self._post_to(no_room(error))
@@ -427,7 +430,8 @@ class Sampler:
             lost = SourceError(out or f"{type(error).__name__}: {error}")
         else:
             self.polled.works()
-            return Polled(snapshot)
+            return Polled(snapshot, self._regular.is_extra(self._read_at, self._refresh, asked=self._must_answer))
+        self._regular.forget()
         self._commands.drop()
         return self.polled.lose(lost)
 

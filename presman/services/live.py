@@ -10,9 +10,11 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from presman.base.log_event import Level, LogEvent, Report
 from presman.base.running_out import ran_out
@@ -127,13 +129,15 @@ class HeadStart:
 class ReadingCame(Struct, frozen=True):
     """A poll, its reading, and the previous poll from which its rates are computed, None if there is none.
 
-    `forecast_basis` is what its forecasts are computed from, None if it has none.
+    `forecast_basis` is what its forecasts are computed from, None if it has none. An extra poll is only shown: what it
+    grew by is also in the next regular one (see :class:`presman.polling.cadence.RegularPolls`).
     """
 
     reading: Reading
     snapshot: Snapshot
     previous: Snapshot | None = None
     forecast_basis: ForecastBasis | None = None
+    is_extra: bool = False
 
 
 class Preview(Struct, frozen=True):
@@ -164,13 +168,14 @@ class Readings:
 
     It runs in the sampler's thread, so that the screen does not wait for the analysis. While `with_forecasts` is set
     (any thread may set it), readings have forecasts of the queue from the next poll on. `forecaster` makes them; it
-    may already know earlier polls. `previous` is the poll from which the rates of the next one are computed.
+    may already know earlier polls. `previous` is the poll from which the rates of the next regular one are computed.
     """
 
     def __init__(self, notifier: Notifier | None = None, *, with_forecasts: bool = False) -> None:
         self._notifier, self.with_forecasts = notifier, with_forecasts
         self.forecaster: Forecaster | None = None
         self.previous: Snapshot | None = None
+        self._before: Snapshot | None = None
         self._reading: Reading | None = None
         self._cache: RowCache | None = None
 
@@ -178,7 +183,7 @@ class Readings:
         """Return the result of an event. A fault in the analysis loses only that poll, and becomes NotUnderstood."""
         try:
             if isinstance(event, Polled):
-                return self.read(event.snapshot)
+                return self.read(event.snapshot, is_extra=event.is_extra)
             if isinstance(event, PreviewCame):
                 return self._preview(event)
         except Exception as error:
@@ -189,20 +194,24 @@ class Readings:
 
     def forget(self) -> None:
         """Forget what was read before: the next poll counts as the first, without rates."""
-        self.previous = self._reading = None
+        self.previous = self._before = self._reading = None
 
     def remember(self, reading: Reading | None) -> None:
         """Take the reading before the next poll, which has the alerts that this one may be unable to check."""
         self._reading = reading
 
-    def read(self, snapshot: Snapshot) -> ReadingCame:
-        """Return the reading of the next poll."""
+    def read(self, snapshot: Snapshot, *, is_extra: bool = False) -> ReadingCame:
+        """Return the reading of the next poll. Rates of an extra one are those since the last but one regular poll."""
         from presman.analysis.advice.to_do import with_unchecked
         from presman.analysis.assemble import analyse
         from presman.analysis.caches import RowCache, prepare
 
         self._cache = self._cache or RowCache()
-        previous, self.previous = self.previous, snapshot
+        if is_extra:
+            previous, self.previous = self._before, self.previous and with_answers(self.previous, snapshot)
+        else:
+            previous = self._before = self.previous
+            self.previous = snapshot
         reading = analyse(previous, snapshot, self._cache)
         if self.with_forecasts:
             from presman.forecast.forecaster import Forecaster
@@ -221,7 +230,7 @@ class Readings:
         prepare(before.sessions, reading.sessions)
         prepare(before.histograms, reading.histograms)
         forecast_basis = None if self.forecaster is None else self.forecaster.forecast_basis
-        return ReadingCame(reading, snapshot, previous, forecast_basis)
+        return ReadingCame(reading, snapshot, previous, forecast_basis, is_extra)
 
     def _preview(self, event: PreviewCame) -> Preview:
         from presman.analysis.assemble import analyse
@@ -229,6 +238,15 @@ class Readings:
         reading = analyse(None, event.seen) if isinstance(event.seen, Snapshot) else event.seen
         age = time.monotonic() - event.begun
         return Preview(reading if self._notifier is None else self._notifier.look(reading), age)
+
+
+def with_answers(regular: Snapshot, extra: Snapshot) -> Snapshot:
+    """Return a regular poll with what an extra one read on demand, for a page: its rates begin there."""
+    from presman.rows.queries import Cadence, load
+
+    asked = (record for record, query in load(extra.release).items() if query.cadence is Cadence.DEMAND)
+    found = {record: extra.section(record) for record in asked if record in extra.sections}
+    return replace(regular, sections=MappingProxyType({**regular.sections, **found})) if found else regular
 
 
 class Reachability:

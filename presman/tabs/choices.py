@@ -63,8 +63,8 @@ class Choices(Struct, frozen=True):
     `paused` is when the view was frozen, None if it is not. `filters` are kept per tab. `packs` are the packs that
     the user has declared as licensed. `scopes` are the drill-down steps from the tab; the last one is on screen.
     `unfolded` gives parallel servers and identical queued statements rows of their own, `plain` shows all rows as
-    they were read, for text output. `recorded` means that a recording is shown. `plan` is the plan to show in place of
-    the active one, "" for that.
+    they were read, for text output. `recorded` means that the past is shown: a recording, or a spool. `plan` is the
+    plan to show in place of the active one, "" for that.
     """
 
     tab: str = "overview"
@@ -111,7 +111,10 @@ class LinkState(Enum):
     CONNECTING = "connecting"
     LIVE = "live"
     LOST = "lost"
+    SPOOL = "spool"
+    """A sample of a spool was read; others follow."""
     ENDED = "ended"
+    """The last sample of a spool was read."""
     REPLAY = "replay"
 
 
@@ -130,7 +133,12 @@ class Link(Struct, frozen=True):
     fresh: float = 0.0
     retry_at: float | None = None
 
+    @property
+    def is_past(self) -> bool:
+        """Whether the data comes from a recording or a spool: its age is not that of the last read."""
+        return self.state in {LinkState.REPLAY, LinkState.SPOOL, LinkState.ENDED}
+
     def silence(self, now: float, refresh: float) -> float:
-        """Return seconds since the newest data were read; 0 up to two intervals, and for a recording."""
-        age, is_recorded = now - self.fresh, self.state in {LinkState.REPLAY, LinkState.ENDED}
-        return 0.0 if is_recorded or (self.state is LinkState.LIVE and age <= 2 * refresh) else age
+        """Return seconds since the newest data were read; 0 up to two intervals, and for data of the past."""
+        age = now - self.fresh
+        return 0.0 if self.is_past or (self.state is LinkState.LIVE and age <= 2 * refresh) else age

@@ -59,7 +59,7 @@ TAB = Tab(
     ),
     keys=(
         Key("maps", "m", "m", "maps", "Show the heat maps on the whole tab, and back."),
-        Key("next_span", "b", "b", "buckets of", "Buckets of the window, since startup, or now."),
+        Key("next_span", "b", "b", "buckets", "Buckets of the window, since startup, or now."),
         Key("outliers", "o", "o", "outliers", "Ask for the I/O outliers (V$IO_OUTLIER, V$LGWRIO_OUTLIER), once."),
     ),
     panel="presman.tui.panels.latency_panel:LatencyPanel",

@@ -217,9 +217,9 @@ async def write_past(monitor: Monitor, poll_recording: PollRecording, latest: Re
     """
     mine = poll_recording.number
     earliest = latest.at - timedelta(minutes=monitor.choices.window)
-    number, kept, first = max(1, latest.number - len(monitor.timeline) + 1), 0, latest.at
+    number, kept, first = monitor.timeline.first_number(), 0, latest.at
     while (newest := monitor.latest) is not None and number <= newest.number:
-        pair = monitor.timeline.moment(newest.number - number, number)
+        pair = monitor.timeline.moment(number, kept=True)
         number += 1
         if pair is not None and pair[1].at >= earliest:
             poll_recording.past(pair)

@@ -29,7 +29,7 @@ class Arrived(Message):
     """A poll succeeded. The reading was made from `snapshot`.
 
     A part of the very first poll may arrive before it is `whole`, as soon as there is something to show; that poll
-    started `age` seconds ago. `forecast_basis` is the basis of its forecasts.
+    started `age` seconds ago. `forecast_basis` is the basis of its forecasts. An extra poll is shown, and not kept.
     """
 
     reading: Reading
@@ -38,6 +38,7 @@ class Arrived(Message):
     whole: bool = True
     age: float = 0.0
     forecast_basis: ForecastBasis | None = None
+    is_extra: bool = False
 
 
 @dataclass(eq=False)
@@ -165,7 +166,8 @@ def message_of(live_event: LiveEvent, lasting: float = 0.0) -> Message:
     from presman.services import live
 
     if isinstance(live_event, live.ReadingCame):
-        return Arrived(live_event.reading, live_event.snapshot, forecast_basis=live_event.forecast_basis)
+        basis, is_extra = live_event.forecast_basis, live_event.is_extra
+        return Arrived(live_event.reading, live_event.snapshot, forecast_basis=basis, is_extra=is_extra)
     if isinstance(live_event, live.Preview):
         return Arrived(live_event.reading, whole=False, age=live_event.age)
     if isinstance(live_event, live.NotUnderstood):

@@ -142,9 +142,10 @@ class FrameApp(KeyedApp):
             return
         # Only a whole poll has a cost: the preview of the first one does not count.
         first = monitor.cost is None
-        monitor.arrive(event.reading, event.snapshot)
+        is_kept = monitor.arrive(event.reading, event.snapshot, is_extra=event.is_extra)
         monitor.forecast_basis = event.forecast_basis
-        self.moments.arrive(event.reading, event.snapshot)
+        if is_kept:
+            self.moments.arrive(event.reading, event.snapshot)
         if monitor.is_frozen:
             self.paint_lines()
         else:
@@ -157,8 +158,9 @@ class FrameApp(KeyedApp):
             each.change != "ended" for each in self.news.of(wrong(event.reading), event.reading)
         ):
             self.bell()
-        self.poll_recording.write(event.snapshot, event.reading)
-        if problem := self.recording.write(event.reading):
+        if is_kept:
+            self.poll_recording.write(event.snapshot, event.reading)
+        if is_kept and (problem := self.recording.write(event.reading)):
             self.read_enough()
             self.paint_lines()
             self.notify(problem, severity="error", timeout=15)

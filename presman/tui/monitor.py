@@ -26,6 +26,11 @@ _COSTS = 9
 """Polls that the usual cost is taken from."""
 
 
+def _link(reading: Reading, now: float, fresh: float) -> Link:
+    """Return the link that delivered a reading: that of a spool is never new, however recently it was read."""
+    return Link(LinkState.SPOOL if reading.kind == "spool" else LinkState.LIVE, since=now, fresh=fresh)
+
+
 class Monitor:
     """One database being watched: the newest reading, the one on screen, the link, and the user's choices.
 
@@ -90,23 +95,30 @@ class Monitor:
         if self.latest is None:
             now = self.clock()
             self.latest = self.reading = reading
-            self.link = Link(LinkState.LIVE, since=now, fresh=max(self._begun, now - age))
+            self.link = _link(reading, now, max(self._begun, now - age))
 
-    def arrive(self, reading: Reading, snapshot: Snapshot | None) -> None:
-        """Take a new reading; while the view is frozen, only store it."""
+    def arrive(self, reading: Reading, snapshot: Snapshot | None, *, is_extra: bool = False) -> bool:
+        """Take a new reading; while the view is frozen, only store it. Return whether it is kept.
+
+        An extra one is shown until the next regular one: that has all that it grew by. If it is the first, it is kept.
+        """
         now = self.clock()
         fresh = self._begun if reading.stale is None else now - reading.poll_seconds - reading.stale
         if self.cost is None and self.latest is not None and self.latest.at == reading.at:
             fresh = min(fresh, self.link.fresh)  # a part of it was read earlier
         self.latest = reading
-        self.timeline.add(reading, snapshot)
-        self.link = Link(LinkState.LIVE, since=now, fresh=fresh)
+        if is_kept := not (is_extra and len(self.timeline)):
+            self.timeline.add(reading, snapshot)
+        elif snapshot is not None:
+            self.timeline.show_extra(snapshot)
+        self.link = _link(reading, now, fresh)
         self._costs = [*self._costs[1 - _COSTS :], reading.poll_seconds]
-        if self.is_frozen:
+        if not self.is_frozen:
+            self.reading = reading
+        elif is_kept:
             # The poll on screen stays, and is one poll further from the newest. The oldest of all may be forgotten.
             self.choose(behind=min(self.choices.behind + 1, max(0, len(self.timeline) - 1)))
-        else:
-            self.reading = reading
+        return is_kept
 
     def jump(self, timeline: Timeline, reading: Reading, snapshot: Snapshot) -> None:
         """Take a reading of another time, with the polls and charts before it."""
@@ -185,10 +197,11 @@ class Monitor:
         if self.reading is None or self.latest is None:
             return None
         line, number = self.timeline, self.reading.number
-        choices, newest, events = self.choices, self.latest.at, self.events
+        newest, events = self.latest.at, self.events
+        choices = replace(self.choices, recorded=True) if self.link.is_past else self.choices
         if choices.paused is not None:  # nothing changes when the screen is redrawn: newer polls do not exist yet
             choices, newest, events = replace(choices, behind=0), self.reading.at, self._events_then
-        moment_of = partial(line.moment, self.latest.number - number, number)
+        moment_of = partial(line.moment, number)
         return Moment(
             self.reading, choices, self.alerts, newest, line.series, line.latencies, line.watch, events, moment_of
         )

@@ -52,6 +52,10 @@ class Timeline:
         self._cache = RowCache()
         self._times = array("d")
         """The times of the snapshots that are kept, and of some that no longer are, in seconds since 1970."""
+        self._numbers = array("Q")
+        """Their numbers: those of extra polls are missing."""
+        self._extra: tuple[Snapshot | None, Snapshot] | None = None
+        """The last extra poll, and the poll from which its rates were computed."""
         self._history: History | None = None
         self._readings: OrderedDict[tuple[int, int], Reading] = OrderedDict()
         self._assessed: OrderedDict[tuple[int, int], _Assessed] = OrderedDict()
@@ -94,9 +98,11 @@ class Timeline:
         history = self._history = self._history or History()
         history.append(snapshot)
         self._times.append(snapshot.at.timestamp())
+        self._numbers.append(snapshot.number)
         # Not at each poll: whatever is removed at the front moves all the others.
         if len(self._times) > 2 * len(history):
             del self._times[: -len(history)]
+            del self._numbers[: -len(history)]
         return history
 
     def first(self) -> datetime | None:
@@ -108,13 +114,30 @@ class Timeline:
         last = bisect_right(self._times, at.timestamp() + _SAME, len(self._times) - len(self)) - 1
         return max(0, min(len(self) - 1, len(self._times) - 1 - last))
 
-    def moment(self, behind: int, number: int) -> tuple[Snapshot | None, Snapshot] | None:
-        """Return the snapshots of poll `number`, `behind` polls before the newest, and of the one before it.
+    def show_extra(self, snapshot: Snapshot) -> None:
+        """Take an extra poll, which is not kept."""
+        newest = self._pair(0)
+        self._extra = None if newest is None else newest[0], snapshot
 
-        Return None if it is no longer kept.
+    def first_number(self) -> int:
+        """Return the number of the oldest poll from which on numbers grow: a new connection may begin again at 1."""
+        index = len(self._numbers) - 1
+        while index > len(self._numbers) - len(self) and self._numbers[index - 1] < self._numbers[index]:
+            index -= 1
+        return self._numbers[index]
+
+    def moment(self, number: int, *, kept: bool = False) -> tuple[Snapshot | None, Snapshot] | None:
+        """Return the snapshots of poll `number` and of the one before it, None if it is no longer kept.
+
+        With `kept` it must be one of those that are kept; else it may be the last extra one.
         """
-        pair = self._pair(behind)
-        return pair if pair is not None and pair[1].number == number else None
+        if self._extra is not None and self._extra[1].number == number and not kept:
+            return self._extra
+        # Between it and the newest are at most as many polls as their numbers say: those of extra ones are missing.
+        behind = min(self._numbers[-1] - number, len(self) - 1) if self._numbers else -1
+        while behind >= 0 and self._numbers[-1 - behind] < number:
+            behind -= 1
+        return self._pair(behind) if behind >= 0 and self._numbers[-1 - behind] == number else None
 
     def reading(self, behind: int) -> Reading | None:
         """Return the reading `behind` polls before the newest, None if there is none."""

@@ -176,18 +176,18 @@ def test_a_group_that_is_held_off(values: Any, text: str, key: str, state: str, 
 
 
 def test_the_quiesced_database_names_who_sees_to_it_and_who_waits() -> None:
-    def told(*values: Any) -> str:
+    def text(*values: Any) -> str:
         (alert,) = quiesced(replace(reading(), quiesce=Quiesce(*values)))
         return alert.text
 
     assert quiesced(reading()) == []
-    assert told("QUIESCING", ("SYS 1:7",), 1, 75.0) == (
+    assert text("QUIESCING", ("SYS 1:7",), 1, 75.0) == (
         "The database is being quiesced (by SYS 1:7, who waits for `wait for possible quiesce finish`); "
         "1 session waits, the first for 1:15: ALTER SYSTEM UNQUIESCE lets them in"
     )
-    assert told("QUIESCED", (), None, None) == "The database is quiesced: ALTER SYSTEM UNQUIESCE lets other users in"
-    assert "; 2 sessions wait:" in told("", ("A", "B", "C"), 2, None)
-    assert "(by A and B, who" in told("", ("A", "B", "C"), 2, None)
+    assert text("QUIESCED", (), None, None) == "The database is quiesced: ALTER SYSTEM UNQUIESCE lets other users in"
+    assert "; 2 sessions wait:" in text("", ("A", "B", "C"), 2, None)
+    assert "(by A and B, who" in text("", ("A", "B", "C"), 2, None)
 
 
 @pytest.mark.parametrize(

@@ -45,20 +45,20 @@ def test_a_threshold_grades_what_the_rule_found(waited: float, state: str) -> No
 
 
 def test_with_a_critical_threshold_alone_what_is_a_warning_otherwise_stays_one() -> None:
-    for said, state in (("critical=10m", "warn"), ("warning=5m critical=10m", "note")):
-        judge = Judge(read_alerts(f"queue_waits {said}"))
+    for thresholds, state in (("critical=10m", "warn"), ("warning=5m critical=10m", "note")):
+        judge = Judge(read_alerts(f"queue_waits {thresholds}"))
         assert states(judge, waiting(60.0)) == [state]
         assert states(judge, waiting(600.0)) == ["bad"]
 
 
 @pytest.mark.parametrize(
-    ("said", "state"), [("warning=1h", "bad"), ("warning=3h", "bad"), ("warning=3h critical=4h", "note")]
+    ("thresholds", "state"), [("warning=1h", "bad"), ("warning=3h", "bad"), ("warning=3h critical=4h", "note")]
 )
-def test_with_a_warning_threshold_alone_what_is_critical_otherwise_stays_so(said: str, state: str) -> None:
+def test_with_a_warning_threshold_alone_what_is_critical_otherwise_stays_so(thresholds: str, state: str) -> None:
     found = waiting(300.0)
     found = replace(found, heads=(replace(found.heads[0], queue_waited=27 * 260.0),))
     assert [alert.state for alert in by_rules(found) if alert.key == "queue_waits"] == ["bad"]
-    assert states(Judge(read_alerts(f"queue_waits {said}")), found) == [state]
+    assert states(Judge(read_alerts(f"queue_waits {thresholds}")), found) == [state]
 
 
 def test_what_can_never_start_is_critical_whatever_the_threshold() -> None:
@@ -120,8 +120,8 @@ def test_no_all_clear_of_what_is_switched_off() -> None:
     clear = (Evidence("queue", ("V$SESSION",), ""), Evidence("downgrade", ("V$PX_SESSION",), ""))
     found = replace(reading(), basis=clear, queue=(), heads=())
     assert by_rules(found)[0].key == "downgraded"
-    said = availability_notes(Judge(read_alerts("downgraded severity=off")).judge(found))
-    assert said == ("No queue now (by V$SESSION).",)
+    notes = availability_notes(Judge(read_alerts("downgraded severity=off")).judge(found))
+    assert notes == ("No queue now (by V$SESSION).",)
 
 
 def test_rules_that_are_asked_for_say_amounts_or_why_not() -> None:
@@ -149,7 +149,7 @@ def test_the_command_line_changes_one_threshold_and_leaves_the_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("queue_wait warning=1", "no alert 'queue_wait', did you mean 'queue_waits'?"),
         ("queue_waits warning=abc", "is not a duration"),
@@ -163,12 +163,12 @@ def test_the_command_line_changes_one_threshold_and_leaves_the_other() -> None:
         ("queue_waits off", "is none of"),
     ],
 )
-def test_a_mistake_is_named(line: str, said: str) -> None:
+def test_a_mistake_is_named(line: str, message: str) -> None:
     if line.endswith(" off"):
         line += " off"  # the first word without "=" is taken for a group
     with pytest.raises(ValueError, match=r".") as error:
         read_alerts(line)
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_a_section_comes_before_the_defaults() -> None:
@@ -192,8 +192,8 @@ def test_changes_are_told_once() -> None:
     changes = AlertChanges()
     seen = {0: "warn", 2: "warn", 4: "bad", 6: "warn", 8: "bad", 10: "", 30: "warn", 80: "", 95: "", 99: ""}
     course = [(at, [state] if state else []) for at, state in seen.items()]
-    told = [[change[::6] for change in changes.take(map(alert, now), at)] for at, now in course]
-    assert told == [[("began", 0)], [], [("worse", 4)], [], [], [], [], [], [("ended", 80)], []]
+    reported = [[change[::6] for change in changes.take(map(alert, now), at)] for at, now in course]
+    assert reported == [[("began", 0)], [], [("worse", 4)], [], [], [], [], [], [("ended", 80)], []]
 
 
 def test_nothing_ends_that_could_not_be_seen_and_the_first_may_be_known() -> None:
@@ -209,8 +209,8 @@ def test_a_group_that_nobody_has_defined_is_told() -> None:
     settings = read_alerts("\n".join((*lines, "session_pool NIGHT for=1m")))
     found = replace(reading(), group_names=("ETL",))
     assert "BATCH" in {group.title for group in found.cluster_groups()}
-    told = {each.key: text for each, text in groupless(settings, found).items()}
-    assert told == {
+    texts = {each.key: text for each, text in groupless(settings, found).items()}
+    assert texts == {
         "queue_waits": "there is no group BATHC, did you mean BATCH?",
         "session_pool": "there is no group NIGHT",
     }

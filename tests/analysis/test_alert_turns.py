@@ -29,7 +29,7 @@ def course(seed: int) -> list[tuple[float, str]]:
     return found
 
 
-def told(polls: list[tuple[float, str]]) -> list[list[AlertTurn]]:
+def turns_per_poll(polls: list[tuple[float, str]]) -> list[list[AlertTurn]]:
     """Return what is told at each poll."""
     turns, first = AlertTurns(), replace(reading(), alerts=())
     found = []
@@ -44,7 +44,7 @@ def test_what_is_told_is_how_it_is_or_was_within_the_last_minute(seed: int) -> N
     """No turn follows another that it cannot follow, none is told twice, and what is worse is told at once."""
     polls, start = course(seed), reading().at
     rank, before = 0, start
-    for number, ((at, state), turns) in enumerate(zip(polls, told(polls), strict=True)):
+    for number, ((at, state), turns) in enumerate(zip(polls, turns_per_poll(polls), strict=True)):
         for turn in turns:
             assert before <= turn.at <= start + timedelta(seconds=at)
             assert turn.change in ({BEGAN} if rank == 0 else {ENDED, WORSE if rank == 1 else BETTER})
@@ -59,7 +59,7 @@ def test_what_is_told_is_how_it_is_or_was_within_the_last_minute(seed: int) -> N
 def test_nobody_is_told_more_than_a_few_turns_a_minute(seed: int) -> None:
     """An alert may begin, grow worse, get better and end, all of it at once; and begin and grow worse again."""
     polls = course(seed)
-    when = [at for (at, _), turns in zip(polls, told(polls), strict=True) for _ in turns]
+    when = [at for (at, _), turns in zip(polls, turns_per_poll(polls), strict=True) for _ in turns]
     assert max(sum(at <= other < at + 60.0 for other in when) for at in when) <= 8
 
 
@@ -67,11 +67,11 @@ def test_what_rests_on_means_of_a_minute_has_not_ended_after_one_without() -> No
     """MAX_MBPS throttles in some minutes and not in others: in 40 minutes that was told thirteen times."""
     minutes = [1, 1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0]
     turns, changes, first = AlertTurns(), AlertChanges(), replace(reading(), alerts=())
-    told, sent = [], []
+    reported, sent = [], []
     for minute, is_there in enumerate(minutes):
         alerts = (Alert("warn", "▲", "text", "short", "io_limit", "SALES"),) if is_there else ()
         at = first.at + timedelta(minutes=minute)
-        told += turns.take(replace(first, at=at, alerts=alerts))
+        reported += turns.take(replace(first, at=at, alerts=alerts))
         sent += changes.take(alerts, 60.0 * minute)
-    assert [(each.change, (each.at - first.at).total_seconds() / 60) for each in told] == [(BEGAN, 0), (ENDED, 8)]
+    assert [(each.change, (each.at - first.at).total_seconds() / 60) for each in reported] == [(BEGAN, 0), (ENDED, 8)]
     assert [(each.change, each.at / 60) for each in sent] == [(BEGAN, 0), (ENDED, 8)]

@@ -362,10 +362,10 @@ def test_groups_are_counted_from_sessions_where_their_own_view_is_missing() -> N
 
 def test_a_target_of_zero_is_none_and_the_parameter_counts() -> None:
     parameter = row(Parameter, name="parallel_servers_target", value="32")
-    told = analyse(None, snapshot(instance(), active_plan(target=64), parameter)).header
+    header = analyse(None, snapshot(instance(), active_plan(target=64), parameter)).header
     silent = analyse(None, snapshot(instance(), active_plan(target=0), parameter)).header
     neither = analyse(None, snapshot(instance(), active_plan(target=0))).header
-    assert (told.servers.target, silent.servers.target, neither.servers.target) == (64, 32, None)
+    assert (header.servers.target, silent.servers.target, neither.servers.target) == (64, 32, None)
 
 
 def test_a_minute_since_1970_begins_at_its_first_second() -> None:

@@ -56,8 +56,8 @@ def test_a_load_that_waits_for_a_lock_with_its_servers_in_hand() -> None:
     (load,) = [each for each in reading.running if each.user == "ETL"]
     assert (load.servers, load.blocker) == (32, "1:88")
     assert running_state(load) == "● enq: TM - contention, blocked by 1:88"
-    (told,) = [each.text for each in alerts(reading, Link()) if "blocked" in each.text]
-    assert told.startswith("32 servers held by blocked statements: ETL 1:412,9031 (32) waits for MARTIN 1:88, idle ")
+    (text,) = [each.text for each in alerts(reading, Link()) if "blocked" in each.text]
+    assert text.startswith("32 servers held by blocked statements: ETL 1:412,9031 (32) waits for MARTIN 1:88, idle ")
     (session,) = [each for each in reading.sessions if each.sid == 412]
     assert session.blocker == "1:88"
     assert without_blockers(Moment(reading)) == set()
@@ -72,8 +72,8 @@ def test_a_load_on_both_instances_of_a_cluster_that_waits_for_a_lock(tmp_path: P
     reading = of(str(path))
     (load,) = [each for each in reading.running if each.user == "ETL"]
     assert (load.servers, load.blocker, dict(load.servers_by_instance)) == (32, "1:88", {1: 16, 2: 16})
-    (told,) = [each.text for each in alerts(reading, Link()) if "blocked" in each.text]
-    assert told.startswith("32 servers held by blocked statements: ETL 1:412,9031 (32) waits for MARTIN 1:88, idle ")
+    (text,) = [each.text for each in alerts(reading, Link()) if "blocked" in each.text]
+    assert text.startswith("32 servers held by blocked statements: ETL 1:412,9031 (32) waits for MARTIN 1:88, idle ")
     assert {row.inst_id: row.blocked for row in reading.groups if row.name == "ANALYSIS"} == {0: 32, 1: 16, 2: 16}
     assert {row.blocked for row in reading.groups if row.name != "ANALYSIS"} == {0}
 
@@ -84,8 +84,8 @@ def test_a_load_on_one_instance_that_waits_for_a_lock_of_the_other() -> None:
     (load,) = [each for each in reading.running if each.user == "LOADER"]
     assert (load.inst_id, load.sid, load.blocker) == (1, 310, "2:96")
     assert dict(load.servers_by_instance) == {1: 16, 2: 16}
-    (told,) = [each.text for each in alerts(reading, Link()) if "blocked" in each.text]
-    assert told.startswith("32 servers held by blocked statements: LOADER 1:310,8802 (32) waits for MARTIN 2:96, idle ")
+    (text,) = [each.text for each in alerts(reading, Link()) if "blocked" in each.text]
+    assert text.startswith("32 servers held by blocked statements: LOADER 1:310,8802 (32) waits for MARTIN 2:96, idle ")
     assert {row.inst_id: row.blocked for row in reading.groups if row.name == "LOADS"} == {0: 32, 1: 16, 2: 16}
     found = to_do(reading)
     assert found is not None
@@ -133,9 +133,9 @@ def test_that_all_that_is_held_up_is_too_little_for_the_head_is_told() -> None:
     assert found.sentence == f"look at 1:88 first: 10 servers are held by a session that waits for it{alone}"
     assert "".join(text for text, _ in ends_it(found)).endswith(f"ETL 1:205 (10 servers) waits for it{alone}")
     (lacking,) = found.head.shortages
-    for short, told in ((15, "; REPORTS is short by 15, so that alone is not enough now"), (14, "")):
+    for short, remark in ((15, "; REPORTS is short by 15, so that alone is not enough now"), (14, "")):
         head = replace(found.head, shortages=(replace(lacking, short=short),))
-        assert unblock(replace(reading, heads=(head,)))[0].too_few == told
+        assert unblock(replace(reading, heads=(head,)))[0].too_few == remark
 
 
 def test_the_numbers_are_those_in_the_order_of_copying() -> None:
@@ -147,6 +147,6 @@ def test_the_numbers_are_those_in_the_order_of_copying() -> None:
     assert alone == sorted(alone, reverse=True), "those that would do alone before those who would not"
     named = [each.statement.user for each in found.candidates]
     offered = [each.statement.user for each in found.candidates if each.commands]
-    copied = [whom.split()[0] for _, whom in offers_for(found.head.statement, reading).commands]
+    copied = [holder.split()[0] for _, holder in offers_for(found.head.statement, reading).commands]
     assert copied[: len(offered)] == offered
     assert 0 < len(offered) < len(named)

@@ -21,7 +21,7 @@ def doing(requests: float, mb: float) -> IoRates:
 
 
 @pytest.mark.parametrize(
-    ("row", "expected", "told"),
+    ("row", "expected", "sentence"),
     [
         (Limited(doing(500, 4), 3.0, None, None), IoVerdict.FREE, ""),
         (
@@ -66,9 +66,9 @@ def doing(requests: float, mb: float) -> IoRates:
         ),
     ],
 )
-def test_verdict_and_its_words(row: LimitedContainer, expected: IoVerdict, told: str) -> None:
+def test_verdict_and_its_words(row: LimitedContainer, expected: IoVerdict, sentence: str) -> None:
     assert io_verdict(row) is expected
-    assert io_sentence(row) == told
+    assert io_sentence(row) == sentence
 
 
 @pytest.mark.parametrize(

@@ -94,8 +94,8 @@ def test_a_container_at_its_limit_caps_its_groups_and_is_named(limit: Any, named
     assert f"HR ({named}) is at its limit, 4.0 of 4.0 CPUs, even if CPU is free" in explain(
         of(reading, 4, "OTHER_GROUPS")
     )
-    told = [each.text for each in alerts(reading, Link())]
-    assert any(text.startswith(f"CPU: OTHER_GROUPS (HR): HR ({named}) at its limit, 4.0 of 4.0 CPUs") for text in told)
+    texts = [each.text for each in alerts(reading, Link())]
+    assert any(text.startswith(f"CPU: OTHER_GROUPS (HR): HR ({named}) at its limit, 4.0 of 4.0 CPUs") for text in texts)
 
 
 def test_a_groups_own_limit_is_named_before_that_of_its_container() -> None:

@@ -175,19 +175,19 @@ def test_a_focus_asks_at_each_poll_until_it_ends(scenario: str) -> None:
         assert clock.now < 3600, "nothing runs for an hour"
         clock.now += 20
         first = poller.poll()
-    who = statements[0]
-    poller.focus(Focus(who.inst_id, who.sid, who.sql_id, who.child))
+    statement = statements[0]
+    poller.focus(Focus(statement.inst_id, statement.sid, statement.sql_id, statement.child))
     clock.now += 1
     second = poller.poll()
     clock.now += 1
     third = poller.poll()
     reading = analyse(second, third)
     found = detail_of(reading)
-    assert (found.sql_id, found.sid) == (who.sql_id, who.sid)
+    assert (found.sql_id, found.sid) == (statement.sql_id, statement.sid)
     assert found.plan[0].id == 0
     assert any(step.in_out == "P->S" for step in found.plan)
-    assert len(found.servers) == who.servers
-    assert len(found.skew) == who.sets
+    assert len(found.servers) == statement.servers
+    assert len(found.skew) == statement.sets
     assert found.cost is not None
     assert any(each.delta is not None for each in found.statistics)
     assert reading.troubles == ()

@@ -56,9 +56,9 @@ def test_options_and_goals_read_a_group_alike(given: str, name: str) -> None:
     ],
 )
 def test_what_is_no_goal_is_told_in_a_line(text: str, why: str) -> None:
-    with pytest.raises(InputError, match=why) as told:
+    with pytest.raises(InputError, match=why) as caught:
         parse_goal(text)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_goal_in_words() -> None:

@@ -42,10 +42,10 @@ def test_for_which_heads_an_end_is_enough_is_what_they_lack() -> None:
     met = 0
     for _, reading in list(polled("storm", 60))[45:]:
         for found in unblock(reading):
-            if (said := words.search(found.sentence)) is not None:
+            if (match := words.search(found.sentence)) is not None:
                 short = lacks(reading)
-                assert all(short[name] <= 16 for name in re.findall(r"[A-Z]+", said[1]))
-                told = {name: int(number) for name, number in re.findall(r"([A-Z]+) lacks (\d+)", said[2])}
-                assert all(number > 16 and short.get(name, number) == number for name, number in told.items())
+                assert all(short[name] <= 16 for name in re.findall(r"[A-Z]+", match[1]))
+                numbers = {name: int(number) for name, number in re.findall(r"([A-Z]+) lacks (\d+)", match[2])}
+                assert all(number > 16 and short.get(name, number) == number for name, number in numbers.items())
                 met += 1
     assert met

@@ -125,7 +125,7 @@ def test_nothing_waited_is_nothing_told() -> None:
 
 def test_a_wait_that_goes_on_is_in_no_histogram_and_that_is_told() -> None:
     """Beside `resmgr:pq queued 2.00 sessions` it said that there are no waits."""
-    assert plain(brief("now", of({}), 80)).split(maxsplit=1) == ["now", "no wait has ended"]
+    assert plain(brief("now", of({}), 80)).split(maxsplit=3) == ["now", "2.0", "s", "no wait has ended"]
 
 
 def test_an_average_of_nearly_a_second_is_told_in_digits() -> None:
@@ -144,6 +144,14 @@ def test_what_matters_most_of_a_span_is_whole_at_every_width() -> None:
         assert len(line) <= width
         assert line.split() == whole[: len(line.split())]
         assert len(line.split()) % 2 == len(whole) % 2, "no name without its figure"
+
+
+def test_a_line_of_figures_says_of_which_time_it_is_and_whether_its_average_was_measured() -> None:
+    """Two lines that were alike at first began with a length only, and (-20 %) stood beside a measured average."""
+    measured, estimated = (plain(brief("window", of({1024: 4}, each), 60)) for each in (EventWaits(4, 3840), None))
+    assert measured.split()[:6] == ["window", "2.0", "s", "2/s", "avg", "0.96"]
+    assert estimated.split()[:6] == ["window", "2.0", "s", "2/s", "avg", "~0.768"]
+    assert "%" not in measured
 
 
 def counted(event: str = PLACE[1], inst_id: int = 1, **buckets: int) -> list[EventHistogram]:
@@ -281,11 +289,11 @@ def test_what_no_bucket_can_be_is_left_out() -> None:
 
 def test_a_long_average_names_its_unit_and_is_no_count_of_milliseconds() -> None:
     """All waits are in one bucket; its estimate is 0.75 of the bound: 0.75 x 2^30 us = 805,306,368 us = 13 min 25 s."""
-    told = {each.name: each.now for each in figures(of({1 << 30: 4}), None, None, 15)}
-    assert told["average, estimated"].startswith("13:25")
-    assert told["over"] == "last 2.0 s"
+    values = {each.name: each.now for each in figures(of({1 << 30: 4}), None, None, 15)}
+    assert values["est. average (error)"].startswith("13:25")
+    assert values["over"] == "last 2.0 s"
     short = {each.name: each.now for each in figures(of({1 << 10: 4}), None, None, 15)}
-    assert short["average, estimated"].startswith("0.768 ms")  # 0.75 x 1,024 us
+    assert short["est. average (error)"].startswith("0.768 ms")  # 0.75 x 1,024 us
     mean = HISTOGRAMS.column("mean_ms").unit.text
     assert (mean(1.2874), mean(141_723.345), mean(None)) == ("1.287", "142 s", "-"), "was 141,723.345"
 

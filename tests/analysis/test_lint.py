@@ -184,8 +184,8 @@ SUBPLAN = (directive("DAY", "A", 1), directive("DAY", "SUB", 1, type="PLAN"), di
 
 
 def test_only_a_subplan_is_one_and_only_a_container_may_not_have_it() -> None:
-    (told,) = of("pdb-plan-with-subplans", in_pdb(*SUBPLAN))
-    assert (told.subject, told.severity) == ("SUB", Severity.ERROR)
-    assert told.text == "SUB is a subplan, which the plan of a pluggable database may not have."
+    (finding,) = of("pdb-plan-with-subplans", in_pdb(*SUBPLAN))
+    assert (finding.subject, finding.severity) == ("SUB", Severity.ERROR)
+    assert finding.text == "SUB is a subplan, which the plan of a pluggable database may not have."
     assert of("pdb-plan-with-subplans", [*SUBPLAN, REST]) == []
     assert of("pdb-plan-with-levels", [*SUBPLAN, REST]) == []

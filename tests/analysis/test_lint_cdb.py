@@ -115,16 +115,16 @@ def test_limits_of_the_container_and_of_its_groups_are_multiplied() -> None:
 def test_instances_with_different_plans() -> None:
     two = [instance(1), instance(2), active_plan("DAY", inst_id=1), directive("DAY", "OTHER_GROUPS", 100)]
     differ = snapshot(*two, active_plan("NIGHT", inst_id=2))
-    (told,) = [each for each in lint(analyse(None, differ), differ) if each.rule == "instances-differ"]
-    assert "DAY on 1; NIGHT on 2" in told.text
-    assert "in SALES" not in told.text
+    (finding,) = [each for each in lint(analyse(None, differ), differ) if each.rule == "instances-differ"]
+    assert "DAY on 1; NIGHT on 2" in finding.text
+    assert "in SALES" not in finding.text
     sales: list[Any] = [row(Database, cdb="YES")]
     sales += [row(Pdb, inst_id=each, con_id=3, name="SALES", open_mode="READ WRITE") for each in (1, 2)]
     plans = [active_plan(name, inst_id=at, con_id=con_id) for name, at, con_id in
              (("CDB", 1, 1), ("CDB", 2, 1), ("DAY", 1, 3), ("NIGHT", 2, 3))]  # fmt: skip
     inside = snapshot(instance(1), instance(2), *sales, *plans)
-    (told,) = [each for each in lint(analyse(None, inside), inside) if each.rule == "instances-differ"]
-    assert "different plans in SALES: DAY on 1; NIGHT on 2" in told.text
+    (finding,) = [each for each in lint(analyse(None, inside), inside) if each.rule == "instances-differ"]
+    assert "different plans in SALES: DAY on 1; NIGHT on 2" in finding.text
     same = snapshot(*two, active_plan("DAY", inst_id=2))
     assert [each for each in lint(analyse(None, same), same) if each.rule == "instances-differ"] == []
 
@@ -146,5 +146,5 @@ DEFAULT = "ORA$DEFAULT_PDB_DIRECTIVE"
     ],
 )  # fmt: skip
 def test_the_default_directive_says_what_it_gives_to_whom(rows: list[Any], what: str) -> None:
-    (told,) = [each.text for each in found(*rows) if each.rule == "cdb-default-directive"]
-    assert told == f"No directive names {what}"
+    (text,) = [each.text for each in found(*rows) if each.rule == "cdb-default-directive"]
+    assert text == f"No directive names {what}"

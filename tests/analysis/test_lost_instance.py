@@ -198,9 +198,9 @@ def test_its_start_is_told_for_an_hour() -> None:
     assert note.text.startswith("Instance 2 (CHGDB2) was started 0:30 ago, at 03:06:30")
     assert note in wrong(back)
     assert f"{note.glyph} {note.text}" in full(back)
-    for uptime, told in ((3599.0, 1), (3600.0, 0), (None, 0)):
+    for uptime, count in ((3599.0, 1), (3600.0, 0), (None, 0)):
         header = replace(back.header, instances=(replace(back.header.instances[0], uptime=uptime),))
-        assert len(instances_started(replace(back, header=header))) == told
+        assert len(instances_started(replace(back, header=header))) == count
 
 
 def test_an_instance_that_was_started_knows_nothing_of_the_minutes_before() -> None:

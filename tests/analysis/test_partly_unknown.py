@@ -50,8 +50,8 @@ def test_a_container_is_under_its_limit_only_if_it_is_so_on_all_instances() -> N
 
 def test_at_the_return_of_an_instance_nobody_is_said_not_to_be_starved() -> None:
     back = changes_at(390.0)
-    told = " ".join(alert.text for alert in all_clear(back))
-    assert told == "No queue now (by GV$SESSION)."
+    text = " ".join(alert.text for alert in all_clear(back))
+    assert text == "No queue now (by GV$SESSION)."
     assert [alert.short for alert in basis_not_known(back)] == ["not known: a starved group, a downgrade"]
     assert {row.verdict for row in back.cluster_groups() if row.used is None} == {Verdict.UNKNOWN}
 

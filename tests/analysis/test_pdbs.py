@@ -261,7 +261,7 @@ def groups_of_hr(used: float, waiting: float, scale: int) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ("hr", "payroll", "told", "state"),
+    ("hr", "payroll", "reason", "state"),
     [
         # HR may use 50 % of 16 = 8.0 CPUs, PAYROLL 36 % of that: 2.88.
         (
@@ -277,13 +277,13 @@ def groups_of_hr(used: float, waiting: float, scale: int) -> list[Any]:
     ids=["a group's own limit", "its own limit", "neither is sure"],
 )
 def test_the_limit_that_holds_a_container_is_named(
-    hr: tuple[float, float], payroll: tuple[float, float], told: str, state: str
+    hr: tuple[float, float], payroll: tuple[float, float], reason: str, state: str
 ) -> None:
     fixed, busy = containers(1), {"SALES": (1.0, 0.0), "HR": hr}
     before = [*fixed, *groups_of_hr(*payroll, 0), *used(scale=0, **busy)]
     found = compare(before, [*fixed, *groups_of_hr(*payroll, 1), *used(**busy)])[0, "HR"]
     assert found.verdict in LIMITED
-    assert told in explain(found)
+    assert reason in explain(found)
     assert verdict_text(found) == state
     several = replace(found, limited_by="each of PAYROLL (HR), ESS (HR)", verdict=Verdict.CAPPED)
     assert verdict_text(several) == "▬ its groups at their limits"
@@ -329,10 +329,10 @@ def test_sessions_of_a_container_are_counted_and_those_in_a_call_by_themselves()
         )
     ]  # fmt: skip
     found = compare(fixed, [*fixed, *counts, *used(SALES=(1.0, 0.0)), *used(2, SALES=(1.0, 0.0))])
-    told = {
+    sessions = {
         inst_id: (found[inst_id, "SALES"].sessions, found[inst_id, "SALES"].active_sessions) for inst_id in (0, 1, 2)
     }
-    assert told == {0: (27, 5), 1: (25, 5), 2: (2, 0)}
+    assert sessions == {0: (27, 5), 1: (25, 5), 2: (2, 0)}
 
 
 @pytest.mark.parametrize(

@@ -305,7 +305,7 @@ def test_what_a_level_does_not_want_flows_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "parts", "told"),
+    ("method", "parts", "doubt"),
     [
         ("EMPHASIS", (4, 2, 1, 1), "its method is EMPHASIS, but its only level adds up to 8"),
         ("EMPHASIS", (40, 30), ""),
@@ -314,9 +314,9 @@ def test_what_a_level_does_not_want_flows_on() -> None:
         ("", (60, 40), ""),
     ],
 )
-def test_shares_under_a_method_of_percentages_are_doubted(method: str, parts: tuple[int, ...], told: str) -> None:
+def test_shares_under_a_method_of_percentages_are_doubted(method: str, parts: tuple[int, ...], doubt: str) -> None:
     rows = [directive("P", f"G{i}", part) for i, part in enumerate(parts)]
-    assert PlanBook.read([row(Plan, plan="P", mgmt_method=method)], rows).doubt("P", 0) == told
+    assert PlanBook.read([row(Plan, plan="P", mgmt_method=method)], rows).doubt("P", 0) == doubt
     assert PlanBook.read([row(Plan, plan="P", mgmt_method=method)], rows).doubt("P", 3) == "", "a PDB's plan has shares"
 
 

@@ -62,11 +62,11 @@ def test_the_tree_has_shares_limits_in_cpus_and_servers_and_rules_in_words() -> 
 def test_each_percentage_says_of_what_it_is() -> None:
     found = {line.name: line for line in view(*NESTED).lines}
     limits = [PLAN.column(key) for key in ("limit_cpus", "px_servers_limit")]
-    told = {name: [limit.text(line) for limit in limits] for name, line in found.items()}
-    assert told["MAIL"] == ["12.8 (80 % of 16)", "-"]
-    assert told["POSTMAN"] == ["6.4 (50 % of 12.8)", "64 (50 %)"]
-    assert told["USERS"] == ["12.8", "-"]
-    assert told["OTHER_GROUPS"] == ["-", "32 (25 %)"]
+    texts = {name: [limit.text(line) for limit in limits] for name, line in found.items()}
+    assert texts["MAIL"] == ["12.8 (80 % of 16)", "-"]
+    assert texts["POSTMAN"] == ["6.4 (50 % of 12.8)", "64 (50 %)"]
+    assert texts["USERS"] == ["12.8", "-"]
+    assert texts["OTHER_GROUPS"] == ["-", "32 (25 %)"]
     lower = found["POSTMAN"]._replace(servers_limit=40, servers_target=None)
     assert PLAN.column("px_servers_limit").text(lower) == "40", "that of its container"
 
@@ -153,12 +153,12 @@ def test_another_plan_has_shares_but_no_entitlement_and_its_differences_are_told
     assert day.plans == ("DAY", "NIGHT", "MAIL")
     assert (day.active, other.active) == (True, False)
     assert all(line.entitled is None and line.used is None for line in other.lines)
-    told = {(each.name, each.fact): (each.before, each.after) for each in differences(day, other)}
-    assert told["OTHER_GROUPS", "server limit"] == ("25 %", "50 %")
-    assert told["OTHER_GROUPS", "guaranteed"] == ("20.00 %", "0.00 %")
-    assert told["BATCH", "group"] == ("not there", "there")
-    assert told["MAIL", "subplan"][0] == "there"
-    assert not any(name == "SYS_GROUP" for name, _ in told)
+    changes = {(each.name, each.fact): (each.before, each.after) for each in differences(day, other)}
+    assert changes["OTHER_GROUPS", "server limit"] == ("25 %", "50 %")
+    assert changes["OTHER_GROUPS", "guaranteed"] == ("20.00 %", "0.00 %")
+    assert changes["BATCH", "group"] == ("not there", "there")
+    assert changes["MAIL", "subplan"][0] == "there"
+    assert not any(name == "SYS_GROUP" for name, _ in changes)
     assert differences(day, day) == ()
     assert view(*rows, plan="UNKNOWN").lines == ()
 
@@ -259,7 +259,7 @@ AT = f"{NOON.astimezone():%Y-%m-%d %H:%M:%S}"
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "set_by"),
     [
         ([], "V$RSRC_PLAN_HISTORY does not show when it was activated"),
         ([opened(0, end_time=NOON)], "V$RSRC_PLAN_HISTORY does not show when it was activated"),
@@ -274,9 +274,9 @@ AT = f"{NOON.astimezone():%Y-%m-%d %H:%M:%S}"
         ([opened(3, **BY_WINDOW)], f"set by the scheduler window MONDAY, {AT}; scheduler windows may change it"),
     ],
 )  # fmt: skip
-def test_who_set_the_plan_and_whether_a_window_may_change_it(rows: list[Any], said: str) -> None:
+def test_who_set_the_plan_and_whether_a_window_may_change_it(rows: list[Any], set_by: str) -> None:
     """The root's window comes before that of a container, which is all that is seen from inside it."""
-    assert view(*NESTED, *rows).set_by == said
+    assert view(*NESTED, *rows).set_by == set_by
 
 
 def tree(*parts: int) -> Branch:

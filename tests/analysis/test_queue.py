@@ -262,8 +262,8 @@ def test_a_limit_of_which_nobody_tells_what_it_counts_is_no_cause(
 ) -> None:
     """Statements that did not queue hold servers, too, and V$RSRC_CONSUMER_GROUP alone does not count them."""
     limit = ServerLimit("G", 80, 64, " (50 % of 128)", 0, "G", "V$RSRC_CONSUMER_GROUP")
-    told, short, sentence = explain(Servers(wants, wants), 8, QueueState(ServerBudget(in_use, 128), (limit,)))
-    assert (told, short) == (cause, None)
+    cause_found, short, sentence = explain(Servers(wants, wants), 8, QueueState(ServerBudget(in_use, 128), (limit,)))
+    assert (cause_found, short) == (cause, None)
     assert sentence.endswith(
         f"{words}which of the 80 servers held the limit of G, 64 (50 % of 128), counts is not known "
         "(V$RSRC_CONSUMER_GROUP)"
@@ -272,8 +272,8 @@ def test_a_limit_of_which_nobody_tells_what_it_counts_is_no_cause(
 
 def test_one_that_fits_whatever_its_limit_counts_has_room() -> None:
     limit = ServerLimit("G", 40, 64, "", 0, "G", "V$RSRC_CONSUMER_GROUP")
-    told, _, sentence = explain(Servers(8, 8), 8, QueueState(ServerBudget(100, 128), (limit,)))
-    assert told is Cause.NOT_CHOSEN
+    cause, _, sentence = explain(Servers(8, 8), 8, QueueState(ServerBudget(100, 128), (limit,)))
+    assert cause is Cause.NOT_CHOSEN
     assert "and 24 are free" in sentence
 
 
@@ -446,7 +446,7 @@ def test_room_is_what_is_left_under_the_target_and_every_limit(found: QueueState
 
 
 @pytest.mark.parametrize(
-    ("wants", "found", "cause", "short", "said"),
+    ("wants", "found", "cause", "short", "ending"),
     [
         (Servers(32, 32), state(), Cause.SYSTEM, 18, "; 50 of the target's 64 are in use; short by 18 servers"),
         (Servers(32, 32), state(50, 64, GROUP), Cause.GROUP, 20,
@@ -484,11 +484,11 @@ def test_room_is_what_is_left_under_the_target_and_every_limit(found: QueueState
     ],
 )  # fmt: skip
 def test_every_cause_with_its_servers_and_words(
-    wants: Servers, found: QueueState, cause: Cause, short: int | None, said: str
+    wants: Servers, found: QueueState, cause: Cause, short: int | None, ending: str
 ) -> None:
-    told, lacking, sentence = explain(wants, None, found)
-    assert (told, lacking) == (cause, short)
-    assert sentence.endswith(said)
+    cause_found, lacking, sentence = explain(wants, None, found)
+    assert (cause_found, lacking) == (cause, short)
+    assert sentence.endswith(ending)
     assert sentence.startswith("wants ")
 
 
@@ -545,16 +545,16 @@ def metric(statements: float, servers: float, inst_id: int = 1) -> GroupMetric:
     return row(GroupMetric, inst_id=inst_id, consumer_group_name="BATCH", intsize_csec=6000, **values)
 
 
-def read(*rows: Any, dop: int | None = 8, told: int | None = None) -> Reading:
+def read(*rows: Any, dop: int | None = 8, pq_servers: int | None = None) -> Reading:
     own = [
         queued_session(7, "BATCH"),
-        row(SessionInfo, sid=7, current_consumer_group="BATCH", dop=dop, pq_servers=told),
+        row(SessionInfo, sid=7, current_consumer_group="BATCH", dop=dop, pq_servers=pq_servers),
     ]
     return analyse(None, snapshot(active_plan(active=60, target=64), group("BATCH"), *own, *rows))
 
 
-def wanted(*rows: Any, dop: int | None = 8, told: int | None = None) -> Servers | None:
-    (queued,) = read(*rows, dop=dop, told=told).queue
+def wanted(*rows: Any, dop: int | None = 8, pq_servers: int | None = None) -> Servers | None:
+    (queued,) = read(*rows, dop=dop, pq_servers=pq_servers).queue
     return queued.wants
 
 
@@ -564,13 +564,13 @@ FOUR_TREES = plan("", ":Q1000", "", ":Q2001", ":Q2000", "", ":Q3002", ":Q3001", 
 
 
 def test_what_the_queued_session_shows_goes_before_all() -> None:
-    assert wanted(*ONE_SET, *execution((1, 1)), told=16) == Servers(16, 16, WantsSource.PQ_SERVERS)
-    assert wanted(told=8) == Servers(8, 8, WantsSource.PQ_SERVERS)
+    assert wanted(*ONE_SET, *execution((1, 1)), pq_servers=16) == Servers(16, 16, WantsSource.PQ_SERVERS)
+    assert wanted(pq_servers=8) == Servers(8, 8, WantsSource.PQ_SERVERS)
 
 
-@pytest.mark.parametrize("told", [None, 0, 4, 12, 40])
-def test_what_is_no_small_multiple_of_the_degree_is_another_statements(told: int | None) -> None:
-    assert wanted(*TWO_SETS, told=told) == Servers(16, 16, WantsSource.PLAN)
+@pytest.mark.parametrize("pq_servers", [None, 0, 4, 12, 40])
+def test_what_is_no_small_multiple_of_the_degree_is_another_statements(pq_servers: int | None) -> None:
+    assert wanted(*TWO_SETS, pq_servers=pq_servers) == Servers(16, 16, WantsSource.PLAN)
 
 
 def test_a_running_execution_goes_before_the_plan() -> None:

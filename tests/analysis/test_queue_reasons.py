@@ -75,10 +75,10 @@ def test_of_those_that_waited_alike_none_is_said_to_be_behind_the_head() -> None
     assert [row.reason for row in found] == [QueueReason.TARGET, QueueReason.TARGET, behind, behind]
 
 
-@pytest.mark.parametrize(("cause", "told"), [(Cause.UNKNOWN, ["how many servers are free now"]), (Cause.SYSTEM, [])])
+@pytest.mark.parametrize(("cause", "unknown"), [(Cause.UNKNOWN, ["how many servers are free now"]), (Cause.SYSTEM, [])])
 def test_that_a_view_is_silent_is_said_only_where_the_reason_is_not_known_without_it(
-    cause: Cause, told: list[str]
+    cause: Cause, unknown: list[str]
 ) -> None:
     state = QueueState(ServerBudget(60, 64), outdated="V$PX_SESSION")
     found = not_known(Servers(16, 16), cause, state)
-    assert [each.what for each in [found] if each is not None] == told
+    assert [each.what for each in [found] if each is not None] == unknown

@@ -53,7 +53,7 @@ def test_what_else_is_wrong_stands_behind_the_worst() -> None:
     found = group("BATCH", px_queued=3, head_waited=221.0, timeout_left=10.0, blocked=8)
     assert found.state.text == "3 queued 3:41 · 8 blocked"
     alone = group("BATCH", blocked=8)
-    assert alone.state.text == "8 servers blocked", "one that is alone says all"
+    assert alone.state.text == "8 servers blocked", "in full where it is the only one"
 
 
 def test_percents_of_a_group() -> None:

@@ -66,7 +66,7 @@ def test_latency_is_the_percentile_that_is_asked_for() -> None:
     (ninth,) = one(found, "latency", EVENT, percentile=90.0).alerts
     assert ninth.amount == pytest.approx(1280e-6)
     assert (ninth.subject, ninth.text) == (EVENT, f"p90 of {EVENT}: 1.3ms")
-    assert amounts(one(found, "latency", EVENT)) == {EVENT: pytest.approx(1792e-6)}, "p99 unless told otherwise"
+    assert amounts(one(found, "latency", EVENT)) == {EVENT: pytest.approx(1792e-6)}, "p99 by default"
 
 
 def test_latency_is_of_the_waits_on_all_instances() -> None:

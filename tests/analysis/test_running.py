@@ -35,8 +35,8 @@ def test_sets_and_degrees_of_a_statement() -> None:
     assert (one.sets, one.tree_sets, one.degree, one.requested, one.downgraded) == (3, 2, 6, 8, 50.0)
     plain = Holding.of((1, 9, 77), [server(1), server(2)])
     assert (plain.sets, plain.tree_sets, plain.degree, plain.downgraded) == (1, 1, 4, 0.0)
-    untold = Holding.of((1, 9, 77), [server(1, None, None, server_group=None)])
-    assert (untold.sets, untold.tree_sets, untold.degree, untold.requested, untold.downgraded) == (
+    unknown = Holding.of((1, 9, 77), [server(1, None, None, server_group=None)])
+    assert (unknown.sets, unknown.tree_sets, unknown.degree, unknown.requested, unknown.downgraded) == (
         1,
         None,
         None,
@@ -91,7 +91,7 @@ def test_the_row_of_a_coordinator(values: dict[str, Any], own: bool) -> None:
     assert is_coordinator(server(**values)) is own
 
 
-def told(*rows: Any) -> Holdings:
+def holdings_of(*rows: Any) -> Holdings:
     return holdings(Facts.of(None, snapshot(instance(), *rows)))
 
 
@@ -103,10 +103,10 @@ def test_servers_are_their_coordinators() -> None:
     own = server(9, None, None, qcinst_id=None, qcserial=None, serial=77)
     lacking = [server(sid, qcserial=None) for sid in (1, 2)]  # a spool without QCSERIAL#
     nobody = server(5, qcsid=0)
-    assert counts(told(own, *lacking, nobody)) == ({(1, 9, 77): 2}, {})
-    assert counts(told(*lacking)) == ({(1, 9, 0): 2}, {})
+    assert counts(holdings_of(own, *lacking, nobody)) == ({(1, 9, 77): 2}, {})
+    assert counts(holdings_of(*lacking)) == ({(1, 9, 0): 2}, {})
     elsewhere = server(3, qcinst_id=None)
-    assert counts(told(elsewhere)) == ({(1, 9, 77): 1}, {}), "the coordinator is on the same instance"
+    assert counts(holdings_of(elsewhere)) == ({(1, 9, 77): 1}, {}), "the coordinator is on the same instance"
 
 
 def process(sid: int, is_gv: str) -> PxProcess:

@@ -82,18 +82,19 @@ def test_where_nobody_looked_nothing_is_known() -> None:
 
 
 def test_the_tree_has_each_session_once_and_the_worst_first() -> None:
-    def who(sid: int, blocker: int | None = None, inst_id: int = 1) -> object:
+    def waiter(sid: int, blocker: int | None = None, inst_id: int = 1) -> object:
         return sessions()[0]._replace(
             inst_id=inst_id, sid=sid, blocker=f"{inst_id}:{blocker}" if blocker else "", waited=sid
         )
 
-    found = blocking([who(1), who(2, 1), who(3, 2), who(4, 1), who(5, 99), who(6), who(7, 8), who(8, 7), who(9, 9)])
+    links = ((1,), (2, 1), (3, 2), (4, 1), (5, 99), (6,), (7, 8), (8, 7), (9, 9))
+    found = blocking([waiter(*each) for each in links])
     assert [(row.name, row.depth, row.below) for row in found] == [
         ("1:1", 0, 3), ("1:4", 1, 0), ("1:2", 1, 1), ("1:3", 2, 0),
         ("1:99", 0, 1), ("1:5", 1, 0), ("1:8", 0, 1), ("1:7", 1, 0),
     ]  # fmt: skip
     assert found[4].session is None
-    assert blocking([who(1), who(2)]) == ()
+    assert blocking([waiter(1), waiter(2)]) == ()
 
 
 def test_the_highest_value_is_no_average() -> None:

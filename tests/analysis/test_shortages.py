@@ -48,27 +48,27 @@ def texts(reading: Reading) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("used", "managed", "told"),
+    ("used", "managed", "expected"),
     [
         (8.0, "OFF", ["8.0 of 8.0 CPUs used, no plan divides them"]),
         (7.5, "OFF", []),  # 94 %
         (8.0, "ON", []),
     ],
 )
-def test_cpu_is_full_and_no_plan_divides_it(used: float, managed: str, told: list[str]) -> None:
-    assert texts(two_polls(used, managed)) == told
+def test_cpu_is_full_and_no_plan_divides_it(used: float, managed: str, expected: list[str]) -> None:
+    assert texts(two_polls(used, managed)) == expected
 
 
 @pytest.mark.parametrize(
-    ("used", "busy_part", "told"),
+    ("used", "busy_part", "expected"),
     [
         (4.0, 1.0, ["12.0 of the host's 16 CPUs are used by others"]),
         (4.0, 0.94, []),
         (12.5, 1.0, []),  # 3.5 of 16 is less than a quarter
     ],
 )
-def test_the_host_works_for_others(used: float, busy_part: float, told: list[str]) -> None:
-    assert texts(two_polls(used, "ON", busy_part, host=16)) == told
+def test_the_host_works_for_others(used: float, busy_part: float, expected: list[str]) -> None:
+    assert texts(two_polls(used, "ON", busy_part, host=16)) == expected
 
 
 @pytest.mark.parametrize(
@@ -105,15 +105,15 @@ def test_a_statement_is_about_to_time_out() -> None:
 @pytest.mark.parametrize(
     ("action", "left", "state", "text"),
     [
-        ("CANCEL", 299.0, "bad", "✕ 1 queued times out within 5:00, the first: {who} in 4:59 (PARALLEL_QUEUE_TIMEOUT)"),
+        ("CANCEL", 299.0, "bad", "✕ 1 queued times out within 5:00, the first: {row} in 4:59 (PARALLEL_QUEUE_TIMEOUT)"),
         (
             "RUN", 0.0, "note",
-            "▶ 1 queued starts at its timeout, within 5:00, perhaps with fewer servers, the first: {who} in 0:00 "
+            "▶ 1 queued starts at its timeout, within 5:00, perhaps with fewer servers, the first: {row} in 0:00 "
             "(PQ_TIMEOUT_ACTION RUN)",
         ),
         (
             "", 22.0, "warn",
-            "▲ 1 queued reaches its timeout within 5:00, the first: {who} in 0:22 "
+            "▲ 1 queued reaches its timeout within 5:00, the first: {row} in 0:22 "
             "(PQ_TIMEOUT_ACTION was not read: CANCEL ends it, RUN starts it)",
         ),
     ],
@@ -123,7 +123,7 @@ def test_what_comes_at_the_timeout_decides_how_bad_it_is(action: str, left: floa
     reading = replace(quiet(), queue=(replace(first, timeout_left=left, timeout_action=action),))
     (alert,) = by_rules(reading)
     assert (alert.key, alert.state) == ("queue_timeout", state)
-    assert f"{alert.glyph} {alert.text}" == text.format(who=f"{first.group} {first.sql_id}")
+    assert f"{alert.glyph} {alert.text}" == text.format(row=f"{first.group} {first.sql_id}")
 
 
 def test_one_group_ends_its_statements_and_another_starts_them() -> None:
@@ -176,20 +176,20 @@ def test_a_container_is_held_by_its_io_limit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "window", "told"),
+    ("seconds", "window", "ending"),
     [
         (599.0, "NIGHT", "DAY_PLAN to NIGHT_PLAN, by the window NIGHT"),
         (42.0, "", "DAY_PLAN to NIGHT_PLAN, no view shows who set it"),
         (600.0, "NIGHT", ""),
     ],
 )
-def test_a_plan_was_switched(seconds: float, window: str, told: str) -> None:
+def test_a_plan_was_switched(seconds: float, window: str, ending: str) -> None:
     reading = quiet()
     switched = SwitchedPlan(reading.at - timedelta(seconds=seconds), "NIGHT_PLAN", "DAY_PLAN", window)
     found = [alert for alert in wrong(replace(reading, switched=switched)) if alert.key == "plan_switched"]
-    assert [alert.state for alert in found] == ["note"] * bool(told)
+    assert [alert.state for alert in found] == ["note"] * bool(ending)
     assert all(alert.text.startswith(f"Plan switched {duration(seconds)} ago") for alert in found)
-    assert all(alert.text.endswith(told) for alert in found)
+    assert all(alert.text.endswith(ending) for alert in found)
 
 
 def test_the_newest_change_of_plan_is_found_in_the_history() -> None:
@@ -216,11 +216,11 @@ def test_heads_are_told_the_longest_wait_first_and_idle_holders_by_the_longest()
     idle = tuple(
         replace(found.running[0], sid=sid, idle=seconds) for sid, seconds in ((1, 70.0), (2, 1330.0), (3, 5.0))
     )
-    told = by_rules(replace(found, heads=heads, running=idle))
-    assert [(each.subject, each.amount) for each in told if each.key == "queue_waits"] == [
+    alerts = by_rules(replace(found, heads=heads, running=idle))
+    assert [(each.subject, each.amount) for each in alerts if each.key == "queue_waits"] == [
         ("ETL", 400.0),
         ("BATCH", 10.0),
     ]
-    assert [(each.short, each.amount) for each in told if each.key == "idle_holder"] == [
+    assert [(each.short, each.amount) for each in alerts if each.key == "idle_holder"] == [
         ("3 idle holders keep 96 servers", 1330.0)
     ]

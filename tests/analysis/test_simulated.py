@@ -76,8 +76,8 @@ def started(scenario: str, seed: int) -> tuple[SimulatorSource, Clock]:
 def truth(source: SimulatorSource, head: QueueHead) -> QueueHold:
     """Why the scheduler holds back the statement at the head of a queue."""
     workload = source.simulation.workload
-    who = head.statement
-    session = next(each for each in workload.executions if (each.inst_id, each.sid) == (who.inst_id, who.sid))
+    place = head.statement.inst_id, head.statement.sid
+    session = next(each for each in workload.executions if (each.inst_id, each.sid) == place)
     return why_of(workload.queue, workload.executions[session].entry)
 
 
@@ -118,15 +118,15 @@ def test_the_servers_wanted_are_the_schedulers(release: Release, sources: set[Wa
     """In storm, some statements have four data flow trees; what their plans tell is what the queue counts."""
     clock = Clock()
     source = SimulatorSource(with_short_past("storm"), seed=3, clock=clock, release=release)
-    told: Counter[WantsSource] = Counter()
+    origins: Counter[WantsSource] = Counter()
     for reading in play(source, clock, 4, 30.0, DetailLevel.NARROW):
         executions = {(each.inst_id, each.sid): one for each, one in source.simulation.workload.executions.items()}
         for each in reading.queue:
             assert each.wants is not None
-            told[each.wants.source] += 1
+            origins[each.wants.source] += 1
             needs = executions[each.inst_id, each.sid].entry.needs
             assert (each.wants.low, each.wants.high) == (needs, needs)
-    assert set(told) == sources
+    assert set(origins) == sources
 
 
 def nothing_is_called_well_that_is_not(reading: Reading) -> None:

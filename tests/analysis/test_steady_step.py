@@ -25,21 +25,21 @@ def course(scenario: str) -> list[Reading]:
 
 def named(reading: Reading, words: str) -> set[str]:
     """Return whom words name as somebody whose end a person would have to decide."""
-    who = {each.who for each in reading.running}
-    return {each for each in who if any(f"{verb} {each}" in words for verb in ("cancel", "whether to end"))}
+    sessions = {each.who for each in reading.running}
+    return {each for each in sessions if any(f"{verb} {each}" in words for verb in ("cancel", "whether to end"))}
 
 
 @pytest.mark.parametrize("scenario", ["rac", "mixed", "lost"])
 def test_who_is_named_for_a_decision_has_been_named_for_a_while(scenario: str) -> None:
-    steady, said, hidden = SteadyStep(), list[str](), 0
+    steady, texts, hidden = SteadyStep(), list[str](), 0
     lasts = int(MARGIN // EVERY)
     for reading in course(scenario):
         shown, plain = steady.take(reading).step, to_do(reading)
-        said.append("" if plain is None else plain.text)
-        told = set[str]() if shown is None else named(reading, shown.text)
-        hidden += told != named(reading, said[-1])
-        if len(said) > lasts + 2:
-            assert all(who in text for text in said[-lasts - 1 :] for who in told), "it has just become the answer"
+        texts.append("" if plain is None else plain.text)
+        names = set[str]() if shown is None else named(reading, shown.text)
+        hidden += names != named(reading, texts[-1])
+        if len(texts) > lasts + 2:
+            assert all(name in text for text in texts[-lasts - 1 :] for name in names), "it has just become the answer"
     assert hidden or scenario == "mixed"
 
 

@@ -39,7 +39,7 @@ def test_the_time_of_waits_that_ended(per_second: float | None, mean_ms: float |
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "expected"),
     [
         # 4 more waits, 1 s together, in 2 s: half a session waits, twice a second, for 250 ms
         ((10, 5_000_000), [ended(14, 6_000_000)], [(EVENT, 0.5, 2.0, 250.0)]),
@@ -64,8 +64,8 @@ def test_the_time_of_waits_that_ended(per_second: float | None, mean_ms: float |
         ((10, 5_000_000), [ended(10, 5_000_000), waiting(1, 2.0, "some wait", "")], []),
     ],
 )  # fmt: skip
-def test_waits_since_the_last_poll(old: tuple[int, int], new: list[Any], told: list[tuple[Any, ...]]) -> None:
-    assert found([ended(*old)], new) == told
+def test_waits_since_the_last_poll(old: tuple[int, int], new: list[Any], expected: list[tuple[Any, ...]]) -> None:
+    assert found([ended(*old)], new) == expected
 
 
 def test_the_most_waited_for_comes_first_and_what_was_not_read_before_says_nothing() -> None:

@@ -35,7 +35,7 @@ from presman.tui.widgets.frame_lines import do_line
 from tests.tui.readings import busy, group, header, quiet, running, session
 
 
-def told(reading: Reading) -> ToDo:
+def advice(reading: Reading) -> ToDo:
     found = to_do(reading)
     assert found is not None
     return found
@@ -53,7 +53,7 @@ IDLE = {"idle": 900.0, "status": "INACTIVE"}
 
 
 def test_an_idle_holder_who_alone_lets_the_head_start_is_ended() -> None:
-    found = told(one_queue(running(526, **IDLE), running(144, user="ETL")))
+    found = advice(one_queue(running(526, **IDLE), running(144, user="ETL")))
     assert found.step is Step.END
     assert found.text == "end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of BATCH can start"
     assert found.command is not None
@@ -80,28 +80,28 @@ def test_nobody_else_is_ever_named_to_be_ended(holder: Any) -> None:
 def test_nobody_is_ended_whose_servers_may_not_count() -> None:
     reading = one_queue(running(526, **IDLE), running(144, **IDLE))
     uncounted = replace(reading, groups=(group("BATCH", px_servers=32, px_queued=12),))  # one bypassed it
-    assert told(uncounted).command is None
+    assert advice(uncounted).command is None
 
 
 def test_what_ends_by_itself_is_waited_for() -> None:
     ending = running(526, remaining=20.0, progress=0.9, operation="Table Scan", is_last=True)
-    found = told(one_queue(ending, running(144, **IDLE)))
+    found = advice(one_queue(ending, running(144, **IDLE)))
     assert (found.step, found.command) == (Step.WAIT, None)
     assert found.text == "wait: the head of BATCH should start by itself in about 0:20, when MARTIN 1:526 ends"
-    later = told(one_queue(running(526, remaining=240.0, progress=0.5, operation="Table Scan", is_last=True)))
+    later = advice(one_queue(running(526, remaining=240.0, progress=0.5, operation="Table Scan", is_last=True)))
     assert later.text == "wait: the head of BATCH can start in about 4:00, when MARTIN 1:526 should be done"
 
 
 def test_who_holds_up_others_is_looked_at_first_and_not_ended() -> None:
     reading = one_queue(running(526, blocker="1:88"), running(144, **IDLE))
     reading = replace(reading, sessions=(session(88, status="INACTIVE", last_call=1318.0, user="MARTIN"),))
-    found = told(reading)
+    found = advice(reading)
     assert found.text == "look at MARTIN 1:88, idle 21:58: MARTIN 1:526 waits for it and holds 32 servers"
     assert (found.step, found.command, found.tab) == (Step.LOOK, None, "top")
 
 
 def test_a_head_that_never_fits_needs_another_degree() -> None:
-    found = told(one_queue(running(526, **IDLE), cause=Cause.NEVER_FITS, shortages=()))
+    found = advice(one_queue(running(526, **IDLE), cause=Cause.NEVER_FITS, shortages=()))
     assert (found.step, found.command) == (Step.CHANGE, None)
     assert "run it with a lower DOP, or in another group" in found.text
 
@@ -109,7 +109,7 @@ def test_a_head_that_never_fits_needs_another_degree() -> None:
 def test_a_limit_without_an_instance_is_told_as_that_of_those_that_are_left() -> None:
     reading = one_queue(running(526), cause=Cause.NEVER_FITS, shortages=())
     gone = (GoneInstance(2, "DB2", reading.at - timedelta(minutes=30)),)  # it has been gone for too long to come first
-    found = told(replace(reading, gone=gone))
+    found = advice(replace(reading, gone=gone))
     assert found.text == (
         "the head of BATCH is too large for its limit, which is that of the instances that are left without instance "
         "2: whether it ever starts is not known; if it cannot wait, cancel it and run it with a lower DOP, or in "
@@ -127,7 +127,7 @@ def test_where_nobody_is_idle_a_person_decides() -> None:
     """DO said to decide whose work to end, and TO START IT beside it named who."""
     nobody = "no idle session holds servers that the head of BATCH could use: wait"
     reading = one_queue(running(526))
-    found = told(reading)
+    found = advice(reading)
     assert found.text == f"{nobody}, or decide {cancel(526)}"
     assert (found.short, found.commands) == ("wait, or cancel MARTIN 1:526: you decide", ())
     assert plain(ends_it(unblock(reading)[0])).startswith(" TO START IT  decide: cancel ① MARTIN ")
@@ -137,10 +137,10 @@ def test_where_nobody_is_idle_a_person_decides() -> None:
         replace(reading, heads=(starts,), forecast=QueueForecast(ForecastRecord(judged, 2, 30.0))) for judged in (2, 5)
     ]
     waits = f"{nobody} (it should start in 0:48-1:04, by its forecast), or decide {cancel(526)}"
-    assert [told(each).text for each in soon] == [waits, found.text], "of forecasts that do not hold it tells nothing"
-    several = told(one_queue(running(526, servers=16), running(144, servers=16)))
+    assert [advice(each).text for each in soon] == [waits, found.text], "of forecasts that do not hold it tells nothing"
+    several = advice(one_queue(running(526, servers=16), running(144, servers=16)))
     assert several.short == "wait, or cancel MARTIN 1:144 and MARTIN 1:526: you decide"
-    assert told(one_queue(running(526, servers=8))).text == f"{nobody}, or decide whose work to end"
+    assert advice(one_queue(running(526, servers=8))).text == f"{nobody}, or decide whose work to end"
     assert lines(soon[0], 200, 110, 100, 50) == [
         f"wait (it should start in 0:48-1:04, by its forecast), or decide {cancel(526)}",
         f"wait, or decide {cancel(526)}",
@@ -151,7 +151,7 @@ def test_where_nobody_is_idle_a_person_decides() -> None:
 
 def lines(reading: Reading, *widths: int) -> list[str]:
     """Return what the line DO says at these widths on the tab that it names."""
-    found = told(reading)
+    found = advice(reading)
     return [plain(do_line(found, width, found.tab)).removeprefix(" DO  ") for width in widths]
 
 
@@ -176,13 +176,13 @@ def test_between_the_full_and_the_short_words_the_deciding_half_stays_while_it_f
 def test_who_is_to_be_cancelled_and_who_to_be_ended_is_told_by_what_each_does() -> None:
     """It said to cancel the idle one, whose work would be lost, and did not name the other."""
     idle = running(526, servers=16, **IDLE)
-    found = told(one_queue(idle, running(144, servers=16)))
+    found = advice(one_queue(idle, running(144, servers=16)))
     together = "end MARTIN 1:526 and cancel MARTIN 1:144"
     lets = "then the head of BATCH can start, and the work of MARTIN 1:144 is lost"
     assert found.text.endswith(f"; wait, or decide whether to {together}: {lets}")
     assert (found.short, found.commands) == (f"wait, or {together}: you decide", ())
     smaller = replace(idle, servers=8)
-    both = told(one_queue(smaller, running(144, servers=16), running(145, servers=8)))
+    both = advice(one_queue(smaller, running(144, servers=16), running(145, servers=8)))
     lost = "then the head of BATCH can start, and the work of 2 of them is lost"
     assert both.text.endswith(f"whether to end MARTIN 1:526, cancel MARTIN 1:145 and 1 other: {lost}")
 
@@ -217,7 +217,7 @@ def test_who_is_to_be_cancelled_and_who_to_be_ended_is_told_by_what_each_does() 
     ],
 )
 def test_an_idle_holder_who_is_not_the_answer_is_told_of_with_the_reason(holder: Any, text: str, short: str) -> None:
-    found = told(one_queue(holder, running(144)))
+    found = advice(one_queue(holder, running(144)))
     assert (found.step, found.commands) == (Step.WAIT, ())
     assert (found.text, found.short) == (text, short)
 
@@ -249,7 +249,7 @@ def test_why_an_idle_holders_servers_do_not_count_is_told_where_he_is_named(
     pool = replace(reading.header.servers, in_use=32, counted=counted)
     groups = (group("BATCH", px_servers=counted, px_queued=12),)
     reading = replace(reading, groups=groups, header=replace(reading.header, servers=pool))
-    assert told(reading).text == (
+    assert advice(reading).text == (
         "MARTIN 1:526 (idle 15:00) keeps 32 servers, but ending it would not let the head of BATCH start: "
         f"{why}; wait, or decide whose work to end"
     )
@@ -259,7 +259,7 @@ def test_why_an_idle_holders_servers_do_not_count_is_told_where_he_is_named(
 
 
 def test_the_moment_between_two_fetches_ends_at_two_minutes() -> None:
-    before, after = (told(one_queue(running(526, idle=idle, status="INACTIVE"))) for idle in (119.0, 120.0))
+    before, after = (advice(one_queue(running(526, idle=idle, status="INACTIVE"))) for idle in (119.0, 120.0))
     assert (before.step, after.step) == (Step.WAIT, Step.END)
 
 
@@ -299,7 +299,7 @@ POOL = ActiveSessionPool(4, 14, 575.0, 600)
     ],
 )
 def test_each_trouble_has_its_advice(facts: dict[str, Any], text: str) -> None:
-    found = told(replace(quiet(), **facts))
+    found = advice(replace(quiet(), **facts))
     assert found.text.startswith(text)
     assert found.command is None
 
@@ -313,35 +313,35 @@ THROTTLED = (
 def test_a_limit_that_can_be_raised_comes_before_a_wait_as_bad() -> None:
     wait = one_queue(running(526))  # 12 of container 0 are queued behind it, and nobody is idle
     both = replace(wait, io_limited=THROTTLED)
-    waits = told(wait)
-    assert told(both).text == (
+    waits = advice(wait)
+    assert advice(both).text == (
         "raise MAX_IOPS in TEST if it needs more I/O: the limit throttled it in the last full minute; for the queue, "
         f"{waits.text}"
     )
-    assert (told(both).short, told(both).beside) == (
+    assert (advice(both).short, advice(both).beside) == (
         "raise MAX_IOPS in TEST if it needs more I/O",
         f"for the queue, {waits.short}",
     )
     young = replace(
         wait, heads=tuple(replace(each, statement=replace(each.statement, waited=59.0)) for each in wait.heads)
     )
-    assert not told(replace(young, io_limited=THROTTLED)).beside, (
+    assert not advice(replace(young, io_limited=THROTTLED)).beside, (
         "who has just come may start before anybody has read it"
     )
     of_sales = tuple(replace(each, con_id=3) for each in wait.queue[:12])
-    assert told(replace(both, queue=of_sales)).text == (
+    assert advice(replace(both, queue=of_sales)).text == (
         "raise MAX_MBPS in SALES if it needs more I/O: the limit throttled it in the last full minute, and 12 of its "
         f"statements wait in the queue; for the queue, {waits.text}"
     )
     assert waits.step is Step.WAIT
     its_head = (replace(wait.heads[0], con_id=3, container="SALES"),)
-    once = told(replace(both, queue=of_sales, heads=its_head)).text
+    once = advice(replace(both, queue=of_sales, heads=its_head)).text
     assert once.count("MAX_MBPS") == 1, "the limit to raise is that which slows what the head waits for"
-    other = told(replace(both, heads=its_head)).text
+    other = advice(replace(both, heads=its_head)).text
     assert other.startswith("raise MAX_IOPS in TEST")
     assert other.endswith("; MAX_MBPS slows SALES: raise it if SALES needs more I/O")
     late = (*of_sales, replace(of_sales[0], sid=999, waited=1.0))
-    assert "13 of its statements wait in the queue" in told(replace(both, queue=late)).text, (
+    assert "13 of its statements wait in the queue" in advice(replace(both, queue=late)).text, (
         "as many as its alert counts"
     )
 
@@ -350,7 +350,7 @@ def test_what_has_just_been_queued_makes_no_limit_the_worse_one() -> None:
     """It may have started at the next poll: DO went to and fro between two containers."""
     wait = one_queue(running(526))
     just = tuple(replace(each, con_id=3, waited=2.0) for each in wait.queue[:1])
-    assert told(replace(wait, io_limited=THROTTLED, queue=just)).text.startswith("raise MAX_IOPS in TEST")
+    assert advice(replace(wait, io_limited=THROTTLED, queue=just)).text.startswith("raise MAX_IOPS in TEST")
 
 
 def test_a_queue_that_is_critical_comes_before_a_limit_that_throttles() -> None:
@@ -358,9 +358,9 @@ def test_a_queue_that_is_critical_comes_before_a_limit_that_throttles() -> None:
     critical = replace(wait.heads[0], queue_waited=7200.0)
     reading = replace(wait, io_limited=THROTTLED, heads=(critical,))
     alone = f"no idle session holds servers that the head of BATCH could use: wait, or decide {cancel(526)}"
-    assert told(reading).text.startswith(f"{alone}; also SALES: I/O throttled")
+    assert advice(reading).text.startswith(f"{alone}; also SALES: I/O throttled")
     of_sales = replace(critical, con_id=3, container="SALES")
-    slowed = told(replace(reading, heads=(of_sales,)))
+    slowed = advice(replace(reading, heads=(of_sales,)))
     assert slowed.text.startswith("no idle session")
     assert "; MAX_MBPS slows SALES: raise it if SALES needs more I/O; also TEST: I/O throttled" in slowed.text
     assert slowed.short.startswith("wait, or cancel MARTIN 1:526"), "its alert has a line of its own"
@@ -368,8 +368,8 @@ def test_a_queue_that_is_critical_comes_before_a_limit_that_throttles() -> None:
 
 def test_a_group_near_its_due_comes_last_for_it_comes_and_goes() -> None:
     near = group("ETL", 3.1, 0.9, entitled=4.0, verdict=Verdict.SHORT)
-    assert told(replace(quiet(), groups=(near,))).text.startswith("check who uses the CPUs: ETL")
-    assert told(replace(quiet(), groups=(near,), io_limited=THROTTLED)).text.startswith("raise MAX_IOPS in TEST")
+    assert advice(replace(quiet(), groups=(near,))).text.startswith("check who uses the CPUs: ETL")
+    assert advice(replace(quiet(), groups=(near,), io_limited=THROTTLED)).text.startswith("raise MAX_IOPS in TEST")
 
 
 def test_a_session_pool_about_to_fail_comes_first_with_the_share_that_its_group_lacks() -> None:
@@ -380,9 +380,9 @@ def test_a_session_pool_about_to_fail_comes_first_with_the_share_that_its_group_
     assert [alert.key for alert in worst_first(wrong(reading))] == ["session_pool", "cpu_zero_share", "cpu_zero_share"]
     more = "5 % are 1.2 CPUs, BATCH wants 4.0; a larger pool gives no CPU"
     text = f"give BATCH 5 % or more: 14 wait, the first fails in 0:25; {more}"
-    assert told(reading).text == text
+    assert advice(reading).text == text
     one = batch._replace(verdict=Verdict.CONTENDED, pool=POOL._replace(queued=1))
-    assert told(replace(quiet(), groups=(one,))).text == text.replace("14 wait", "1 waits")
+    assert advice(replace(quiet(), groups=(one,))).text == text.replace("14 wait", "1 waits")
 
 
 def test_whose_share_a_group_without_one_may_have_a_part_of_and_on_which_level() -> None:
@@ -391,7 +391,7 @@ def test_whose_share_a_group_without_one_may_have_a_part_of_and_on_which_level()
     second = group("BATCH", 0.0, 4.0, share=0.0, level=2, verdict=Verdict.ZERO_SHARE)
 
     def asked(*groups: GroupReading) -> str:
-        return told(replace(quiet(), groups=groups)).short
+        return advice(replace(quiet(), groups=groups)).short
 
     assert asked(second, system, web) == "give BATCH 5 % or more on level 1, of the 90 % of WEB"
     third, nowhere = second._replace(level=3), second._replace(level=None)
@@ -400,12 +400,12 @@ def test_whose_share_a_group_without_one_may_have_a_part_of_and_on_which_level()
     free = "give BATCH 5 % or more, of the 20 % that the plan leaves unallocated"
     assert asked(nowhere, system, web._replace(share=0.7)) == free
     capped = second._replace(name="CAPPED")
-    both = told(replace(quiet(), groups=(capped, second, system, web)))
+    both = advice(replace(quiet(), groups=(capped, second, system, web)))
     assert both.text.startswith("give CAPPED and BATCH 5 % or more each on level 1, of the 90 % of WEB, or set another")
-    full = told(replace(quiet(), groups=(second._replace(pool=POOL), system, web)))
+    full = advice(replace(quiet(), groups=(second._replace(pool=POOL), system, web)))
     shown = plain(do_line(full, 120))
     assert "give BATCH 5 % on level 1, of the 90 % of WEB: 14 wait" in shown, "level 1 is full: a share has a source"
-    many = told(replace(quiet(), groups=(capped, second, second._replace(name="ETL"), web)))
+    many = advice(replace(quiet(), groups=(capped, second, second._replace(name="ETL"), web)))
     assert many.text.startswith("give CAPPED and 2 others 5 % or more each")
 
 
@@ -417,16 +417,16 @@ def test_a_missing_plan_comes_before_a_wait_and_behind_an_idle_holder_to_be_ende
     full = tuple(row._replace(used=instance.num_cpus, usage=usage) for row in wait.groups)
     without = replace(wait, header=top, groups=full)
     plan = "set a plan that divides CPU (RESOURCE_MANAGER_PLAN): no plan divides the CPUs, and all are in use"
-    assert told(without).text == f"{plan}; for the queue, {told(wait).text}"
+    assert advice(without).text == f"{plan}; for the queue, {advice(wait).text}"
     ends = one_queue(running(526, **IDLE))
-    assert told(replace(ends, header=top, groups=full)).step is Step.END
+    assert advice(replace(ends, header=top, groups=full)).step is Step.END
 
 
 def test_an_idle_holder_is_ended_where_no_server_is_left() -> None:
     full = replace(header().servers, in_use=640)
     (instance,) = header().instances
     top = replace(header(), servers=full, instances=(replace(instance, servers=full),))
-    found = told(replace(quiet(), header=top, running=(running(526, **IDLE),)))
+    found = advice(replace(quiet(), header=top, running=(running(526, **IDLE),)))
     assert found.text == "end MARTIN 1:526 (idle 15:00): it keeps 32 servers and none is free"
     assert found.proven == (Proof.SERVERS_FREED,), "nobody is queued"
     assert found.command is not None
@@ -440,7 +440,7 @@ def test_nothing_is_said_where_nothing_is_wrong() -> None:
 
 def test_the_end_of_a_wait_for_several_names_how_many() -> None:
     reading = one_queue(running(526, **IDLE), running(144, **IDLE), shortages=(Shortage(64, group="BATCH"),))
-    assert "end MARTIN 1:144 (idle 15:00, keeps 32 servers) and 1 other idle holder" in told(reading).text
+    assert "end MARTIN 1:144 (idle 15:00, keeps 32 servers) and 1 other idle holder" in advice(reading).text
 
 
 def ending(sid: int, left: float, **facts: Any) -> Any:
@@ -458,7 +458,7 @@ def storm(*held: Any, target: int = 64) -> Reading:
 
 def test_a_start_is_promised_only_where_nobody_else_could_take_the_servers() -> None:
     reading = storm(ending(526, 10.0))
-    assert told(reading).text == (
+    assert advice(reading).text == (
         "wait: the head of BATCH may start in about 0:10, when MARTIN 1:526 ends; ETL wants the same servers"
     )
     first, second = unblock(reading)
@@ -511,7 +511,7 @@ def test_no_work_is_offered_to_be_lost_while_nothing_shows_what_ends_soon() -> N
     why = "whether one that works ends by itself soon is not known (GV$SESSION_LONGOPS)"
     assert [each.why_not for each in way.candidates] == [why]
     assert way.sentence.endswith(f"; but {why}") or why in way.sentence
-    assert told(replace(busy, troubles=(silent,))).text.endswith("wait, or decide whose work to end")
+    assert advice(replace(busy, troubles=(silent,))).text.endswith("wait, or decide whose work to end")
 
 
 def test_who_may_end_with_the_step_that_is_nearly_done_is_waited_for() -> None:
@@ -520,25 +520,25 @@ def test_who_may_end_with_the_step_that_is_nearly_done_is_waited_for() -> None:
     (way,) = unblock(reading)
     assert (way.answers, way.wait) == ((), None), "whether that step is its last is not known"
     assert way.sentence == "wait: MARTIN 1:526 may end by itself in about 0:14, when its Table Scan is done"
-    assert told(reading).text == f"{way.sentence}, and then the head of BATCH can start"
-    assert told(reading).short == "wait: MARTIN 1:526 may end by itself in about 0:14"
+    assert advice(reading).text == f"{way.sentence}, and then the head of BATCH can start"
+    assert advice(reading).short == "wait: MARTIN 1:526 may end by itself in about 0:14"
     assert plain(ends_it(way, key=True)) == f" TO START IT  {way.sentence}"
     assert all("may end by itself" in each.why_not for each in way.candidates), "nor is anybody else cancelled"
     first = reading.heads[0]
     new = replace(reading, heads=(replace(first, statement=replace(first.statement, waited=17.0)),))
     assert unblock(new)[0].sentence == way.sentence, "a head that has just come waits for the same one"
-    assert told(new).text.startswith(way.sentence)
+    assert advice(new).text.startswith(way.sentence)
     for other in (step(526, 31.0), replace(step(526, 14.0), comes_nearer=False), step(526, 14.0, servers=16)):
         (way,) = unblock(one_queue(other, running(144, elapsed=9.0)))
         assert way.answers, "it goes on for longer than it takes to decide, stands still, or is not enough"
-    assert told(one_queue(step(526, 14.0), running(144, **IDLE))).step is Step.END, "no work is lost by that"
+    assert advice(one_queue(step(526, 14.0), running(144, **IDLE))).step is Step.END, "no work is lost by that"
     both = one_queue(step(526, 14.0, servers=16), step(144, 20.0, servers=16))
     assert unblock(both)[0].sentence.startswith("wait: MARTIN 1:144 may end by itself in about 0:20"), "the last of two"
     beside_idle = one_queue(step(526, 14.0, servers=16), running(144, **IDLE, servers=16))
     (way,) = unblock(beside_idle)
     assert way.answers == ()
     assert way.sentence.startswith("wait: MARTIN 1:526 may end by itself"), "then the idle holder's end is enough"
-    assert told(beside_idle).text == (
+    assert advice(beside_idle).text == (
         "wait: MARTIN 1:526 may end by itself in about 0:14; until then ending MARTIN 1:144 (idle 15:00) is not enough"
     )
     far = one_queue(step(526, 14.0, servers=16), running(144, servers=16))
@@ -560,18 +560,18 @@ def test_who_may_end_soon_is_waited_for_though_somebody_is_idle() -> None:
     reading = one_queue(step(526, 14.0), running(144, **PAUSE))
     (way,) = unblock(reading)
     assert way.sentence == "wait: MARTIN 1:526 may end by itself in about 0:14, when its Table Scan is done"
-    assert told(reading).text == f"{way.sentence}, and then the head of BATCH can start"
+    assert advice(reading).text == f"{way.sentence}, and then the head of BATCH can start"
 
 
 def test_do_and_to_start_it_give_the_same_reason_to_end_nobody() -> None:
     alone, together = running(526, **PAUSE), (running(526, servers=16, **PAUSE), running(144, servers=16, elapsed=9.0))
     for reading in (one_queue(alone), one_queue(*together)):
         assert "too early" in unblock(waiting(reading, 17.0))[0].sentence
-        assert "; the head has waited only 0:17" in told(waiting(reading, 17.0)).text
+        assert "; the head has waited only 0:17" in advice(waiting(reading, 17.0)).text
         assert "perhaps between two fetches" in unblock(reading)[0].sentence
-        assert "; " + "perhaps between two fetches" in told(reading).text.replace("idle 1:20, so ", "")
-        assert "not enough now" not in told(reading).text
-    shown = plain(do_line(told(waiting(one_queue(alone), 17.0)), 100))
+        assert "; " + "perhaps between two fetches" in advice(reading).text.replace("idle 1:20, so ", "")
+        assert "not enough now" not in advice(reading).text
+    shown = plain(do_line(advice(waiting(one_queue(alone), 17.0)), 100))
     assert "has waited only 0:17" in shown
 
 
@@ -604,33 +604,33 @@ def test_a_head_that_should_start_within_the_time_it_takes_to_decide_is_waited_f
             plain(ends_it(way, key=True))
             == " TO START IT  wait: it should start by itself within 0:14, by its forecast"
         )
-        assert told(reading).text == "wait: the head of BATCH should start by itself within 0:14, by its forecast"
-        assert told(reading).short == "wait: BATCH should start by itself within 0:14"
+        assert advice(reading).text == "wait: the head of BATCH should start by itself within 0:14, by its forecast"
+        assert advice(reading).short == "wait: BATCH should start by itself within 0:14"
         assert not offers_for(reading.heads[0].statement, reading).commands
         assert unblock(starting(31.0, good, held))[0].answers
         assert unblock(starting(14.0, ForecastRecord(5, 2, 30.0), held))[0].answers, "such forecasts have failed"
     proven = foreseen(reading, 0, 700.0, 900.0, proven=True)
     assert unblock(proven)[0].wait == 14.0
     idle = starting(14.0, good, running(526, **IDLE))
-    assert told(foreseen(idle, 0, 700.0, 900.0, proven=True)).step is Step.END, "the last of the queue starts sooner"
+    assert advice(foreseen(idle, 0, 700.0, 900.0, proven=True)).step is Step.END, "the last of the queue starts sooner"
 
 
 def test_for_waiting_the_earliest_end_that_does_counts() -> None:
     slow, quick = ending(405, 124.0, elapsed=10.0), ending(992, 100.0, elapsed=900.0)
-    assert told(one_queue(slow, quick)).text == (
+    assert advice(one_queue(slow, quick)).text == (
         "wait: the head of BATCH can start in about 1:40, when MARTIN 1:992 should be done"
     )
 
 
 def test_where_two_must_end_the_last_is_named() -> None:
-    found = told(one_queue(ending(405, 8.0, servers=16), ending(992, 21.0, servers=16)))
+    found = advice(one_queue(ending(405, 8.0, servers=16), ending(992, 21.0, servers=16)))
     assert found.text == (
         "wait: the head of BATCH should start by itself in about 0:21, when MARTIN 1:992, the last of 2, ends"
     )
 
 
 def test_among_equals_nobody_is_called_the_head() -> None:
-    assert told(one_queue(running(526), equals=9)).text.startswith(
+    assert advice(one_queue(running(526), equals=9)).text.startswith(
         "no idle session holds servers that one of the first 10 of BATCH could use"
     )
 
@@ -651,52 +651,52 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
     unknown = "what ending it would do is not known"
     some = "ending it is enough for BATCH, but ETL is short by 48; the plan decides which is first"
     for reading, effect in ((both, whoever), (larger, some), (one_of_them_may_want_more(both), unknown)):
-        assert told(reading).commands == ()
-        assert told(reading).text == (
+        assert advice(reading).commands == ()
+        assert advice(reading).text == (
             f"MARTIN 1:526 (idle 15:00) keeps 32 servers that BATCH and ETL want: {effect}; wait, or decide whether "
             "to end it"
         )
-        assert told(reading).short == "wait, or decide: MARTIN 1:526 (idle 15:00) keeps 32 servers"
-    assert told(foreseen(both, 1, 880.0, 900.0)).text.endswith(
+        assert advice(reading).short == "wait, or decide: MARTIN 1:526 (idle 15:00) keeps 32 servers"
+    assert advice(foreseen(both, 1, 880.0, 900.0)).text.endswith(
         "that BATCH and ETL want: ending it should save less than 0:30; wait, or decide whether to end it"
     )
-    assert told(foreseen(both, 0, 700.0, 900.0)).text.endswith(
+    assert advice(foreseen(both, 0, 700.0, 900.0)).text.endswith(
         "that BATCH and ETL want: ending it should start the last queued statement 2:13-4:26 sooner: "
         "in 11:40 instead of 15:00, but that is not proven; wait, or decide whether to end it"
     )
-    assert told(foreseen(both, 0, 1380.0, 1420.0)).text.endswith(
+    assert advice(foreseen(both, 0, 1380.0, 1420.0)).text.endswith(
         "ending it should start the last queued statement 0:26-0:53 sooner: in 23:00 instead of 23:40; wait, or "
         "decide whether to end it"
     )
     proven = foreseen(both, 0, 700.0, 900.0, proven=True)
-    assert told(proven).step is Step.END
-    assert told(proven).proven == (Proof.QUEUE_SOONER,), "who of the two starts is not proven"
+    assert advice(proven).step is Step.END
+    assert advice(proven).proven == (Proof.QUEUE_SOONER,), "who of the two starts is not proven"
     assert [each.proven for way in unblock(proven) for each in way.candidates] == [(Proof.QUEUE_SOONER,)] * 2
     assert proven.forecast is not None
     proven = one_of_them_may_want_more(proven)
     poor = replace(proven, forecast=QueueForecast(ForecastRecord(5, 2, 30.0)))
-    assert "2 of 5 started in the range forecast: too few to say what ending it would do" in told(poor).text
+    assert "2 of 5 started in the range forecast: too few to say what ending it would do" in advice(poor).text
     early = [replace(proven, forecast=QueueForecast(ForecastRecord(judged, judged, 30.0))) for judged in (1, 3)]
-    assert "want: 1 forecast was judged so far: too few to say what ending it would do" in told(early[0]).text
-    assert "want: 3 forecasts were judged so far: too few to say what ending it would do" in told(early[1]).text
+    assert "want: 1 forecast was judged so far: too few to say what ending it would do" in advice(early[0]).text
+    assert "want: 3 forecasts were judged so far: too few to say what ending it would do" in advice(early[1]).text
     capped = replace(both.heads[0], shortages=(Shortage(32, group="BATCH"),))
     own = replace(both, heads=(capped, replace(both.heads[1], allowed=32, held=32)))
-    assert told(own).text == "end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of BATCH can start"
+    assert advice(own).text == "end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of BATCH can start"
 
 
 def test_a_queue_that_was_there_a_minute_ago_takes_turns_still() -> None:
     """For one poll of 400 ETL had nobody queued, and DO ended somebody for BATCH alone until the next."""
     alone = storm(running(526, **IDLE))
     alone = replace(alone, heads=alone.heads[:1], queue=alone.queue[:1])
-    assert told(replace(alone, groups=(group("ETL", px_queued_minute=0.0), group("REPORTS")))).step is Step.END
+    assert advice(replace(alone, groups=(group("ETL", px_queued_minute=0.0), group("REPORTS")))).step is Step.END
     silent = replace(alone, troubles=(UnansweredQuery("group_metric", "GV$RSRCMGRMETRIC", "no answer in time", ""),))
-    assert told(silent).commands == (), "whether ETL was there is not known"
+    assert advice(silent).commands == (), "whether ETL was there is not known"
     why = "whether other queues wanted these servers a minute ago is not known (GV$RSRCMGRMETRIC)"
     assert [each.why_not for each in unblock(silent)[0].candidates] == [why]
     lately = replace(
         alone, groups=(group("ETL", px_queued_minute=0.4), group("BATCH", px_servers=32, px_queued_minute=3.0))
     )
-    found = told(lately)
+    found = advice(lately)
     assert (found.step, found.commands) == (Step.WAIT, ())
     assert "keeps 32 servers that BATCH wants, and ETL did a minute ago: what ending it would do is not" in found.text
     (way,) = unblock(lately)
@@ -712,9 +712,9 @@ def test_a_queue_that_was_there_a_minute_ago_takes_turns_still() -> None:
     assert (way.turns, way.sentence) == ((), "ending one statement frees the 32 servers that let it start"), "now, too"
     assert way.answers
     own = replace(lately, heads=(replace(lately.heads[0], shortages=(Shortage(32, group="BATCH"),)),))
-    assert told(own).step is Step.END, "of BATCH's own limit ETL takes nothing"
+    assert advice(own).step is Step.END, "of BATCH's own limit ETL takes nothing"
     fifo = replace(lately, header=replace(lately.header, px_managed="FIFO"))
-    assert told(fifo).step is Step.END, "in one queue who comes later is behind"
+    assert advice(fifo).step is Step.END, "in one queue who comes later is behind"
 
 
 def test_where_who_waited_as_long_wants_more_nobody_is_ended() -> None:
@@ -726,28 +726,28 @@ def test_where_who_waited_as_long_wants_more_nobody_is_ended() -> None:
     unsure = "another that waited as long wants 64 servers, and which is first is not known"
     (way,) = unblock(more)
     assert (way.answers, way.unsure) == ((), unsure)
-    assert told(more).commands == ()
-    assert told(more).text.endswith(f"that one of the first 2 of BATCH could use; {unsure}")
+    assert advice(more).commands == ()
+    assert advice(more).text.endswith(f"that one of the first 2 of BATCH could use; {unsure}")
     assert way.sentence.endswith(f"frees the 32 servers with which one of the first 2 may start; but {unsure}")
     waits = replace(more, running=(ending(526, 10.0),), groups=(group("BATCH", px_servers=32),))
-    assert told(waits).text == (
+    assert advice(waits).text == (
         f"wait: one of the first 2 of BATCH may start in about 0:10, when MARTIN 1:526 ends; {unsure}"
     )
     unknown = replace(more, queue=(reading.queue[0], replace(alike, wants=None)))
     assert unblock(unknown)[0].unsure == "another that waited as long may want more, and which is first is not known"
     same = replace(more, queue=(reading.queue[0], replace(alike, wants=Servers(32, 32))))
-    assert told(same).step is Step.END
+    assert advice(same).step is Step.END
 
 
-@pytest.mark.parametrize(("short", "told"), [(16, []), (17, ["BATCH"])])
+@pytest.mark.parametrize(("short", "advice"), [(16, []), (17, ["BATCH"])])
 def test_a_limit_that_holds_a_head_back_only_if_it_wants_its_most_is_no_reason_against_an_end(
-    short: int, told: list[str]
+    short: int, advice: list[str]
 ) -> None:
     """The head wants 16 to 32 servers: with 16 less than it may want it starts if it wants the least."""
     limits = (Shortage(short, group="BATCH"), Shortage(32, everybody=True))
     holder = running(526, group="ETL", user="ETL", **IDLE)
     reading = one_queue(holder, wants=Servers(16, 32), shortages=limits)
-    assert list(no_use(holder, reading)) == told
+    assert list(no_use(holder, reading)) == advice
 
 
 @pytest.mark.parametrize("waits", [(None, 60.0), (60.0, None), (None, None)])
@@ -759,7 +759,7 @@ def test_where_it_is_not_known_who_waited_longest_nobody_is_ended_for_who_may_no
     head = replace(reading.heads[0], statement=first)
     unknown = replace(reading, heads=(head,), queue=(first, replace(other, wants=Servers(64, 64))))
     (way,) = unblock(unknown)
-    assert (way.answers, told(unknown).step) == ((), Step.WAIT)
+    assert (way.answers, advice(unknown).step) == ((), Step.WAIT)
     assert way.unsure == "another wants 64 servers, and which is first is not known"
 
 
@@ -769,12 +769,12 @@ def test_where_an_end_alone_is_too_little_for_each_head_it_is_said_to_start_nobo
     keeps = "MARTIN 1:526 (idle 15:00) keeps 16 servers that BATCH and ETL want: "
     lacks = "BATCH is short by 32 and ETL is short by 32, so ending it alone is not enough now"
     brief = "wait, or decide: MARTIN 1:526 (idle 15:00) keeps 16 servers; ending it alone is not enough now"
-    assert told(both).short == brief
+    assert advice(both).short == brief
     unknown = replace(both.heads[0], cause=Cause.UNKNOWN)
     assert unknown.why == "why it waits is not known", "it stands beside how long the head has waited"
     judged = replace(both, forecast=QueueForecast(ForecastRecord(3, 3, 30.0)))
     for reading in (both, judged):
-        assert told(reading).text == f"{keeps}{lacks}; wait, or decide whether to end it"
+        assert advice(reading).text == f"{keeps}{lacks}; wait, or decide whether to end it"
         (sentence,) = {each.sentence for each in unblock(reading)}
         assert sentence == f"{keeps}{lacks}"
     enough = replace(both.heads[1], wants=Servers(16, 16), shortages=(Shortage(16, everybody=True),))
@@ -783,10 +783,10 @@ def test_where_an_end_alone_is_too_little_for_each_head_it_is_said_to_start_nobo
     order = "the plan decides which is first, and no view shows it"
     for etl, known, told_of_it in ((enough, some, some), (ranged, "what ending it would do is not known", order)):
         other = replace(both, heads=(both.heads[0], etl))
-        assert told(other).text == f"{keeps}{known}; wait, or decide whether to end it"
+        assert advice(other).text == f"{keeps}{known}; wait, or decide whether to end it"
         assert unblock(other)[1].sentence == f"{keeps}{told_of_it}"
     foretold = foreseen(both, 0, 700.0, 900.0)
-    assert "ending it should start the last queued statement" in told(foretold).text, "that is more than now"
+    assert "ending it should start the last queued statement" in advice(foretold).text, "that is more than now"
 
 
 def test_of_one_limit_an_end_may_free_some_and_yet_be_of_no_use() -> None:
@@ -794,11 +794,11 @@ def test_of_one_limit_an_end_may_free_some_and_yet_be_of_no_use() -> None:
     idle = running(526, group="ETL", **IDLE, servers=8)
     both = (Shortage(24, everybody=True), Shortage(16, group="BATCH"))
     reading = one_queue(idle, running(144), running(145), shortages=both)
-    assert told(reading).text == (
+    assert advice(reading).text == (
         "MARTIN 1:526 (idle 15:00) keeps 8 servers, but ending it would not let the head of BATCH start: it is in ETL, "
         f"and BATCH's own limit leaves too few servers; wait, or decide {cancel(144)}"
     )
-    assert told(reading).short == "wait, or cancel MARTIN 1:144: you decide"
+    assert advice(reading).short == "wait, or cancel MARTIN 1:144: you decide"
     (way,) = unblock(reading)
     assert idle.sid not in {each.statement.sid for each in way.candidates}
     asked = as_text(reading, AskedStatement(sid=reading.heads[0].statement.sid), ReasonHistory())
@@ -820,12 +820,12 @@ def test_do_names_the_queues_whose_limits_count_what_an_idle_holder_keeps() -> N
     both = storm(running(526, **IDLE), running(144))  # one of the two did not queue
     own = (Shortage(32, everybody=True), Shortage(16, group="BATCH"))
     held = replace(both, heads=(replace(both.heads[0], cause=Cause.GROUP, shortages=own), both.heads[1]))
-    found = told(replace(held, groups=(group("BATCH", px_servers=32),)))
+    found = advice(replace(held, groups=(group("BATCH", px_servers=32),)))
     assert found.short == "wait, or decide: MARTIN 1:526 (idle 15:00) keeps 32 servers; ETL wants them"
     assert found.text.startswith(
         "MARTIN 1:526 (idle 15:00) keeps 32 servers that ETL wants (BATCH's limit may not count them): what ending it "
     )
-    alone = told(replace(held, groups=(group("BATCH", px_servers=0),)))
+    alone = advice(replace(held, groups=(group("BATCH", px_servers=0),)))
     assert alone.text == f"end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of ETL can start{WAITS}"
 
 
@@ -838,7 +838,8 @@ def test_who_is_at_his_own_limit_takes_no_turns_for_what_others_free() -> None:
     held = replace(capped, groups=(group("BATCH", px_servers=32), group("ETL", px_servers=32)))
     batch, first = unblock(held)
     assert (first.turns, first.rivals) == ((), ())
-    assert told(held).text == f"end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of ETL can start{WAITS}"
+    ends = f"end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of ETL can start{WAITS}"
+    assert advice(held).text == ends
     assert batch.turns == ("BATCH", "ETL"), "of what an end in BATCH frees ETL may take some"
     works = replace(held, running=(running(144), running(145)))
     assert unblock(works)[1].turns == ("BATCH", "ETL"), "the end of one of BATCH lets BATCH go on, too"
@@ -862,17 +863,17 @@ def test_who_is_at_his_own_limit_takes_no_turns_for_what_others_free() -> None:
 def test_do_names_the_holders_own_queue_where_it_is_short_of_the_target_alone() -> None:
     """A limit that holds nobody back is no matter, whoever it counts: BATCH wants these servers as ETL does."""
     both = storm(running(526, **IDLE), running(144))
-    found = told(replace(both, groups=(group("BATCH", servers_limit=64, px_servers=32),)))
+    found = advice(replace(both, groups=(group("BATCH", servers_limit=64, px_servers=32),)))
     assert "keeps 32 servers that BATCH and ETL want: ending it starts at least one of" in found.text
     assert found.short == "wait, or decide: MARTIN 1:526 (idle 15:00) keeps 32 servers"
 
 
 def test_a_start_that_is_promised_comes_before_an_idle_holder_whom_several_queues_wait_for() -> None:
     """64 come free in ten seconds, which is enough for both heads, so nothing is to be decided."""
-    assert told(storm(running(527, **IDLE), ending(526, 10.0, servers=64))).text == (
+    assert advice(storm(running(527, **IDLE), ending(526, 10.0, servers=64))).text == (
         "wait: the head of BATCH should start by itself in about 0:10, when MARTIN 1:526 ends"
     )
-    assert "wait, or decide" in told(storm(running(527, **IDLE), ending(526, 10.0))).text, "one of them may, no more"
+    assert "wait, or decide" in advice(storm(running(527, **IDLE), ending(526, 10.0))).text, "one of them may, no more"
 
 
 def test_of_several_queues_it_is_about_the_one_whose_servers_an_idle_holder_keeps() -> None:
@@ -880,21 +881,21 @@ def test_of_several_queues_it_is_about_the_one_whose_servers_an_idle_holder_keep
     reading = one_queue(running(526, group="ETL", idle=80.0, status="INACTIVE"), running(144))
     etl = replace(busy().heads[1], shortages=(Shortage(32, group="ETL"),), cause=Cause.GROUP)
     both = replace(reading, heads=(reading.heads[0], etl), groups=(*reading.groups, group("ETL", px_servers=32)))
-    assert told(both).text == (
+    assert advice(both).text == (
         "wait: MARTIN 1:526 keeps 32 servers that the head of ETL could use; idle 1:20, so perhaps between two fetches"
         ": end it if it stays idle (from 2:00 on DO offers it)" + WAITS
     )
-    assert "from 2:00 on" not in told(foreseen(both, 1, 880.0, 900.0)).text, "DO will not: it saves too little"
+    assert "from 2:00 on" not in advice(foreseen(both, 1, 880.0, 900.0)).text, "DO will not: it saves too little"
 
 
 def test_it_is_about_the_queue_that_is_first_though_another_should_start_sooner() -> None:
     reading = one_queue(running(144))
     later = replace(busy().heads[1], shortages=(Shortage(16, group="ETL"),), cause=Cause.GROUP)
     both = replace(reading, running=(*reading.running, ending(145, 10.0, group="ETL")), heads=(reading.heads[0], later))
-    assert "BATCH" in told(both).text
-    assert "ETL" not in told(both).short
+    assert "BATCH" in advice(both).text
+    assert "ETL" not in advice(both).short
     critical = replace(both, heads=(reading.heads[0], replace(later, queue_waited=4000.0)))
-    assert told(critical).text.startswith("wait: the head of ETL should start by itself in about 0:10")
+    assert advice(critical).text.startswith("wait: the head of ETL should start by itself in about 0:10")
 
 
 def test_whom_do_names_stands_first_among_those_who_let_the_head_start() -> None:
@@ -905,7 +906,7 @@ def test_whom_do_names_stands_first_among_those_who_let_the_head_start() -> None
     proven = foreseen(reading, 0, 1500.0, 2470.0, proven=True)
     (found,) = unblock(proven)
     assert [each.statement.sid for each in found.candidates[: found.needed]] == [526, 144]
-    assert found.candidates[0].commands[0] == told(proven).command
+    assert found.candidates[0].commands[0] == advice(proven).command
     little = one_queue(running(526, servers=8, **IDLE), running(144, user="ETL", elapsed=7.0))
     (found,) = unblock(little)
     assert [each.statement.sid for each in found.candidates[: found.needed]] == [144]
@@ -914,11 +915,11 @@ def test_whom_do_names_stands_first_among_those_who_let_the_head_start() -> None
 def test_a_forecast_by_a_limit_read_minutes_ago_proves_no_end() -> None:
     """Courses that were played before the view fell silent still say that the queue would empty sooner."""
     proven = foreseen(one_queue(running(526, servers=16, **IDLE)), 0, 1500.0, 2470.0, proven=True)
-    assert told(proven).step is Step.END
+    assert advice(proven).step is Step.END
     old = NotKnown("how many servers BATCH may hold now", "DBA_RSRC_PLAN_DIRECTIVES", 246.0)
     silent = replace(proven, heads=tuple(replace(each, not_known=old) for each in proven.heads))
-    assert (told(silent).step, told(silent).commands) == (Step.WAIT, ())
-    assert "DBA_RSRC_PLAN_DIRECTIVES of 4:06 ago" in told(silent).text
+    assert (advice(silent).step, advice(silent).commands) == (Step.WAIT, ())
+    assert "DBA_RSRC_PLAN_DIRECTIVES of 4:06 ago" in advice(silent).text
     assert not [each for way in unblock(silent) for each in way.candidates if each.commands]
 
 
@@ -926,7 +927,7 @@ def test_a_forecast_by_a_limit_read_minutes_ago_proves_no_end() -> None:
 def test_nobody_is_ended_for_one_that_has_just_come(waited: float | None, step: Step) -> None:
     reading = one_queue(running(526, **IDLE))
     first = replace(reading.heads[0].statement, waited=waited)
-    found = told(replace(reading, heads=(replace(reading.heads[0], statement=first),)))
+    found = advice(replace(reading, heads=(replace(reading.heads[0], statement=first),)))
     assert found.step is step
     if step is Step.WAIT:
         assert found.text == (
@@ -938,37 +939,38 @@ def foreseen(
     reading: Reading, starts: int, through: float | None, otherwise: float | None, *, proven: bool = False
 ) -> Reading:
     """Return a reading of whose first running statement this is forecast, with a third of the gain on either side."""
-    who, gain = (reading.running[0].executing(),), None if through is None or otherwise is None else otherwise - through
+    gain = None if through is None or otherwise is None else otherwise - through
     third = 0.0 if gain is None else gain / 3
     range_ = (None, None, None) if gain is None else (gain, gain - third, gain + third)
-    effect = EndingEffect(who, starts, through, otherwise, proven, *range_)
+    effect = EndingEffect((reading.running[0].executing(),), starts, through, otherwise, proven, *range_)
     return replace(reading, forecast=QueueForecast(effects=(effect,)))
 
 
 def test_who_keeps_less_is_ended_where_the_queue_is_through_sooner() -> None:
     little = one_queue(running(526, servers=8, **IDLE), running(144))
     through, otherwise = (clock(little.at + timedelta(seconds=each))[:5] for each in (1500.0, 2470.0))
-    found = told(foreseen(little, 0, 1500.0, 2470.0, proven=True))
+    found = advice(foreseen(little, 0, 1500.0, 2470.0, proven=True))
     assert found.text == (
         "end MARTIN 1:526 (idle 15:00, keeps 8 servers): "
         f"the last queued statement starts 10:46-21:33 sooner: at {through} instead of {otherwise}"
     )
     assert found.short == "end MARTIN 1:526: the queue empties sooner"
-    assert told(foreseen(little, 0, 1500.0, 2470.0)).step is Step.WAIT, "it is no proof"
-    assert told(foreseen(little, 3, None, None)).step is Step.WAIT
+    assert advice(foreseen(little, 0, 1500.0, 2470.0)).step is Step.WAIT, "it is no proof"
+    assert advice(foreseen(little, 3, None, None)).step is Step.WAIT
 
 
 def test_where_the_forecast_says_that_waiting_is_as_good_it_is_waited() -> None:
     half = one_queue(running(526, servers=16, **IDLE), running(144))
-    assert told(foreseen(half, 0, 900.0, 900.0)).text == (
+    assert advice(foreseen(half, 0, 900.0, 900.0)).text == (
         "MARTIN 1:526 (idle 15:00) keeps 16 servers; ending it should not let any statement start sooner, so waiting "
         f"is as good; wait, or decide {cancel(144)}"
     )
     contested = foreseen(storm(running(526, **IDLE)), 0, 900.0, 900.0)
-    assert "ending it should save less than 0:30" in told(contested).text
-    assert told(foreseen(one_queue(running(526, **IDLE)), 0, 900.0, 900.0)).step is Step.END, "the head starts at once"
+    assert "ending it should save less than 0:30" in advice(contested).text
+    at_once = foreseen(one_queue(running(526, **IDLE)), 0, 900.0, 900.0)
+    assert advice(at_once).step is Step.END, "the head starts at once"
     pausing = running(144, idle=60.0, status="INACTIVE")
-    assert told(foreseen(replace(half, running=(pausing, half.running[0])), 5, 10.0, 900.0)).commands == ()
+    assert advice(foreseen(replace(half, running=(pausing, half.running[0])), 5, 10.0, 900.0)).commands == ()
 
 
 def test_nobody_is_ended_for_a_head_beside_other_queues_if_little_is_saved() -> None:
@@ -978,9 +980,9 @@ def test_nobody_is_ended_for_a_head_beside_other_queues_if_little_is_saved() -> 
     capped = replace(both.heads[0], cause=Cause.GROUP, shortages=own)
     groups = (group("BATCH", px_servers=32), group("ETL", px_servers=32))
     held = replace(both, heads=(capped, both.heads[1]), groups=groups)
-    assert told(held).step is Step.END, "the head can start, and nothing is known against it"
-    assert told(foreseen(held, 1, 100.0, 900.0)).step is Step.END
-    little = told(foreseen(held, 1, 880.0, 900.0))
+    assert advice(held).step is Step.END, "the head can start, and nothing is known against it"
+    assert advice(foreseen(held, 1, 100.0, 900.0)).step is Step.END
+    little = advice(foreseen(held, 1, 880.0, 900.0))
     assert (little.step, little.commands) == (Step.WAIT, ())
     assert little.text.startswith(
         "wait: MARTIN 1:526 keeps 32 servers that the head of ETL could use; ending it should save less than 0:30"
@@ -989,13 +991,13 @@ def test_nobody_is_ended_for_a_head_beside_other_queues_if_little_is_saved() -> 
 
 def test_without_a_queue_who_is_held_up_with_the_most_servers_is_looked_at() -> None:
     held = running(526, blocker="1:88", servers=8), running(144, blocker="1:89", servers=16, user="ETL")
-    found = told(replace(quiet(), running=held))
+    found = advice(replace(quiet(), running=held))
     assert found.text == "look at session 1:89: ETL 1:144 waits for it and holds 16 servers"
 
 
 @pytest.mark.parametrize(("longest", "left"), [(575.0, "0:25"), (600.0, "0:00"), (700.0, "0:00")])
 def test_a_session_that_is_past_the_pools_timeout_has_no_time_left(longest: float, left: str) -> None:
-    found = told(replace(quiet(), groups=(group("BATCH", pool=ActiveSessionPool(4, 14, longest, 600)),)))
+    found = advice(replace(quiet(), groups=(group("BATCH", pool=ActiveSessionPool(4, 14, longest, 600)),)))
     assert found.text.endswith(f"14 wait, the first fails in {left}")
 
 
@@ -1009,7 +1011,7 @@ def test_a_session_that_is_past_the_pools_timeout_has_no_time_left(longest: floa
 )
 def test_what_has_failed_at_the_pools_timeout_is_not_told_as_the_first_to_fail(failed: int, words: str) -> None:
     row = group("BATCH", pool=ActiveSessionPool(4, 14, 300.0, 600), sessions=SessionTotals(pool_timeouts=failed))
-    found = told(replace(quiet(), groups=(row,)))
+    found = advice(replace(quiet(), groups=(row,)))
     assert words in found.text
     assert words in found.short
 
@@ -1020,36 +1022,37 @@ def test_what_is_wrong_beside_the_queue_is_told_after_it_where_there_is_room() -
     critical = replace(wait, heads=(replace(wait.heads[0], queue_waited=7200.0),))
     capped = group("PAYROLL", 5.7, 2.9, entitled=5.8, limit=5.8, verdict=Verdict.CAPPED)
     reading = replace(critical, io_limited=THROTTLED[:1], groups=(*critical.groups, capped))
-    step, io = told(reading), "SALES: I/O throttled 1.6 ms each by MAX_MBPS"
+    step, io = advice(reading), "SALES: I/O throttled 1.6 ms each by MAX_MBPS"
     assert f"; also {io}; PAYROLL at its limit, 5.7 of 5.8 CPUs" in step.text
     assert f"wait, or cancel MARTIN 1:526: you decide; also {io}" in plain(do_line(step, 120))
     assert "also" not in plain(do_line(step, 80)), "the queue comes first"
     idle = replace(reading, running=(running(526, **IDLE),))
-    assert told(idle).step is Step.END
-    assert told(idle).text.endswith(f"; also {io}; PAYROLL at its limit, 5.7 of 5.8 CPUs")
-    assert "can start   C copies the command" in plain(do_line(told(idle), 120)), "what a command does is told in full"
+    assert advice(idle).step is Step.END
+    assert advice(idle).text.endswith(f"; also {io}; PAYROLL at its limit, 5.7 of 5.8 CPUs")
+    assert "can start   C copies the command" in plain(do_line(advice(idle), 120)), "all that a command does"
 
 
 def test_a_downgraded_statement_keeps_its_degree_and_comes_after_the_queue() -> None:
     """Line 2 had alerts, and there was no DO."""
     smaller = running(526, degree=4, requested=16, downgraded=75.0)
     alone = replace(quiet(), running=(smaller,))
-    assert told(alone).step is Step.WAIT
-    assert told(alone).text == (
+    assert advice(alone).step is Step.WAIT
+    assert advice(alone).text == (
         "nothing yet: MARTIN 1:526 keeps its DOP 4 of 16 until it ends; only a new run can have more servers"
     )
-    assert "BATCH" in told(one_queue(smaller)).text
+    assert "BATCH" in advice(one_queue(smaller)).text
 
 
 def test_who_should_have_ended_and_went_idle_instead_is_told() -> None:
     """`may end by itself at any moment` was followed by no word of the servers that it kept."""
-    assert told(one_queue(step(526, 1.0))).text.startswith("wait: MARTIN 1:526 may end by itself at any moment")
+    assert advice(one_queue(step(526, 1.0))).text.startswith("wait: MARTIN 1:526 may end by itself at any moment")
     now = one_queue(running(526, idle=2.0, status="INACTIVE"))
     lead = "wait: MARTIN 1:526 went idle 0:02 ago but still keeps 32 servers"
-    assert told(now).text.startswith(f"{lead} that the head of BATCH could use; perhaps between two fetches: end it if")
-    assert told(now).short == f"{lead}; perhaps between two fetches"
+    use = f"{lead} that the head of BATCH could use"
+    assert advice(now).text.startswith(f"{use}; perhaps between two fetches: end it if")
+    assert advice(now).short == f"{lead}; perhaps between two fetches"
     later = one_queue(running(526, idle=40.0, status="INACTIVE"))
-    assert "went idle" not in told(later).text
+    assert "went idle" not in advice(later).text
 
 
 def test_who_is_named_no_more_because_one_of_them_may_end_is_told() -> None:
@@ -1058,4 +1061,4 @@ def test_who_is_named_no_more_because_one_of_them_may_end_is_told() -> None:
     (way,) = unblock(reading)
     assert way.needed == 2
     assert way.sentence.endswith("; but MARTIN 1:526: it may end by itself in about 0:20")
-    assert told(reading).text == "wait: MARTIN 1:526 may end by itself in about 0:20; then fewer have to be ended"
+    assert advice(reading).text == "wait: MARTIN 1:526 may end by itself in about 0:20; then fewer have to be ended"

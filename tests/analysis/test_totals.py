@@ -40,6 +40,6 @@ def test_cpus_are_those_of_all_groups_or_not_known(
 
 def test_downgrades_are_not_known_where_one_degree_is_not() -> None:
     one = running()
-    for degree, requested, told in ((24, 32, 1), (None, 32, None), (24, None, None), (None, None, None)):
+    for degree, requested, downgraded in ((24, 32, 1), (None, 32, None), (24, None, None), (None, None, None)):
         two = (one, replace(one, sid=1, degree=degree, requested=requested, downgraded=0.0))
-        assert totals(replace(reading(), running=two)).downgraded == told
+        assert totals(replace(reading(), running=two)).downgraded == downgraded

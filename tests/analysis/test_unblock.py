@@ -182,8 +182,8 @@ def test_who_may_pause_between_two_fetches_is_not_offered_nor_who_is_enough_with
         ((), "the sessions that can be ended may not free enough, so none is named"),
         ((1,), "the sessions that can be ended may not free enough, so none is named"),
         ((1, 2), "; ".join(
-            f"{who} holds {servers} servers: it is already marked for kill and is being cleaned up"
-            for who, servers in (("U2 1:2", 6), ("U1 1:1", 4)))),
+            f"{name} holds {servers} servers: it is already marked for kill and is being cleaned up"
+            for name, servers in (("U2 1:2", 6), ("U1 1:1", 4)))),
     ],
 )  # fmt: skip
 def test_too_few_servers_are_told_as_that_unless_nobody_can_be_ended(killed: tuple[int, ...], sentence: str) -> None:

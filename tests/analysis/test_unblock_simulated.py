@@ -20,9 +20,9 @@ QUEUED = ["adb", "holders", "locked", "locked_rac", "lost", "mixed", "pdb", "rac
 """Scenarios in which a queue has a head at one of the polls."""
 
 
-def execution_of(source: SimulatorSource, who: RunningStatement) -> Execution:
+def execution_of(source: SimulatorSource, statement: RunningStatement) -> Execution:
     workload = source.simulation.workload
-    key = (who.inst_id, who.sid, who.serial)
+    key = (statement.inst_id, statement.sid, statement.serial)
     return next(
         one for session, one in workload.executions.items() if (session.inst_id, session.sid, session.serial) == key
     )

@@ -259,7 +259,7 @@ def test_cpu_exhausted_tells_a_limit_from_a_lack_of_cpu() -> None:
     assert explain(capped).endswith("even if CPU is free; CPUs were exhausted 2 % of the last full minute.")
     assert (contended.verdict, contended.cpu_exhausted) == (Verdict.CONTENDED, 97.0)
     assert explain(contended).endswith("CPUs were exhausted 97 % of the last full minute.")
-    assert "exhausted" not in explain(of(read((before, after)), "A")), "before 23 nothing is said"
+    assert "exhausted" not in explain(of(read((before, after)), "A")), "no release before 23 shows it"
 
 
 def test_a_full_cage_beside_a_host_with_spare_cpu() -> None:
@@ -277,7 +277,7 @@ def test_a_full_cage_beside_a_host_with_spare_cpu() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cpus", "caging", "busy", "told"),
+    ("cpus", "caging", "busy", "expected"),
     [
         (32.0, "ON", 6300.0, "all CPUs are in use"),  # 98 % of the host
         (16.0, "ON", 3400.0, "all CPUs are in use"),  # the cage is the host
@@ -285,7 +285,7 @@ def test_a_full_cage_beside_a_host_with_spare_cpu() -> None:
         (32.0, "ON", 3400.0, "CPU_COUNT is used up, the host has spare CPU"),
     ],
 )
-def test_a_cage_is_full_only_on_a_host_with_more(cpus: float, caging: str, busy: float, told: str) -> None:
+def test_a_cage_is_full_only_on_a_host_with_more(cpus: float, caging: str, busy: float, expected: str) -> None:
     host = [row(Osstat, stat_name="NUM_CPUS", value=cpus), row(Parameter, name="cpu_count", value="16")]
     plan = [directive("DAY", "A", 50), directive("DAY", "B", 50), *host]
     before, after = loads({"A": (8.0, 2.0), "B": (8.0, 2.0)}, *plan, instance_caging=caging)
@@ -293,11 +293,11 @@ def test_a_cage_is_full_only_on_a_host_with_more(cpus: float, caging: str, busy:
     times = (("BUSY_TIME", busy), ("IDLE_TIME", 6400.0 - busy))
     later = [row(Osstat, stat_name=name, value=value) for name, value in times]
     (kept,) = conformance(read((before + idle, after + later)))
-    assert kept.sentence.endswith(f": {told}.")
+    assert kept.sentence.endswith(f": {expected}.")
 
 
 @pytest.mark.parametrize(
-    ("verdict", "told"),
+    ("verdict", "words"),
     [
         (Verdict.NOT_MANAGED, "does not manage CPU"),
         (Verdict.ZERO_SHARE, "nothing while the levels above use all CPU"),
@@ -306,9 +306,9 @@ def test_a_cage_is_full_only_on_a_host_with_more(cpus: float, caging: str, busy:
         (Verdict.CAPPED, "the limit of its subplan or container is reached"),
     ],
 )
-def test_every_verdict_has_its_words(verdict: Verdict, told: str) -> None:
+def test_every_verdict_has_its_words(verdict: Verdict, words: str) -> None:
     text = explain(of(sample(), "BATCH")._replace(verdict=verdict))
-    assert told in text
+    assert words in text
     assert text.endswith(".")
 
 
@@ -379,7 +379,7 @@ def test_who_waited_while_cpus_were_free_on_average_is_not_said_to_have_waited_f
 
 
 @pytest.mark.parametrize(
-    ("names", "told"),
+    ("names", "listed"),
     [
         ("A", "A"),
         ("AB", "A and B"),
@@ -388,5 +388,5 @@ def test_who_waited_while_cpus_were_free_on_average_is_not_said_to_have_waited_f
         ("ABCDE", "A, B and 3 others"),
     ],
 )
-def test_names_are_three_at_most(names: str, told: str) -> None:
-    assert _listed(tuple(names)) == told
+def test_names_are_three_at_most(names: str, listed: str) -> None:
+    assert _listed(tuple(names)) == listed

@@ -52,17 +52,17 @@ def without(found: Snapshot, record: RecordType, section: Section) -> Snapshot:
     return replace(found, sections={**found.sections, record: section})
 
 
-def told(now: Snapshot) -> list[str]:
+def alert_texts(now: Snapshot) -> list[str]:
     return [alert.text for alert in alerts(analyse(calm(), now), Link())]
 
 
 def test_the_all_clear_names_its_views() -> None:
-    assert told(calm(10)) == [ALL + "GV$RSRC_CONSUMER_GROUP, GV$PX_SESSION, GV$SYSSTAT)."]
+    assert alert_texts(calm(10)) == [ALL + "GV$RSRC_CONSUMER_GROUP, GV$PX_SESSION, GV$SYSSTAT)."]
     (brief,) = (alert.short for alert in alerts(analyse(calm(), calm(10)), Link()))
     assert brief == "Nothing is wrong now: no queue, starved group or downgrade", "with a count beside it, in 80 cells"
     assert (
         "(by V$SESSION, V$RSRC_PLAN, V$RSRC_CONSUMER_GROUP, V$PX_SESSION, V$SYSSTAT)"
-        in told(calm(10, scope=Scope.INSTANCE))[0]
+        in alert_texts(calm(10, scope=Scope.INSTANCE))[0]
     )
 
 
@@ -162,7 +162,7 @@ def test_the_first_poll_knows_of_no_starvation_and_no_downgrade() -> None:
 def test_what_was_not_seen_is_not_said_not_to_be_there(
     record: RecordType, section: Section, clear: str, why: str
 ) -> None:
-    first, *rest = told(without(calm(10), record, section))
+    first, *rest = alert_texts(without(calm(10), record, section))
     assert first.startswith(f"{clear} in 10 s (by ")
     assert f"Whether there is {why} is not known." in rest
 

@@ -54,7 +54,7 @@ def test_what_is_too_long_for_milliseconds_names_its_unit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "text"),
     [
         (None, "-"),
         (999, "999µs"),
@@ -66,5 +66,5 @@ def test_what_is_too_long_for_milliseconds_names_its_unit() -> None:
         (100_000_000, "1:40"),
     ],
 )
-def test_a_latency_has_the_unit_in_which_it_is_short(value: float | None, told: str) -> None:
-    assert microseconds(value) == told
+def test_a_latency_has_the_unit_in_which_it_is_short(value: float | None, text: str) -> None:
+    assert microseconds(value) == text

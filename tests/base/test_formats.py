@@ -31,7 +31,7 @@ from presman.base.formats import (
 
 
 @pytest.mark.parametrize(
-    ("form", "told"),
+    ("form", "texts"),
     [
         (in_about, {None: "in about -", 0.0: "at any moment", 1.99: "at any moment", 2.0: "in about 0:02"}),
         (
@@ -80,8 +80,8 @@ from presman.base.formats import (
         (tick_label, {2e10: "20G", 3e13: "30T", 4e16: "40000T"}),
     ],
 )  # fmt: skip
-def test_what_is_written(form: Callable[[Any], str], told: dict[float | None, str]) -> None:
-    assert {value: form(value) for value in told} == told
+def test_what_is_written(form: Callable[[Any], str], texts: dict[float | None, str]) -> None:
+    assert {value: form(value) for value in texts} == texts
 
 
 def test_one_of_a_noun_and_many() -> None:

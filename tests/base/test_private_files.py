@@ -9,7 +9,7 @@ import pytest
 from presman.base.private_files import exists, is_file, is_folder
 
 
-def told(path: Path) -> list[bool]:
+def answers(path: Path) -> list[bool]:
     return [question(path) for question in (exists, is_file, is_folder)]
 
 
@@ -17,9 +17,9 @@ def test_what_is_there_is_told_through_links(tmp_path: Path) -> None:
     (tmp_path / "a").touch()
     (tmp_path / "to a file").symlink_to("a")
     (tmp_path / "to a folder").symlink_to(tmp_path)
-    assert told(tmp_path / "to a file") == told(tmp_path / "a") == [True, True, False]
-    assert told(tmp_path / "to a folder") == told(tmp_path) == [True, False, True]
-    assert told(Path("/dev/null")) == [True, False, False]
+    assert answers(tmp_path / "to a file") == answers(tmp_path / "a") == [True, True, False]
+    assert answers(tmp_path / "to a folder") == answers(tmp_path) == [True, False, True]
+    assert answers(Path("/dev/null")) == [True, False, False]
 
 
 @pytest.mark.parametrize("name", ["none", "a/below a file", "to nothing", "to itself", "a zero \0 byte"])
@@ -27,7 +27,7 @@ def test_what_leads_nowhere_is_not_there(tmp_path: Path, name: str) -> None:
     (tmp_path / "a").touch()
     (tmp_path / "to nothing").symlink_to("none")
     (tmp_path / "to itself").symlink_to("to itself")
-    assert told(tmp_path / name) == [False, False, False]
+    assert answers(tmp_path / name) == [False, False, False]
 
 
 @pytest.mark.parametrize("question", [exists, is_file, is_folder])

@@ -32,7 +32,7 @@ def test_every_page_has_a_title_and_a_description_for_search_engines() -> None:
     assert {place for place, (_, about) in found.items() if not 60 <= len(about) <= 165} == set(), "cut in results"
     for which in (0, 1):
         times = Counter(each[which] for each in found.values())
-        assert [text for text, number in times.items() if number > 1] == [], "told twice"
+        assert [text for text, number in times.items() if number > 1] == [], "used twice"
     assert [place for place, each in found.items() if '"' in "".join(each) or "\\" in "".join(each)] == []
 
 

@@ -93,14 +93,14 @@ def rules(target: int) -> QueueRules:
 @given(begin=integers(60, 75), polls=integers(13, 30))
 def test_nothing_is_said_that_rests_on_what_is_no_more(broken: Broken, begin: int, polls: int) -> None:
     world, forecaster = World(broken, begin, polls), Forecaster()
-    told: dict[int, tuple[datetime, float]] = {}
+    foreseen: dict[int, tuple[datetime, float]] = {}
     for poll, plain in world.polls(begin + polls + 20):
         target = world.target(poll)
         found = forecaster.add(plain, lambda target=target: rules(target))
         if broken is Broken.TARGET and poll >= begin:
             assert all(each.at >= AT + timedelta(seconds=STEP * begin) for each in forecaster._courses)
         if poll == begin or (broken in {Broken.QUIESCED, Broken.GAP} and begin <= poll <= world.end):
-            told.clear()
+            foreseen.clear()
         for row in found.queue:
             assert row.starts is not None
             if row.starts.median is not None:
@@ -112,10 +112,10 @@ def test_nothing_is_said_that_rests_on_what_is_no_more(broken: Broken, begin: in
                     target,
                 )
                 assert forecaster.forecast_basis.model.now.arrivals, "what came before a gap comes again"
-                told.setdefault(row.sid, (plain.at, row.starts.high or 0.0))
+                foreseen.setdefault(row.sid, (plain.at, row.starts.high or 0.0))
             elif row.starts.why_none.startswith("it should have started by "):
-                assert row.sid in told, f"{row.sid}: that was said of another world"
-                at, high = told[row.sid]
+                assert row.sid in foreseen, f"{row.sid}: that was said of another world"
+                at, high = foreseen[row.sid]
                 until = [clock(at + timedelta(seconds=high + least)) for least in (STEP - 0.1, STEP, STEP + 0.1)]
                 assert any(each in row.starts.why_none for each in until)
 

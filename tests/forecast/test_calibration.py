@@ -82,7 +82,7 @@ def looked(*ats: float, many: int = 5) -> QueueCalibration:
     """One that has seen so many wait at some instants, with the same forecast each time."""
     found = QueueCalibration()
     for at in ats:
-        found.look(at, [(who, KeptForecast(at, RAW, 1.0)) for who in range(many)])
+        found.look(at, [(number, KeptForecast(at, RAW, 1.0)) for number in range(many)])
     return found
 
 
@@ -93,8 +93,8 @@ def factor(found: QueueCalibration, at: float) -> float | None:
 
 def test_all_who_wait_are_judged_when_five_outcomes_are_known() -> None:
     found = looked(0.0)
-    for who in range(4):
-        found.start(who, 100.0)
+    for number in range(4):
+        found.start(number, 100.0)
     assert factor(found, 50.0) is None, "the fifth may still start in time"
     found.start(4, 40.0)
     # Four are two halves above, one is two below: whichever it takes, it is two.
@@ -110,8 +110,8 @@ def test_one_that_waits_long_counts_at_each_look() -> None:
 
 def test_who_should_have_started_counts_by_how_late_that_is_and_who_left_does_not() -> None:
     found = looked(0.0, many=7)
-    for who in range(2):
-        found.start(who, None)
+    for number in range(2):
+        found.start(number, None)
     assert factor(found, 60.0) is None
     assert factor(found, 90.0) == 1.5
     assert factor(found, 120.0) == 3.0
@@ -119,8 +119,8 @@ def test_who_should_have_started_counts_by_how_late_that_is_and_who_left_does_no
 
 def test_what_was_foreseen_an_hour_ago_is_forgotten() -> None:
     found = looked(0.0)
-    for who in range(5):
-        found.start(who, 100.0)
+    for number in range(5):
+        found.start(number, 100.0)
     assert factor(found, 3600.0) == 2.0
     assert factor(found, 3601.0) is None
     assert factor(looked(0.0), 3601.0) is None
@@ -128,6 +128,6 @@ def test_what_was_foreseen_an_hour_ago_is_forgotten() -> None:
 
 def test_of_a_long_queue_fifty_are_judged_at_most() -> None:
     found = looked(0.0, many=120)
-    for who in range(120):  # every third counts: they start in time, the others much too late
-        found.start(who, 60.0 if who % 3 == 0 else 600.0)
+    for number in range(120):  # every third counts: they start in time, the others much too late
+        found.start(number, 60.0 if number % 3 == 0 else 600.0)
     assert factor(found, 600.0) == 0.25

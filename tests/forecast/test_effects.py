@@ -84,9 +84,9 @@ def test_no_time_is_told_where_the_last_came_together() -> None:
     assert effect_words(effect) == "1 of the queue starts at once, the last queued perhaps 0:47-0:49 sooner"
 
 
-@pytest.mark.parametrize(("held", "told"), [((), 0), ((True,), 0), ((True,) * 5, 1), ((True, False, False) * 3, 0)])
+@pytest.mark.parametrize(("held", "count"), [((), 0), ((True,), 0), ((True,) * 5, 1), ((True, False, False) * 3, 0)])
 def test_nothing_is_told_of_an_end_before_five_forecasts_were_judged_and_half_of_them_held(
-    held: tuple[bool, ...], told: int
+    held: tuple[bool, ...], count: int
 ) -> None:
     forecaster = watched()
     shown = Interval(60.0, 50.0, 70.0)
@@ -94,7 +94,7 @@ def test_nothing_is_told_of_an_end_before_five_forecasts_were_judged_and_half_of
         forecaster._calibration.judge(shown, shown, 60.0 if each else 90.0, 1.0)
     found = forecaster.add(one_holder(310.0), lambda: RULES)
     assert found.forecast is not None
-    assert len(found.forecast.effects) == told
+    assert len(found.forecast.effects) == count
 
 
 def test_by_how_much_sooner_is_a_range_of_the_courses_beside_the_latest_start_of_the_table() -> None:
@@ -116,8 +116,8 @@ def test_by_how_much_sooner_is_a_range_of_the_courses_beside_the_latest_start_of
 
 
 def test_what_is_told_of_an_end() -> None:
-    who = ((1, 605, 60805, "9md3ukh000j58"),)
-    found = EndingEffect(who, 3, 1500.0, 2470.0, proven=True, sooner=970.0, sooner_low=700.0, sooner_high=1210.0)
+    holders = ((1, 605, 60805, "9md3ukh000j58"),)
+    found = EndingEffect(holders, 3, 1500.0, 2470.0, proven=True, sooner=970.0, sooner_low=700.0, sooner_high=1210.0)
     assert effect_words(found) == (
         "3 of the queue start at once, the last queued 11:40-20:10 sooner: in 25:00 instead of 41:10"
     )
@@ -125,13 +125,13 @@ def test_what_is_told_of_an_end() -> None:
     assert effect_words(sure, enough=False) == "the last queued 16:10 sooner: in 25:00 instead of 41:10"
     perhaps = replace(found, sooner_low=0.0, proven=False)
     assert effect_words(perhaps, enough=False) == "the last queued perhaps up to 20:10 sooner", "it may be nothing"
-    two = EndingEffect(who, 0, None, None, sooner=2.0, sooner_low=1.5, sooner_high=16.0)
+    two = EndingEffect(holders, 0, None, None, sooner=2.0, sooner_low=1.5, sooner_high=16.0)
     assert effect_words(two, enough=False) == "the last queued perhaps less than 0:30 sooner", "within chance"
     proven = replace(found, sooner_low=0.0)
     one = "the last queued 16:10 sooner: in 25:00 instead of 41:10"
     assert effect_words(proven, enough=False) == one, "of two gains it is the one between the two times"
-    assert effect_words(EndingEffect(who, 1, 30.0, 30.5)) == "1 of the queue starts at once"
-    assert effect_words(EndingEffect(who, 0, None, None)) == ""
+    assert effect_words(EndingEffect(holders, 1, 30.0, 30.5)) == "1 of the queue starts at once"
+    assert effect_words(EndingEffect(holders, 0, None, None)) == ""
     assert effect_words(None) == ""
 
 

@@ -116,14 +116,14 @@ def test_what_the_model_does_not_know_is_not_foreseen(row: QueuedStatement, rule
 def test_of_what_is_too_large_for_its_groups_limit_no_start_is_foretold_nor_of_who_is_behind_it() -> None:
     """It should start in 0:26, while its reason was that it is too large for its limit (never_fits)."""
     small = replace(waiting(310.0, sid=502, since=305.0), wants=Servers(16, 16, WantsSource.PLAN), position=2)
-    told = {}
+    reasons = {}
     for allowed in (63, 64):
         rules = RULES._replace(limits={(0, "BATCH"): (ServerLimit("BATCH", 32, allowed, "", 0, "BATCH"),)})
         held = (statement(605, 300.0, 310.0),)
         found = watched().add(reading(310.0, (waiting(310.0), small), held), lambda rules=rules: rules)
-        told[allowed] = [each.starts.why_none for each in found.queue if each.starts is not None]
+        reasons[allowed] = [each.starts.why_none for each in found.queue if each.starts is not None]
     more = "wants more than its limit allows, and it is not known whether such a statement ever starts"
-    assert told == {63: [f"it {more}", f"a statement ahead of it {more}"], 64: ["", ""]}
+    assert reasons == {63: [f"it {more}", f"a statement ahead of it {more}"], 64: ["", ""]}
 
 
 def test_without_its_servers_nothing_is_foreseen() -> None:
@@ -279,16 +279,16 @@ def test_what_cannot_be_worked_out_in_five_minutes_is_said_to_be_so() -> None:
     forecaster, few = watched(), [40.0] * (ENOUGH - 1)
     forecast_of(forecaster, 310.0, waiting(310.0))
 
-    def told(second: float) -> StartForecast:
+    def forecast_at(second: float) -> StartForecast:
         at, before = AT + timedelta(seconds=second), StartForecast(0.0, 0.0, 0.0)
         return forecaster._start(waiting(310.0), few, before, RULES, at)
 
-    assert told(310.0) == told(600.0) == PENDING
-    assert told(610.0).why_none == "the queue is so long that the calculation takes more than 5 minutes"
+    assert forecast_at(310.0) == forecast_at(600.0) == PENDING
+    assert forecast_at(610.0).why_none == "the queue is so long that the calculation takes more than 5 minutes"
     few.append(few[0])
-    assert told(615.0).median == 40.0
+    assert forecast_at(615.0).median == 40.0
     few.pop()
-    assert told(620.0) == PENDING, "it begins anew"
+    assert forecast_at(620.0) == PENDING, "it begins anew"
 
 
 def test_statements_that_ended_when_they_were_first_seen_tell_nothing() -> None:

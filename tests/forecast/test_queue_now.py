@@ -123,7 +123,7 @@ def test_servers_in_use_and_those_that_wait_are_those_of_the_simulator() -> None
     assert model.now.watched == 115.0
     assert {each.group.name for each in model.now.arrivals} >= {"REPORTS"}
     martin = next(
-        each for each, who in zip(model.now.holders, model.holders, strict=True) if who and who.user == "MARTIN"
+        each for each, row in zip(model.now.holders, model.holders, strict=True) if row and row.user == "MARTIN"
     )
     assert not martin.managed  # it bypassed the queue, so its group's limit does not count it
     assert martin.held > 500.0

@@ -60,9 +60,9 @@ def _run(act: Callable[[], int], output: Path) -> NoReturn:
         _prctl(_DEATH, signal.SIGKILL)
         os.setsid()
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        said = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.dup2(said, 1)
-        os.dup2(said, 2)
+        descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(descriptor, 1)
+        os.dup2(descriptor, 2)
         code = act()
     finally:
         os._exit(code)

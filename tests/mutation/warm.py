@@ -58,14 +58,14 @@ class Found(NamedTuple):
 class Endless:
     """A plug-in of pytest that reports a test as failed if it computes much longer than without a mutant."""
 
-    def __init__(self, seconds: dict[str, float], tell: Callable[[str], None]) -> None:
-        self._seconds, self._tell = seconds, tell
+    def __init__(self, seconds: dict[str, float], report: Callable[[str], None]) -> None:
+        self._seconds, self._report = seconds, report
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
         """Limit the process's seconds of CPU, of all threads, while a test runs."""
         seconds = self._seconds.get(item.nodeid, 0.0)
-        signal.signal(signal.SIGPROF, lambda *_: self._tell(item.nodeid))
+        signal.signal(signal.SIGPROF, lambda *_: self._report(item.nodeid))
         signal.setitimer(signal.ITIMER_PROF, ALLOWED + 2 * seconds if seconds else UNKNOWN)
         try:
             return (yield)
@@ -194,12 +194,12 @@ class _Trials:
         answer = self._folder / "warm.answer"
         answer.unlink(missing_ok=True)
 
-        def tell(test: str | None) -> int:
+        def report(test: str | None) -> int:
             answer.write_text("new start" if test is None else f"found {test}")
             os._exit(0)
 
-        session.config.pluginmanager.register(Endless(trial.tests, tell), name := "endless")
-        ended = fork.run(lambda: tell(self._run(trial, session, items)), self._folder / "warm.log", trial.seconds)
+        session.config.pluginmanager.register(Endless(trial.tests, report), name := "endless")
+        ended = fork.run(lambda: report(self._run(trial, session, items)), self._folder / "warm.log", trial.seconds)
         session.config.pluginmanager.unregister(name=name)
         if ended.status is None:
             return Found("?", ended.cpu)

@@ -51,11 +51,11 @@ def test_the_usual_limit_is_back_once_the_last_answer_is_read() -> None:
 
 
 def test_a_smaller_limit_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[tuple[int, int]] = []
+    calls: list[tuple[int, int]] = []
     monkeypatch.setattr(resource, "getrlimit", lambda _: (1 << 20, -1))
-    monkeypatch.setattr(resource, "setrlimit", lambda _, limits: told.append(limits))
+    monkeypatch.setattr(resource, "setrlimit", lambda _, limits: calls.append(limits))
     with AnswerMemory().bounded():
-        assert told == [(1 << 20, -1)]
+        assert calls == [(1 << 20, -1)]
 
 
 HUGE = bytes.fromhex("10 00 00 00 00 00 00 00 00 00 10 00 00 04 02 00 00 00")

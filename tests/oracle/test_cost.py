@@ -209,9 +209,9 @@ def test_other_statements_of_the_driver(bench: Bench) -> None:
     poller = Poller(bench.source(call_timeout=30))
     poller.open()
     assert re.fullmatch(r"ALTER SESSION SET TIME_ZONE='[+-]\d\d:\d\d'", bench.server.counters.last_login.alters)
-    said = (Path(__file__).parents[2] / "docs" / "security.md").read_text(encoding="utf-8")
-    assert "presman sends nothing but SELECT" in said
-    assert "`ALTER SESSION SET TIME_ZONE`" in said
+    page = (Path(__file__).parents[2] / "docs" / "security.md").read_text(encoding="utf-8")
+    assert "presman sends nothing but SELECT" in page
+    assert "`ALTER SESSION SET TIME_ZONE`" in page
     poller.close()
 
 

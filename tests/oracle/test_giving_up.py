@@ -14,7 +14,7 @@ from presman.sources.oracle.thin_connection import ThinConnection
 
 def given_up(stubborn: int, fails: bool = False) -> tuple[bool, list[str]]:
     """Give up a call that survives `stubborn` attempts to end it; return whether it ended, and asyncio's complaints."""
-    attempts, said = 0, list[str]()
+    attempts, messages = 0, list[str]()
 
     async def call() -> None:
         nonlocal attempts
@@ -29,7 +29,7 @@ def given_up(stubborn: int, fails: bool = False) -> tuple[bool, list[str]]:
                     raise
 
     async def main() -> bool:
-        asyncio.get_running_loop().set_exception_handler(lambda _, context: said.append(context["message"]))
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: messages.append(context["message"]))
         task = asyncio.ensure_future(call())
         await asyncio.sleep(0)
         await ThinConnection._give_up(cast("Any", None), task)
@@ -41,7 +41,7 @@ def given_up(stubborn: int, fails: bool = False) -> tuple[bool, list[str]]:
         gc.collect()
         return ended
 
-    return asyncio.run(main()), said
+    return asyncio.run(main()), messages
 
 
 @pytest.fixture(autouse=True)

@@ -102,11 +102,11 @@ def test_quitting_before_there_is_a_source(bench19: Bench) -> None:
 class Deaf(OracleSource):
     """A source that ends only at the tenth request."""
 
-    told = 0
+    requests = 0
 
     def cancel(self) -> None:
-        self.told += 1
-        if self.told >= 10:
+        self.requests += 1
+        if self.requests >= 10:
             super().cancel()
 
 
@@ -120,4 +120,4 @@ def test_a_source_that_ignores_the_end_is_asked_again(bench19: Bench, monkeypatc
     sampler.stop(patience=0.0)
     sampler._thread.join(60)
     assert not sampler.is_alive
-    assert source.told >= 10
+    assert source.requests >= 10

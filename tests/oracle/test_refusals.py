@@ -92,12 +92,12 @@ def test_a_locked_account_is_tried_again_until_it_is_unlocked(inside: Run, serve
     door = Door(server, 28000, refusals=3)
     done = record(inside, f"presman/presman@{server.dsn}", "--polls", "4")
     assert done.returncode == exit_codes.OK
-    told = [line for line in done.stderr.splitlines() if "lost" in line or "connected" in line]
-    assert ["ORA-03113" in told[0], "ORA-28000" in told[1]] == [True, True]
-    assert "ALTER USER ... ACCOUNT UNLOCK unlocks it" in told[1]
-    assert told[1].endswith("; tried again every 0 s"), "the pause of this test; once, not three times"
-    assert told[2].endswith("connected again")
-    assert len(told) == 3
+    lines = [line for line in done.stderr.splitlines() if "lost" in line or "connected" in line]
+    assert ["ORA-03113" in lines[0], "ORA-28000" in lines[1]] == [True, True]
+    assert "ALTER USER ... ACCOUNT UNLOCK unlocks it" in lines[1]
+    assert lines[1].endswith("; tried again every 0 s"), "the pause of this test; once, not three times"
+    assert lines[2].endswith("connected again")
+    assert len(lines) == 3
     assert door.knocks == 1 + 3 + 1
 
 

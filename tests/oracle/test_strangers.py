@@ -101,8 +101,8 @@ def test_an_answer_that_comes_byte_by_byte() -> None:
 
 def test_silence_ends_with_the_connect_timeout() -> None:
     with port(lambda _client: None, speaks_first=False) as number:
-        told = refused(f"127.0.0.1:{number}/x", 0.2)
-        assert told.startswith(f"127.0.0.1:{number}: no answer within 0.2 s - a firewall drops the packets")
+        message = refused(f"127.0.0.1:{number}/x", 0.2)
+        assert message.startswith(f"127.0.0.1:{number}: no answer within 0.2 s - a firewall drops the packets")
 
 
 def test_half_an_answer_is_reported_at_the_timeout() -> None:
@@ -348,7 +348,7 @@ def test_an_answer_has_the_columns_that_there_can_be() -> None:
     "answer",
     [described("021001"), described("03100000"), described("0406000000"), described("04ffffffff"),
      described("021001", b"\xfe\1\2ab\0\0"), described("", b"\x02ab\x01"), data(11, b"\x10")],
-    ids=["one more", "a million", "gigabytes", "as many as can be said", "behind parts", "half", "nothing"],
+    ids=["one more", "a million", "gigabytes", "the largest number", "behind parts", "half", "nothing"],
 )  # fmt: skip
 def test_an_answer_of_columns_that_the_driver_would_make_lists_of_is_refused(answer: bytes) -> None:
     """The driver allocates 24 bytes for each of them before it reads the first."""

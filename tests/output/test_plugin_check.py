@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,9 @@ from msgspec.structs import replace
 
 from presman.analysis.alerts.alert_settings import AlertSetting
 from presman.analysis.readings.reading import Alert, Evidence, Reading, Severity
+from presman.config.alert_lines import read_alerts
 from presman.output import plugin_check
-from presman.output.plugin_check import PluginState, _locked, _once, result
+from presman.output.plugin_check import CheckedTarget, PluginState, _locked, _once, result
 from tests.output.readings import reading
 
 
@@ -124,3 +126,15 @@ def test_a_reason_that_the_line_names_once_is_not_repeated() -> None:
     alert = Alert("warn", "", "2 are queued (longest 1:00): BATCH is short by 16.", "")
     assert _once(alert, ["5 more", "BATCH (BATCH is short by 16.)"]).text == "2 are queued (longest 1:00)"
     assert _once(alert, ["5 more", "BATCH"]) is alert
+
+
+def test_runs_of_a_check_remember_since_when_an_alert_lasts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    settings = read_alerts("queue_waits for=2m")
+    problems: list[str] = []
+    states = []
+    for seconds in (0, 60, 120):
+        found = replace(reading(), at=reading().at + timedelta(seconds=seconds))
+        checked, _, _ = CheckedTarget("prod", (), problems.append).judged(found, settings, 1.0, endless=True)
+        states += [each.state for each in checked.alerts if each.key == "queue_waits"]
+    assert (states, problems) == (["note", "note", "warn"], [])

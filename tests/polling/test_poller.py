@@ -61,32 +61,34 @@ def test_first_poll_asks_everything_but_what_is_on_demand() -> None:
 
 def test_the_first_look_waits_for_nothing_it_does_not_show() -> None:
     """A database is far away, and histograms are many rows: groups, sessions and the queue are seen before them."""
-    heard: list[Snapshot] = []
+    previews: list[Snapshot] = []
     source = FakeSource()
     source.kind = "oracle"
     polling = poller(source)
-    whole = polling.poll(heard.append)
-    (early,) = heard
+    whole = polling.poll(previews.append)
+    (early,) = previews
     assert set(source.asked(0)) == everywhere() - cadence(Cadence.DEMAND) - LATER
     assert set(source.asked(1)) == LATER
     assert early.sections.keys() == whole.sections.keys() - LATER
     assert (early.number, early.at, early.round_trips, whole.round_trips) == (1, whole.at, 1, 2)
-    polling.poll(heard.append)
-    assert heard == [early], "later on there is something to see while one waits"
+    polling.poll(previews.append)
+    assert previews == [early], "later on there is something to see while one waits"
 
 
 def test_the_first_look_says_what_the_whole_poll_says() -> None:
     """What has not been read is not known yet; nothing else differs."""
     source = SimulatorSource("storm", seed=3, clock=lambda: 0.0, release=Release(19))
     source.kind = "oracle"
-    heard: list[Snapshot] = []
+    previews: list[Snapshot] = []
     polling = poller(source)
-    whole, early = analyse(None, polling.poll(heard.append)), analyse(None, heard[0])
+    whole, early = analyse(None, polling.poll(previews.append)), analyse(None, previews[0])
     differ = {name for name in whole.__struct_fields__ if getattr(early, name) != getattr(whole, name)}
     texts_and_plans = {"queue", "heads", "running", "notes", "statements_to_come", "texts"}
     later = {"histograms", "histograms_at", "hour", "since_startup", "group_names"}
     assert differ - {"sessions"} == texts_and_plans | later | {"groups"}
-    assert [each._replace(px_queued_minute=None) for each in whole.groups] == list(early.groups), "what metrics tell"
+    assert [each._replace(px_queued_minute=None) for each in whole.groups] == list(early.groups), (
+        "only the metric views have it"
+    )
     assert [(each.sid, each.waited) for each in early.queue] == [(each.sid, each.waited) for each in whole.queue]
 
 
@@ -320,8 +322,8 @@ def test_a_database_is_asked_about_a_few_statements_at_a_time_what_is_here_about
     assert [each.statements_to_come for each in snapshots] == to_come
     assert [len(each.rows(SqlText)) for each in snapshots] == [20 - each for each in to_come]
     notes = [analyse(None, each).notes for each in snapshots]
-    said = "SQL texts and plans of 12 statements in the queue or running are still being read, a few at each poll"
-    assert (said in notes[0], notes[2]) == (kind == "oracle", ())
+    note = "SQL texts and plans of 12 statements in the queue or running are still being read, a few at each poll"
+    assert (note in notes[0], notes[2]) == (kind == "oracle", ())
 
 
 def test_licensed_packs_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -141,6 +141,34 @@ def test_polls_at_once_are_far_enough_apart_for_rates(start: Start) -> None:
     assert begun[1] - begun[0] > SHORTEST
 
 
+def test_a_poll_that_is_asked_for_at_once_is_extra(start: Start) -> None:
+    """Its rates would be those of a tenth of a second."""
+    sampler, events = start(FakeSource())
+    found = [events.get(timeout=PATIENCE)]
+    for ask in (sampler.poll_now, lambda: sampler.focus(Focus(1, 7)), lambda: sampler.set_refresh(0.001)):
+        ask()
+        found.append(events.get(timeout=PATIENCE))
+    assert [each.is_extra for each in found if isinstance(each, Polled)] == [False, True, True, False]
+
+
+def test_an_extra_poll_does_not_delay_the_regular_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next one comes an interval after the last regular one, so that its rates are those of an interval."""
+    sampler = Sampler(FakeSource, refresh=3600.0, scope=Scope.CLUSTER, post=lambda _: None)
+    turns: list[tuple[bool, float]] = []
+
+    def wait(event: Event, begun: float) -> None:
+        assert isinstance(event, Polled)
+        turns.append((event.is_extra, begun))
+        sampler._must_answer, sampler._stopping = len(turns) in {1, 2}, len(turns) == 4
+
+    monkeypatch.setattr(sampler, "_wait", wait)
+    sampler._run()
+    assert [extra for extra, _ in turns] == [False, True, True, False]
+    first, *others, last = [begun for _, begun in turns]
+    assert others == [first, first]
+    assert last > first
+
+
 def test_a_shorter_refresh_takes_effect_while_waiting(start: Start) -> None:
     sampler, events = start(FakeSource())
     polled(events)
@@ -247,18 +275,18 @@ def test_stops_in_the_middle_of_a_read_and_says_nothing_more(start: Start) -> No
 def test_stop_cancels_again_if_the_first_time_came_too_early(start: Start) -> None:
     hang = threading.Event()
     source = FakeSource(hang=hang)
-    told: list[None] = []
+    cancels: list[None] = []
 
     def cancel() -> None:
-        told.append(None)
-        if len(told) == 3:
+        cancels.append(None)
+        if len(cancels) == 3:
             hang.set()
 
     source.cancel = cancel  # type: ignore[method-assign]
     sampler, _ = start(source)
     assert source.entered.wait(PATIENCE)
     assert sampler.stop(PATIENCE)
-    assert len(told) >= 3, "once more where the reading thread is late to wake"
+    assert len(cancels) >= 3, "once more where the reading thread is late to wake"
 
 
 def test_stop_does_not_wait_for_a_read_that_cannot_be_cancelled(start: Start) -> None:

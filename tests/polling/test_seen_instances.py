@@ -20,13 +20,13 @@ ONE, TWO = (row(Instance, inst_id=number, instance_name=f"I{number}", status="OP
 MOUNTED = TWO._replace(status="MOUNTED")
 
 
-def polls(*told: tuple[Instance, ...], source: FakeSource | None = None) -> list[Snapshot]:
+def polls(*answers: tuple[Instance, ...], source: FakeSource | None = None) -> list[Snapshot]:
     """Return polls two seconds apart in which V$INSTANCE tells this."""
     source = source or FakeSource()
     poller = Poller(source, clock=lambda: 0.0)
     poller.open()
     found = []
-    for rows in told:
+    for rows in answers:
         source.rows[Instance] = rows
         found.append(poller.poll())
     return found

@@ -72,7 +72,7 @@ def test_header_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("SELECT name FROM v$database\n", "header lacks every, needs, pack"),
         (GOOD.replace("-- needs: V_$DATABASE\n", ""), "header lacks needs"),
@@ -86,13 +86,13 @@ def test_header_is_read(tmp_path: Path) -> None:
         (GOOD.replace("-- pack: none", "-- pack: none\n-- since: soon"), "not an Oracle release: 'soon'"),
     ],
 )
-def test_broken_files_are_named_in_one_line(tmp_path: Path, text: str, told: str) -> None:
+def test_broken_files_are_named_in_one_line(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "database.sql"
     file.write_text(text)
     with pytest.raises(QueryError) as caught:
         read(file, Database)
     assert str(file) in str(caught.value)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 

@@ -49,17 +49,17 @@ class Chromium:
     async def listen(self) -> None:
         """Take answers and events until the browser is gone."""
         async for message in self._line:
-            told = json.loads(message.data)
-            if "id" in told:
-                answer = self._answers.pop(told["id"])
+            data = json.loads(message.data)
+            if "id" in data:
+                answer = self._answers.pop(data["id"])
                 if answer.done():  # nobody waits any more
                     continue
-                if "error" in told:
-                    answer.set_exception(RuntimeError(told["error"]["message"]))
+                if "error" in data:
+                    answer.set_exception(RuntimeError(data["error"]["message"]))
                 else:
-                    answer.set_result(told["result"])
-            elif (page := self.pages.get(told.get("sessionId", ""))) is not None:
-                page.hear(told["method"], told["params"])
+                    answer.set_result(data["result"])
+            elif (page := self.pages.get(data.get("sessionId", ""))) is not None:
+                page.take(data["method"], data["params"])
 
     async def open(self, url: str, width: int = 1400, height: int = 800) -> Page:
         """Open a page in a window of its own, which knows nothing of the others' cookies."""
@@ -96,26 +96,26 @@ class Page:
         """Have the page do something."""
         return await self._browser.call(method, self._session, **parameters)
 
-    def hear(self, event: str, told: dict[str, Any]) -> None:
+    def take(self, event: str, parameters: dict[str, Any]) -> None:
         """Take an event."""
         match event:
             case "Network.requestWillBeSent":
-                self.requests.append(told["request"]["url"])
+                self.requests.append(parameters["request"]["url"])
             case "Network.webSocketCreated":
                 self.sockets += 1
                 self._screen.reset()  # another page, another terminal
             case "Network.webSocketFrameSent":
-                kind, *rest = json.loads(told["response"]["payloadData"])
+                kind, *rest = json.loads(parameters["response"]["payloadData"])
                 if kind == "resize":
                     self._screen.resize(rest[0]["height"], rest[0]["width"])
-            case "Network.webSocketFrameReceived" if told["response"]["opcode"] == 2:
-                self._stream.feed(base64.b64decode(told["response"]["payloadData"]))
-            case "Runtime.consoleAPICalled" if told["type"] in {"error", "warning"}:
-                self.complaints.append(str(told["args"]))
+            case "Network.webSocketFrameReceived" if parameters["response"]["opcode"] == 2:
+                self._stream.feed(base64.b64decode(parameters["response"]["payloadData"]))
+            case "Runtime.consoleAPICalled" if parameters["type"] in {"error", "warning"}:
+                self.complaints.append(str(parameters["args"]))
             case "Runtime.exceptionThrown":
-                self.complaints.append(str(told["exceptionDetails"]))
+                self.complaints.append(str(parameters["exceptionDetails"]))
             case "Log.entryAdded":
-                self.complaints.append(str(told["entry"]["text"]))
+                self.complaints.append(str(parameters["entry"]["text"]))
 
     @property
     def screen(self) -> str:
@@ -141,7 +141,7 @@ class Page:
         except TimeoutError:
             raise AssertionError(f"never: {what}; the terminal:\n{self.screen}\n{self.complaints}") from None
 
-    async def says(self, text: str) -> None:
+    async def wait_for_text(self, text: str) -> None:
         """Wait until the page itself says something, outside the terminal."""
         try:
             async with asyncio.timeout(PATIENCE):

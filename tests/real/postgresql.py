@@ -83,12 +83,12 @@ class PostgresServer:
         return user
 
     def _run(self, program: str, *arguments: str) -> None:
-        who = {"user": self._user.pw_uid, "group": self._user.pw_gid, "extra_groups": []} if self._user else {}
+        account = {"user": self._user.pw_uid, "group": self._user.pw_gid, "extra_groups": []} if self._user else {}
         log = self._folder / f"{program}.out"
         with log.open("ab") as out:
             done = subprocess.run(
                 [str(self._programs / program), *arguments], check=False, cwd=self._folder, stdout=out, stderr=out,
-                stdin=subprocess.DEVNULL, env={"PATH": os.defpath, "LC_ALL": "C"}, **who,
+                stdin=subprocess.DEVNULL, env={"PATH": os.defpath, "LC_ALL": "C"}, **account,
             )  # fmt: skip
         if done.returncode:
             raise RuntimeError(f"{program} {' '.join(arguments)}: {log.read_text(errors='replace')[-500:]}")

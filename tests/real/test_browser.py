@@ -29,9 +29,9 @@ def test_chromium_shows_it_without_a_complaint(tmp_path: Path) -> None:
         (tmp_path / "a.html").write_text(
             incident_page(gather(recording, playback, playback.indexes()), START), encoding="utf-8"
         )
-    said = browse(tmp_path, "a.html")
-    assert "What happened" in said.stdout
-    assert "CONSOLE" not in said.stderr
+    done = browse(tmp_path, "a.html")
+    assert "What happened" in done.stdout
+    assert "CONSOLE" not in done.stderr
 
 
 def test_a_complaint_would_be_seen(tmp_path: Path) -> None:

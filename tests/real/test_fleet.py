@@ -35,12 +35,12 @@ pytestmark = pytest.mark.skipif(
 RECORDERS = 8
 
 
-def recorder(number: int, place: str, polls: int, told: list[LogEvent]) -> DatabaseRecorder:
+def recorder(number: int, place: str, polls: int, events: list[LogEvent]) -> DatabaseRecorder:
     def make() -> SimulatorSource:
         return SimulatorSource(with_short_past("quiet"), seed=number)
 
     target = LiveTarget(f"demo:{number}", make, 0.5, kind="simulator")
-    return DatabaseRecorder(target, RecordingLocation(place), told.append, polls=polls)
+    return DatabaseRecorder(target, RecordingLocation(place), events.append, polls=polls)
 
 
 def test_a_recording_in_postgresql_is_as_exact_as_in_a_file(server: PostgresServer) -> None:
@@ -68,8 +68,8 @@ def test_a_recording_in_postgresql_is_as_exact_as_in_a_file(server: PostgresServ
 
 
 def test_eight_recorders_at_once_and_a_server_that_restarts_lose_no_poll(server: PostgresServer) -> None:
-    told: list[LogEvent] = []
-    recorders = [recorder(number, server.url, 12, told) for number in range(RECORDERS)]
+    events: list[LogEvent] = []
+    recorders = [recorder(number, server.url, 12, events) for number in range(RECORDERS)]
     for each in recorders:
         each.start()
     until(lambda: all(each.written >= 3 for each in recorders), 120)
@@ -81,7 +81,7 @@ def test_eight_recorders_at_once_and_a_server_that_restarts_lose_no_poll(server:
         each.stop_polling()
         each._location.close()
     assert [each.given_up for each in recorders] == [0] * RECORDERS
-    assert sum("polls wait in memory" in event.message for event in told) >= RECORDERS
+    assert sum("polls wait in memory" in event.message for event in events) >= RECORDERS
     with Recording(server.url) as recording:
         for number in range(RECORDERS):
             playback = recording.playback(f"demo:{number}")

@@ -82,12 +82,12 @@ def mute(server: PostgresServer) -> Iterator[tuple[str, _Mute]]:
         yield url.replace(f":{server.port}/", f":{between.port}/"), between
 
 
-@pytest.mark.parametrize("said", [600, 3_000], ids=["before it is asked for anything", "while it is read"])
+@pytest.mark.parametrize("left", [600, 3_000], ids=["before it is asked for anything", "while it is read"])
 def test_a_server_that_falls_silent_is_not_waited_for_after_a_signal(
-    mute: tuple[str, _Mute], tmp_path: Path, said: int
+    mute: tuple[str, _Mute], tmp_path: Path, left: int
 ) -> None:
     url, between = mute
-    between.left = said
+    between.left = left
     with subprocess.Popen(
         command("once", url), cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
@@ -95,8 +95,8 @@ def test_a_server_that_falls_silent_is_not_waited_for_after_a_signal(
         time.sleep(0.5)
         begun = time.monotonic()
         process.send_signal(signal.SIGTERM)
-        _, told = process.communicate(timeout=30)
-    assert (process.returncode, told) == (143, b"")
+        _, errors = process.communicate(timeout=30)
+    assert (process.returncode, errors) == (143, b"")
     assert time.monotonic() - begun < 4.0, "a second, on a machine that does nothing else"
 
 

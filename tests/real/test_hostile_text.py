@@ -120,7 +120,7 @@ def test_no_text_of_any_column_runs_or_asks(tmp_path: Path) -> None:
 
 
 async def _nothing_runs(browser: Chromium, bait: Bait, folder: Path) -> None:
-    said = ""
+    all_text = ""
     harmless = iter(every_page(HARMLESS, folder))
     for each in every_page(attack(bait.url), folder):
         own = (await seen(browser, folder, next(harmless).text)).parts
@@ -129,9 +129,9 @@ async def _nothing_runs(browser: Chromium, bait: Bait, folder: Path) -> None:
             assert found.parts <= own, each.name
             assert (found.ran, found.requests, found.complaints) == (False, [], []), each.name
             assert f'<svg onload="{RAN}=1' in found.text, f"{each.name}: it did not come so far"
-        said += found.text
+        all_text += found.text
     assert bait.asked == []
-    shown = {label(*each) for each in text_columns() if label(*each) in said}
+    shown = {label(*each) for each in text_columns() if label(*each) in all_text}
     assert shown >= {"[ConsumerGroup.name]", "[Session.username]", "[SqlText.sql_text]", "[PlanDirective.comments]"}
 
 

@@ -39,7 +39,7 @@ Start = Callable[..., subprocess.Popen[str]]
 """Starts presman as one of the three, with its third of the databases."""
 
 
-def said(process: subprocess.Popen[str]) -> str:
+def errors_of(process: subprocess.Popen[str]) -> str:
     """Return what is left of what a process said that is over; "" when it is asked again."""
     process.wait()
     assert process.stderr is not None
@@ -69,7 +69,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
     yield begin
     for each in begun:
         each.kill()
-        said(each)
+        errors_of(each)
 
 
 # ---- recorders with one PostgreSQL
@@ -126,7 +126,7 @@ def test_three_recorders_fill_one_postgresql_and_one_is_killed(
     until(lambda: are("live", *SCENARIOS), "all six are live once more")
     for each in recorders:
         each.kill()
-        assert "cannot be written" not in said(each)
+        assert "cannot be written" not in errors_of(each)
     until(lambda: sessions(store) == 0, "the end of their sessions")
     store.close()
     _is_what_was_polled(url, fleet())

@@ -38,7 +38,7 @@ async def test_a_report_fits_on_paper(tmp_path: Path) -> None:
         )
     async with chromium(tmp_path) as browser:
         page = await browser.open((tmp_path / "a.html").as_uri(), A4, 1000)
-        await page.says("What this is based on")
+        await page.wait_for_text("What this is based on")
         assert "Hover for figures." in await page.evaluate("document.body.innerText")
         await page.call("Emulation.setEmulatedMedia", media="print")
         assert await page.evaluate(WIDER) == []

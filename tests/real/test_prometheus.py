@@ -109,8 +109,8 @@ def test_the_figures_are_those_of_the_page(scraped: Scraped) -> None:
         assert float(lines[f"presman_group_px_servers_limit{{{name}}}"]) == float(found["value"][1])
     assert {each["metric"]["target"] for each in server.query("presman_group_cpu_seconds_total")} == set(SECTIONS[:3])
     assert len(server.query("count by (inst_id) (presman_instance_cpus{target='cluster'})")) > 1
-    (told,) = server.ask("metadata", metric="presman_group_cpu_seconds")["presman_group_cpu_seconds"]
-    assert (told["type"], told["unit"]) == ("counter", "seconds")  # as OpenMetrics names it
+    (metadata,) = server.ask("metadata", metric="presman_group_cpu_seconds")["presman_group_cpu_seconds"]
+    assert (metadata["type"], metadata["unit"]) == ("counter", "seconds")  # as OpenMetrics names it
 
 
 def test_labels_are_few_and_hold_no_secret(scraped: Scraped) -> None:

@@ -35,15 +35,15 @@ Arguments = ParamSpec("Arguments")
 
 
 class Server:
-    """`presman serve` on a free port; `said` are its lines."""
+    """`presman serve` on a free port; `lines` are what it printed."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
-        self.said: list[str] = []
+        self.lines: list[str] = []
 
     @property
     def url(self) -> str:
-        return next(line.rpartition(" ")[2] for line in self.said if line.startswith("presman: open "))
+        return next(line.rpartition(" ")[2] for line in self.lines if line.startswith("presman: open "))
 
     def monitors(self) -> list[psutil.Process]:
         """The processes that run for viewers."""
@@ -52,10 +52,10 @@ class Server:
     async def listen(self) -> None:
         assert self.process.stderr is not None
         while line := await self.process.stderr.readline():
-            self.said.append(line.decode().rstrip())
+            self.lines.append(line.decode().rstrip())
 
-    async def says(self, text: str) -> None:
-        await eventually(lambda: any(text in line for line in self.said), f"{text!r} in {self.said}")
+    async def wait_for_line(self, text: str) -> None:
+        await eventually(lambda: any(text in line for line in self.lines), f"{text!r} in {self.lines}")
 
 
 async def eventually(true: Callable[[], object], what: str) -> None:
@@ -76,7 +76,7 @@ async def serving(folder: Path, *arguments: str) -> AsyncIterator[Server]:
     server = Server(process)
     listening = asyncio.create_task(server.listen())
     try:
-        await server.says("presman: open ")
+        await server.wait_for_line("presman: open ")
         yield server
         if process.returncode is not None:
             return
@@ -179,18 +179,18 @@ async def test_a_monitor_that_is_killed_is_told_and_begun_again(browser: Chromiu
         await page.shows("● LIVE")
         (monitor,) = server.monitors()
         monitor.kill()
-        await page.says("The monitor ended by itself")
+        await page.wait_for_text("The monitor ended by itself")
         await page.picture(picture("killed", folder))
-        await server.says("viewer 1 has left; the monitor was killed by SIGKILL")
+        await server.wait_for_line("viewer 1 has left; the monitor was killed by SIGKILL")
         await page.evaluate("document.getElementById('again').click()")
         await page.until(lambda: page.sockets == 2, "another websocket")
-        await server.says("viewer 2 came")
+        await server.wait_for_line("viewer 2 came")
         await page.shows("● LIVE")
         (again,) = server.monitors()
         assert again.pid != monitor.pid
 
         await page.press("q")
-        await page.says("You have quit.")
+        await page.wait_for_text("You have quit.")
         await eventually(lambda: not server.monitors(), "no monitor")
 
 
@@ -204,7 +204,7 @@ async def test_a_page_comes_back_when_the_server_does(browser: Chromium, folder:
         if how is signal.SIGKILL:
             server.process.kill()
             await server.process.wait()
-    await page.says(
+    await page.wait_for_text(
         "The page comes back as soon as it can."
     )  # a browser that is slow may miss with which code it ended
     before = page.sockets
@@ -269,7 +269,7 @@ async def test_a_page_comes_back_after_every_end_that_nobody_decided(browser: Ch
         async with ending(code) as (server, url):
             server.status = 502  # a reverse proxy answers, presman does not
             page = await browser.open(url)
-            await page.says("The page comes back as soon as it can.")
+            await page.wait_for_text("The page comes back as soon as it can.")
             await page.until(lambda: server.asked > 1, f"asked again after {code}")
             assert server.sockets == 1, code
             server.status = 204
@@ -295,7 +295,7 @@ async def test_a_page_stays_after_an_end_that_was_decided(browser: Chromium, fol
 async def test_a_page_that_is_refused_tries_a_few_times(browser: Chromium, folder: Path) -> None:
     async with ending(-1) as (server, url):
         page = await browser.open(url)
-        await page.says(
+        await page.wait_for_text(
             "presman cannot be reached, or did not let this page in. The page comes back as soon as it can."
         )
         await page.until(lambda: server.sockets == 6, "five returns")
@@ -311,7 +311,7 @@ async def test_a_server_that_is_killed_leaves_no_monitor(browser: Chromium, fold
         await page.shows("● LIVE")
         left = server.monitors()
         server.process.kill()
-        await page.says("The connection to presman was lost.")
+        await page.wait_for_text("The connection to presman was lost.")
         assert len(left) == 1
         assert psutil.wait_procs(left, timeout=10)[1] == []
 
@@ -329,7 +329,7 @@ async def test_two_viewers_are_independent_and_a_third_is_told(browser: Chromium
         assert len(server.monitors()) == 2
 
         three = await browser.open(server.url)
-        await three.says("All viewer places are taken.")
+        await three.wait_for_text("All viewer places are taken.")
         assert len(server.monitors()) == 2
 
         await two.close()
@@ -344,10 +344,10 @@ async def test_a_token_is_asked_for_and_kept(browser: Chromium, folder: Path) ->
     async with serving(folder, "--token") as server:
         place, _, token = server.url.partition("?token=")
         page = await browser.open(place)
-        await page.says("The token that presman serve printed")
+        await page.wait_for_text("The token that presman serve printed")
         await page.picture(picture("token", folder))
         await page.evaluate("document.getElementById('token').value = 'wrong'; document.forms[0].submit()")
-        await page.says("That is not the token.")
+        await page.wait_for_text("That is not the token.")
         await page.evaluate(f"document.getElementById('token').value = '{token}'; document.forms[0].submit()")
         await page.shows("● LIVE")
 
@@ -355,7 +355,7 @@ async def test_a_token_is_asked_for_and_kept(browser: Chromium, folder: Path) ->
         await other.shows("● LIVE")
         assert await other.evaluate("location.href") == place, "the token does not stay in sight"
         assert await other.evaluate("document.cookie") == "", "no script sees the cookie"
-        assert not any(token in line for line in server.said if "open" not in line)
+        assert not any(token in line for line in server.lines if "open" not in line)
 
 
 @in_chromium

@@ -6,7 +6,7 @@ import resource
 import threading
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -17,7 +17,8 @@ from presman.polling.cadence import PollNeeds
 from presman.polling.poll_events import Event, Polled, PreviewCame, SourceEnded, SourceLost
 from presman.polling.poller import Poller
 from presman.polling.sampler import Sampler
-from presman.rows.queries import DetailLevel, Scope
+from presman.rows.queries import DetailLevel, Focus, Scope
+from presman.rows.session_rows import Session, SessionStatistic
 from presman.rows.snapshot import Snapshot
 from presman.services.live import (
     HeadStart,
@@ -116,6 +117,34 @@ def test_each_poll_has_rates_since_the_previous_one(polls: list[Snapshot]) -> No
     assert isinstance(third, ReadingCame)
     assert (third.previous, third.reading.interval) == (None, None)
     assert notifier.heard == [("read", 1), ("read", 2), ("read", 3)]
+
+
+def test_an_extra_poll_has_rates_since_the_last_but_one_and_is_no_base_for_others() -> None:
+    """Regular polls at 2, 4 and 6 s, extra ones at 4.1 and 4.2 s: none of them has rates of a tenth of a second."""
+    source = FakeSource(step=2.0)
+    poller, readings = Poller(source), Readings()
+    poller.open()
+
+    def came(step: float, *, is_extra: bool = False) -> ReadingCame:
+        source.step = step
+        found = readings.of(Polled(poller.poll(), is_extra))
+        assert isinstance(found, ReadingCame)
+        assert found.is_extra is is_extra
+        return found
+
+    assert came(0.1, is_extra=True).reading.interval is None, "one poll alone has no rates"
+    assert [came(2.0).reading.interval for _ in range(2)] == [None, 2.0]
+    poller.focus(Focus(1, 7))
+    extra = [came(0.1, is_extra=True) for _ in range(2)]
+    assert [round(each.reading.interval or 0.0, 1) for each in extra] == [2.1, 2.2]
+    after = came(1.8)
+    assert round(after.reading.interval or 0.0, 1) == 2.0
+    assert after.previous is not None
+    assert after.previous.at == after.snapshot.at - timedelta(seconds=2)
+    # What only a page asked for has its rates from the moment at which it was asked for.
+    assert after.previous.section(SessionStatistic).at == extra[1].snapshot.at
+    assert after.previous.section(Session).at == after.previous.at
+    assert round(came(0.1, is_extra=True).reading.interval or 0.0, 1) == 2.1
 
 
 def test_a_preview_is_no_poll_and_a_loss_is_passed_on(polls: list[Snapshot]) -> None:

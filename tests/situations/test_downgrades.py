@@ -92,7 +92,7 @@ def test_no_downgrade_is_not_known(tmp_path: Path, statistics: str | None, why: 
 def test_one_instance_that_does_not_count_says_nothing_for_the_other(tmp_path: Path) -> None:
     instances = "INST_ID | VERSION | STATUS\n1 | 19.22.0.0.0 | OPEN\n2 | 19.22.0.0.0 | OPEN"
     polls = {SERIAL: 40}, {SERIAL: 40}
-    for inst_ids, told in (
+    for inst_ids, text in (
         ((1,), "a downgrade (GV$SYSSTAT does not count them)"),
         ((1, 2), "No queue now, no downgrade"),
     ):
@@ -107,5 +107,5 @@ def test_one_instance_that_does_not_count_says_nothing_for_the_other(tmp_path: P
         }
         del views["V$INSTANCE"], views["V$SESSION"]
         found = reading(tmp_path, views)
-        assert told in " ".join(availability_notes(found))
+        assert text in " ".join(availability_notes(found))
         assert (totals(found).downgrades is None) is (inst_ids == (1,))

@@ -27,7 +27,7 @@ def stamped(head: str, *rows: tuple[float, str]) -> str:
     return "\n".join([f"{head} | SAMPLE_TIME", *lines])
 
 
-def told(found: list[Reading]) -> list[tuple[str, int, str, float | None]]:
+def rows_of(found: list[Reading]) -> list[tuple[str, int, str, float | None]]:
     """Of each poll: when it began, how many are queued, the plan, the CPUs of BATCH."""
     return [
         (
@@ -68,7 +68,7 @@ def test_a_pass_over_the_views_is_one_poll(tmp_path: Path, every: float, offsets
     }
     found = readings(tmp_path, views)
     begins = [at + min(offsets) for at in passes]
-    assert told(found) == [
+    assert rows_of(found) == [
         (f"{int(at) // 60:02}:{int(at) % 60:02}", 1, "DAY", used)
         for at, used in zip(begins, (None, 4.0, 4.0), strict=True)
     ]
@@ -83,7 +83,7 @@ def test_a_rate_is_that_of_its_own_file_however_long_the_views_before_it_took(tm
         "V$RSRC_PLAN": stamped(PLAN, (0, IN_FORCE), (60, IN_FORCE)),
         "V$RSRC_CONSUMER_GROUP": stamped(GROUPS, (2, "BATCH | 0 | 0"), (72, "BATCH | 140000 | 0")),
     }
-    assert told(readings(tmp_path, views))[-1] == ("01:00", 1, "DAY", 2.0)
+    assert rows_of(readings(tmp_path, views))[-1] == ("01:00", 1, "DAY", 2.0)
 
 
 def test_a_view_that_misses_a_pass_is_not_known_there(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_view_that_misses_a_pass_is_not_known_there(tmp_path: Path) -> None:
         "V$PX_SESSION": stamped(HOLDERS, (4, holder), (64, holder), (124, holder)),
     }
     found = readings(tmp_path, views)
-    assert [(each[0], each[1], each[2]) for each in told(found)] == [
+    assert [(each[0], each[1], each[2]) for each in rows_of(found)] == [
         ("00:00", 1, "DAY"),
         ("01:03", 0, "DAY"),
         ("02:00", 1, "DAY"),
@@ -130,7 +130,7 @@ def test_a_file_without_times_holds_in_every_pass(tmp_path: Path) -> None:
         "V$SESSION": stamped(SESSION, (0, QUEUED.format(0)), (60, QUEUED.format(0))),
         "V$RSRC_PLAN": f"{PLAN}\n{IN_FORCE}",
     }
-    assert [(each[1], each[2]) for each in told(readings(tmp_path, views))] == [(1, "DAY"), (1, "DAY")]
+    assert [(each[1], each[2]) for each in rows_of(readings(tmp_path, views))] == [(1, "DAY"), (1, "DAY")]
 
 
 def test_parameters_that_were_read_later_make_no_moment_of_their_own(tmp_path: Path) -> None:

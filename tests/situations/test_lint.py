@@ -53,8 +53,8 @@ def test_a_plan_that_gives_a_part_to_some_only_is_told_where_it_manages_cpu(tmp_
         "REPORTS | CONSUMER_GROUP | 0", "REPORTS | CONSUMER_GROUP | 100"
     )
     views = RUNAWAYS | {"DBA_RSRC_PLAN_DIRECTIVES": some}
-    told = [each for each in findings(tmp_path, views | active(("CPU_MANAGED", "ON"))) if each.rule == "zero-share"]
-    assert [each.subject for each in told] == ["ADHOC", "OTHER_GROUPS"]
+    found = [each for each in findings(tmp_path, views | active(("CPU_MANAGED", "ON"))) if each.rule == "zero-share"]
+    assert [each.subject for each in found] == ["ADHOC", "OTHER_GROUPS"]
     off = tmp_path / "off"
     off.mkdir()
     assert {each.rule for each in findings(off, views | active(("CPU_MANAGED", "OFF")))} & OF_CPU == set()

@@ -54,7 +54,7 @@ def read(before: Snapshot, now: Snapshot) -> Reading:
     return analyse(before, now)
 
 
-def told(reading: Reading) -> str:
+def alert_texts(reading: Reading) -> str:
     return " ".join(alert.text for alert in (*all_clear(reading), *basis_not_known(reading), *wrong(reading)))
 
 
@@ -68,7 +68,7 @@ def test_an_instance_without_sessions_hides_its_queue() -> None:
     assert counted
     assert {each.subject for each in wrong(found) if each.key == "queue_waits"} == counted.keys()
     assert totals(found).queued == sum(counted.values())
-    assert "o queue now" not in told(found)
+    assert "o queue now" not in alert_texts(found)
     assert why_not_known(found, AskedStatement.of("2:102")) == why
 
 
@@ -85,7 +85,7 @@ def test_an_instance_that_only_v_instance_shows_makes_nothing_good() -> None:
     found = read(*(without(each, of_second) for each in rac()))
     assert found.why_unknown("queue") == "GV$SESSION has no rows of instance 2"
     assert "GV$RSRC_CONSUMER_GROUP has no rows of instance 2" in found.why_unknown("starved group")
-    assert "o starved group" not in told(found)
+    assert "o starved group" not in alert_texts(found)
 
 
 def lost(snapshot: Snapshot, *, answers: bool) -> Snapshot:

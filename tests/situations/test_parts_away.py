@@ -140,14 +140,14 @@ def counted_without_its_view(reading: Reading) -> Iterator[str]:
 
 def lost_in_silence(reading: Reading) -> list[str]:
     """Return the statements that are told as gone with an instance of which no alert speaks."""
-    told = {alert.subject for alert in wrong(reading) if alert.key == "instance_gone"}
-    return [each.who for each in reading.running if each.orphaned and str(each.inst_id) not in told]
+    named = {alert.subject for alert in wrong(reading) if alert.key == "instance_gone"}
+    return [each.who for each in reading.running if each.orphaned and str(each.inst_id) not in named]
 
 
 @pytest.mark.parametrize("scenario", ["pdb", "tenants"])
 def test_what_containers_hold_is_not_known_without_both_views_that_tell_it(scenario: str) -> None:
     """They held 0 servers of their limit, however many ran in them."""
-    *_, (before, _), (now, told) = polled(scenario, 3)
+    *_, (before, _), (now, reading) = polled(scenario, 3)
     without_pdbs = refused(RsrcPdb, now)
     of_views, of_groups, unknown = (
         {row.name: row.px_servers for row in pdbs(analyse(before, each), before, each) if not row.inst_id}
@@ -156,7 +156,7 @@ def test_what_containers_hold_is_not_known_without_both_views_that_tell_it(scena
     assert of_views == of_groups
     assert set(unknown.values()) == {None}
     assert len(unknown) == len(of_views) > 0
-    budget_of_all = budgets(Facts.of(before, refused(ConsumerGroup, without_pdbs)), told.header.servers)
+    budget_of_all = budgets(Facts.of(before, refused(ConsumerGroup, without_pdbs)), reading.header.servers)
     assert {found.in_use for con_id, found in budget_of_all.items() if con_id != ROOT} <= {None}
 
 

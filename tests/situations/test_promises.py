@@ -390,8 +390,8 @@ def last_scan(tmp_path: Path, *left: int, every: int = 5, work: int = 0) -> list
 
 def test_an_end_that_does_not_come_nearer_is_not_promised_again(tmp_path: Path) -> None:
     """5 s on it is 5 s nearer, and 5 s later no nearer at all."""
-    said = [advice(found) for found in last_scan(tmp_path, 9, 4, 4)]
-    assert ["should start by itself" in text for text in said] == [True, True, False]
+    texts = [advice(found) for found in last_scan(tmp_path, 9, 4, 4)]
+    assert ["should start by itself" in text for text in texts] == [True, True, False]
 
 
 @pytest.mark.parametrize(
@@ -401,8 +401,8 @@ def test_an_estimate_in_whole_seconds_may_stand_still_while_the_work_goes_on(
     tmp_path: Path, work: int, promised: list[bool]
 ) -> None:
     """Polls may be nearer to each other than the estimate is exact. What does not go on is not promised again."""
-    said = [advice(found) for found in last_scan(tmp_path, 20, 20, 19, 19, 18, every=1, work=work)]
-    assert ["should start by itself" in text for text in said] == promised
+    texts = [advice(found) for found in last_scan(tmp_path, 20, 20, 19, 19, 18, every=1, work=work)]
+    assert ["should start by itself" in text for text in texts] == promised
 
 
 BROKEN = (
@@ -458,8 +458,8 @@ def test_a_wait_that_no_view_tells_is_not_known(tmp_path: Path) -> None:
     })  # fmt: skip
     assert [each.waited for each in found.queue] == [None, None]
     assert head(found).equals == 1, "which of the two is first is not known"
-    untold = "for how long 2 of 2 have waited is not known, so which is first is not known"
-    assert head(found).sentence.endswith(untold), "nobody is said to have waited as long"
+    unknown = "for how long 2 of 2 have waited is not known, so which is first is not known"
+    assert head(found).sentence.endswith(unknown), "nobody is said to have waited as long"
     answer = as_text(found, AskedStatement.of("1:9"), ReasonHistory())
     assert "is queued, for how long is not known: " in answer
     (alert,) = [alert for alert in wrong(found) if alert.key == "queue_waits"]

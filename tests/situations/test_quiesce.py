@@ -60,7 +60,7 @@ def plan(name: str) -> str:
     return f"NAME | IS_TOP_PLAN | CPU_MANAGED\n{name} | TRUE | ON"
 
 
-def said(folder: Path, **views: str) -> Reading:
+def quiesced(folder: Path, **views: str) -> Reading:
     """What is told, after it was made sure that nobody speaks of a session pool."""
     found = reading(folder, {f"V${name}": table for name, table in views.items()})
     assert not [each for each in by_rules(found) if each.key == "session_pool"]
@@ -69,8 +69,8 @@ def said(folder: Path, **views: str) -> Reading:
     assert not totals(found).pool_queued
     assert found.quiesce is not None
     assert totals(found).held == found.quiesce.waiting
-    told = json.loads(json.dumps(document(found), default=str))
-    assert all(row["pool"] is None for row in told["groups"])
+    written = json.loads(json.dumps(document(found), default=str))
+    assert all(row["pool"] is None for row in written["groups"])
     return found
 
 
@@ -115,7 +115,7 @@ def said(folder: Path, **views: str) -> Reading:
 def test_a_quiesced_database_is_told_and_no_pool(
     tmp_path: Path, active_state: str, in_force: str, finishing: str, text: str
 ) -> None:
-    found = said(
+    found = quiesced(
         tmp_path,
         INSTANCE=instance(active_state),
         RSRC_PLAN=plan(in_force),
@@ -128,14 +128,14 @@ def test_a_quiesced_database_is_told_and_no_pool(
     step = to_do(found)
     assert step is not None
     assert step.commands == ()
-    who = "ask SYS 1:12 whether" if finishing else "find out who quiesced the database and whether"
-    assert step.text == f"{who} it may end: ALTER SYSTEM UNQUIESCE, by SYS or SYSTEM, lets 322 sessions in"
+    lead = "ask SYS 1:12 whether" if finishing else "find out who quiesced the database and whether"
+    assert step.text == f"{lead} it may end: ALTER SYSTEM UNQUIESCE, by SYS or SYSTEM, lets 322 sessions in"
 
 
 def test_nothing_is_called_well_of_who_is_held(tmp_path: Path) -> None:
     """The plan was met and OTHER_GROUPS not throttled, or wanted no CPU, while 322 of its sessions hung."""
     views = {"INSTANCE": instance("QUIESCED"), "RSRC_PLAN": plan("INTERNAL_QUIESCE"), "SESSION": SESSIONS + BY_SYS}
-    found = said(tmp_path, **views, RSRC_CONSUMER_GROUP=GROUPS)
+    found = quiesced(tmp_path, **views, RSRC_CONSUMER_GROUP=GROUPS)
     (kept,) = conformance(found)
     assert kept.score is None
     assert kept.sentence.startswith("Not judged: 322 sessions wait until the quiesce of the database ends")
@@ -152,7 +152,7 @@ def test_nothing_is_called_well_of_who_is_held(tmp_path: Path) -> None:
 
 
 def test_why_a_session_hangs_names_the_quiesce(tmp_path: Path) -> None:
-    found = said(tmp_path, INSTANCE=instance("QUIESCING"), SESSION=SESSIONS + BY_SYS)
+    found = quiesced(tmp_path, INSTANCE=instance("QUIESCING"), SESSION=SESSIONS + BY_SYS)
     held, other = AskedStatement.of("422"), AskedStatement.of("71")
     first, second = as_text(found, held, ReasonHistory()).splitlines()
     assert first.endswith("of APP in OTHER_GROUPS has waited for 5 min 22 s: the database is quiesced (quiesced)")
@@ -165,29 +165,29 @@ def test_why_a_session_hangs_names_the_quiesce(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "wait", "told"),
+    ("state", "wait", "text"),
     [
         ("QUIESCING", "WAITING", "quiesces the database: it has waited for 6 min 40 s until all calls"),
         ("QUIESCED", "WAITED KNOWN TIME", "was seen to quiesce the database, but no longer"),
     ],
 )
-def test_why_of_who_quiesces_says_so_and_what_ends_it(tmp_path: Path, state: str, wait: str, told: str) -> None:
+def test_why_of_who_quiesces_says_so_and_what_ends_it(tmp_path: Path, state: str, wait: str, text: str) -> None:
     """It was called neither queued nor running, as if that were all."""
-    found = said(tmp_path, INSTANCE=instance(state), SESSION=SESSIONS + BY_SYS.replace("WAITING", wait))
+    found = quiesced(tmp_path, INSTANCE=instance(state), SESSION=SESSIONS + BY_SYS.replace("WAITING", wait))
     first, second = as_text(found, AskedStatement.of("12"), ReasonHistory()).splitlines()
-    assert first.startswith(f"session 1:12,0 of SYS in SYS_GROUP {told}")
+    assert first.startswith(f"session 1:12,0 of SYS in SYS_GROUP {text}")
     assert second.endswith("ALTER SYSTEM UNQUIESCE lets them in")
     assert json.loads(as_json(found, AskedStatement.of("12"), ReasonHistory()))["state"] == "quiescing"
 
 
 def test_without_a_right_to_v_session_nobody_is_counted(tmp_path: Path) -> None:
-    found = said(tmp_path, INSTANCE=instance("QUIESCED"))
+    found = quiesced(tmp_path, INSTANCE=instance("QUIESCED"))
     (alert,) = [each for each in by_rules(found) if each.key == "quiesced"]
     assert alert.text == "The database is quiesced: ALTER SYSTEM UNQUIESCE lets other users in"
 
 
 def test_v_session_alone_tells_it_while_somebody_waits_for_the_end(tmp_path: Path) -> None:
-    found = said(tmp_path, SESSION=SESSIONS + BY_SYS)
+    found = quiesced(tmp_path, SESSION=SESSIONS + BY_SYS)
     assert found.quiesce is not None
     assert (found.quiesce.state, found.quiesce.waiting, found.quiesce.longest) == ("QUIESCING", HELD, float(HELD))
 
@@ -202,7 +202,7 @@ def test_who_once_waited_for_the_end_of_it_quiesces_nothing_now(tmp_path: Path) 
 
 def test_whose_last_wait_it_was_is_not_said_to_wait(tmp_path: Path) -> None:
     was = BY_SYS.replace("| WAITING |", "| WAITED KNOWN TIME |")
-    found = said(tmp_path, INSTANCE=instance("QUIESCED"), SESSION=SESSIONS + was).quiesce
+    found = quiesced(tmp_path, INSTANCE=instance("QUIESCED"), SESSION=SESSIONS + was).quiesce
     assert found is not None
     assert (found.state, found.by, found.was_by) == ("QUIESCED", (), ("SYS 1:12",))
 

@@ -89,13 +89,13 @@ def test_a_queue_length_that_was_read_a_moment_earlier_hides_nobody(tmp_path: Pa
 
 def test_calls_that_failed_at_the_timeout_are_an_event_and_are_counted() -> None:
     """In throttled the first that waits fails after ten minutes; the next one is then far from its own end."""
-    watch, told = EventWatch(), []
+    watch, texts = EventWatch(), []
     for snapshot, last in polled("throttled", 12, step=20.0, since=360.0):
-        told += [each.text for each in watch.add(last, snapshot) if each.kind == TIMEOUT]
+        texts += [each.text for each in watch.add(last, snapshot) if each.kind == TIMEOUT]
     (batch,) = (row for row in last.cluster_groups() if row.name == "BATCH")
-    assert told
-    assert all(each.startswith("BATCH: ") and "session pool timeout" in each for each in told)
-    assert batch.sessions.pool_timeouts == sum(int(each.split()[1]) for each in told)
+    assert texts
+    assert all(each.startswith("BATCH: ") and "session pool timeout" in each for each in texts)
+    assert batch.sessions.pool_timeouts == sum(int(each.split()[1]) for each in texts)
     page = "\n".join(map(plain, group_page(batch, last)))
     assert (
         f"; {counted(batch.sessions.pool_timeouts, 'call')} failed at the timeout since the plan was activated" in page

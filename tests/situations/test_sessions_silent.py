@@ -66,9 +66,9 @@ def test_every_text_has_the_number_that_is_counted_now(course: Course) -> None:
     """`check` had 6 where the table of groups had 23, and left out groups that the old list did not have."""
     differ = 0
     for _, reading in silent(course):
-        told = {each.subject: each for each in wrong(reading) if each.key == "queue_waits"}
+        alerts = {each.subject: each for each in wrong(reading) if each.key == "queue_waits"}
         counted = {row.title: row.px_queued for row in reading.cluster_groups() if row.px_queued}
-        assert {name: each.short.split(" queued, ")[0] for name, each in told.items()} == {
+        assert {name: each.short.split(" queued, ")[0] for name, each in alerts.items()} == {
             name: f"{name}: {number}" for name, number in counted.items()
         }
         differ += sum(counted.values()) != len(reading.queue)
@@ -80,14 +80,14 @@ def test_only_what_the_list_shows_of_a_queue_has_its_age(course: Course) -> None
     """The age stood before or after all: servers, limits and counts of now seemed to be as old as the list."""
     for _, reading in silent(course):
         old = f" (as of {duration(next(each.age for each in reading.late))} ago)"
-        told = {each.subject: each for each in wrong(reading) if each.key == "queue_waits"}
+        alerts = {each.subject: each for each in wrong(reading) if each.key == "queue_waits"}
         for head in reading.heads:
-            text, short, waited = told[head.group].text, told[head.group].short, duration(head.statement.waited)
+            text, short, waited = alerts[head.group].text, alerts[head.group].short, duration(head.statement.waited)
             assert f"; head {head.statement.sql_id}{old} wants " in text.replace(f"{head.group}: ", "; ")
             assert text.count(old) == 1 or f" wait{old}, the first {waited}, " in text
             assert text.endswith(head.sentence)
             assert f" queued, head{old} {waited}, {head.why}" in short
-            whole, *shorter = told[head.group].between
+            whole, *shorter = alerts[head.group].between
             assert whole.endswith(head.sentence)
             assert whole.count(old) == 1
             assert all(each.endswith(f" head{old}, {head.why}") for each in shorter)

@@ -76,7 +76,7 @@ def site(*sessions: str, held: tuple[tuple[int, int], ...], active: int = 64, **
     return views | {view.upper().replace("_DOLLAR_", "$"): table for view, table in more.items()}
 
 
-def told(found: Reading) -> ToDo:
+def advice(found: Reading) -> ToDo:
     step = to_do(found)
     assert step is not None
     return step
@@ -93,7 +93,7 @@ def candidate(found: Reading, sid: int) -> Candidate:
 
 def nobody_is_ended(found: Reading, sid: int) -> None:
     """Nothing that offers a command offers one for this session."""
-    assert told(found).commands == ()
+    assert advice(found).commands == ()
     assert not any(each.commands for each in way(found).candidates if each.statement.sid == sid)
     statement = next(each for each in found.running if each.sid == sid)
     assert ending(statement, found).commands == ()
@@ -113,7 +113,7 @@ def test_servers_that_the_target_does_not_count_free_nothing(tmp_path: Path) -> 
         V_DOLLAR_PX_PROCESS_SYSSTAT="STATISTIC | VALUE\nServers In Use | 80",
     )  # fmt: skip
     found = reading(tmp_path, views)
-    assert told(found).commands == ()
+    assert advice(found).commands == ()
     assert "5" not in {str(each.statement.sid) for each in way(found).candidates}
 
 
@@ -121,7 +121,7 @@ def test_where_it_cannot_be_told_who_is_counted_nobody_is_named(tmp_path: Path) 
     # without V$RSRC_CONSUMER_GROUP any one of the five may be the one that is not counted
     held = ((1, 16), (2, 16), (3, 16), (4, 16), (5, 16))
     found = reading(tmp_path, site(*(busy(sid) for sid in (1, 2, 3, 4)), idle(5, 900), held=held))
-    assert told(found).commands == ()
+    assert advice(found).commands == ()
     own = candidate(found, 5)
     assert (own.frees, own.perhaps) == (0, 16)
     assert own.objection == "whether the queue counts its servers here is not known"
@@ -129,7 +129,7 @@ def test_where_it_cannot_be_told_who_is_counted_nobody_is_named(tmp_path: Path) 
 
 def test_an_idle_holder_that_is_counted_is_ended(tmp_path: Path) -> None:
     found = reading(tmp_path, site(busy(1), idle(5, 900), held=((1, 48), (5, 16))))
-    step = told(found)
+    step = advice(found)
     assert step.text.startswith("end MARTIN 1:5 (idle 15:00, keeps 16 servers): then the head of REPORTS can start")
     assert [each.text for each in step.commands] == ["ALTER SYSTEM KILL SESSION '5,1005,@1';"]
     assert step.commands[0].note == (
@@ -160,16 +160,15 @@ def test_smon_rolls_back_and_is_left_alone(tmp_path: Path, recovery: str) -> Non
     found = reading(tmp_path, site(SMON, held=((17, 64),), **more))
     nobody_is_ended(found, 17)
     done = " (63 % done)" if recovery else ""  # (6,300 + 100) of (10,000 + 100) blocks
-    assert (
-        told(found).text == f"wait: SMON 1:17 holds 64 servers: it rolls back a transaction{done}, which ends by itself"
-    )
+    ends = f"it rolls back a transaction{done}, which ends by itself"
+    assert advice(found).text == f"wait: SMON 1:17 holds 64 servers: {ends}"
 
 
 @pytest.mark.parametrize("recovery", [ROLLBACK, ""])
 def test_smon_is_told_of_though_somebody_could_be_ended(tmp_path: Path, recovery: str) -> None:
     more = {"V_DOLLAR_FAST_START_TRANSACTIONS": recovery} if recovery else {}
     found = reading(tmp_path, site(busy(1), SMON, held=((1, 32), (17, 32)), **more))
-    assert told(found).text.startswith("wait: SMON 1:17 holds 32 servers: it rolls back a transaction")
+    assert advice(found).text.startswith("wait: SMON 1:17 holds 32 servers: it rolls back a transaction")
     assert way(found).sentence.startswith(
         "ending one statement frees the 32 servers that let it start; SMON 1:17 holds 32 servers: it rolls back"
     )
@@ -183,8 +182,8 @@ def test_a_background_process_that_others_wait_for_is_named(tmp_path: Path) -> N
     lock = "log file switch (archiving needed) | Configuration | WAITING | 300000000 | USER | 19 | 19"
     server = f"1 | 5051 | 1 | ETL | ACTIVE | BATCH | oracle@db1 (P001) | | {SQL} | | 300 | | {lock}"
     found = reading(tmp_path, site(busy(1), server, LGWR, held=((1, 64),)))
-    assert told(found).text == "look at LGWR 1:19: ETL 1:1 waits for it and holds 64 servers"
-    assert told(found).commands == ()
+    assert advice(found).text == "look at LGWR 1:19: ETL 1:1 waits for it and holds 64 servers"
+    assert advice(found).commands == ()
     (blocked,) = [each for each in wrong(found) if each.key == "blocked_holder"]
     assert blocked.text.endswith("ETL 1:1,1001 (64) waits for LGWR 1:19")
 
@@ -192,16 +191,16 @@ def test_a_background_process_that_others_wait_for_is_named(tmp_path: Path) -> N
 def test_where_who_holds_the_servers_is_not_listed_nobody_is_said_to_hold_none(tmp_path: Path) -> None:
     found = reading(tmp_path, site(busy(1), held=((1, 16),), active=64, V_DOLLAR_PX_SESSION="SID | QCSID\n5 | 5"))
     assert way(found).unknown == "V$PX_SESSION shows 0 of 64 servers in use"
-    assert told(found).step is Step.LOOK
-    assert "no idle session" not in told(found).text
+    assert advice(found).step is Step.LOOK
+    assert "no idle session" not in advice(found).text
 
 
 def test_who_wants_more_than_there_is_is_promised_nothing(tmp_path: Path) -> None:
     """The head wants 96 of the 64: that it starts once nobody holds a server was seen, and is no proof."""
     more = {"V_DOLLAR_RSRC_SESSION_INFO": "SID | DOP | PQ_SERVERS | CURRENT_CONSUMER_GROUP\n9 | 48 | 96 | REPORTS"}
     found = reading(tmp_path, site(idle(5, 900), held=((5, 16),), active=16, **more))
-    assert told(found).step is Step.CHANGE
-    assert told(found).commands == ()
+    assert advice(found).step is Step.CHANGE
+    assert advice(found).commands == ()
     assert way(found).sentence == (
         "ending one idle holder frees the 16 servers with which it may start, though it is too large for the target"
     )
@@ -231,9 +230,9 @@ def test_a_background_process_is_known_without_type(tmp_path: Path) -> None:
 def test_a_session_queues_behind_itself(tmp_path: Path) -> None:
     # PL/SQL with an open parallel cursor: the coordinator of 48 servers is the session that is queued
     found = reading(tmp_path, site(busy(1), held=((9, 48), (1, 16))))
-    assert told(found).step is Step.CHANGE
+    assert advice(found).step is Step.CHANGE
     expected = "RPT 1:9 is queued behind itself: its open cursor keeps 48 servers (close it, or raise the limit)"
-    assert told(found).text == expected
+    assert advice(found).text == expected
     assert way(found).sentence.startswith(expected)
     assert 9 not in {each.statement.sid for each in way(found).candidates}
 
@@ -250,8 +249,8 @@ def test_servers_that_are_blocked_make_the_statement_blocked(tmp_path: Path) -> 
     server = f"1 | 5051 | 1 | ETL | ACTIVE | BATCH | oracle@db1 (P001) | | {SQL} | | 300 | | {lock}"
     found = reading(tmp_path, site(busy(1), server, BLOCKER, idle(5, 900), held=((1, 48), (5, 16))))
     assert [each.blocker for each in found.running if each.sid == 1] == ["1:88"]
-    assert told(found).text.startswith("look at ANNA 1:88, idle 21:40: ETL 1:1 waits for it and holds 48 servers")
-    assert told(found).commands == ()
+    assert advice(found).text.startswith("look at ANNA 1:88, idle 21:40: ETL 1:1 waits for it and holds 48 servers")
+    assert advice(found).commands == ()
 
 
 def test_servers_of_the_same_statement_are_nobody_to_look_at(tmp_path: Path) -> None:
@@ -286,7 +285,7 @@ def test_a_sniped_session_is_an_idle_holder_with_nothing_to_lose(tmp_path: Path)
     found = reading(tmp_path, site(busy(1), idle(5, 30, status="SNIPED"), held=((1, 48), (5, 16))))
     assert [each.kind for each in candidate(found, 5).commands] == [CommandKind.KILL]
     assert candidate(found, 5).lost == 0
-    assert told(found).step is Step.END
+    assert advice(found).step is Step.END
 
 
 def test_an_autonomous_database_knows_kill_alone(tmp_path: Path) -> None:
@@ -317,7 +316,7 @@ def test_who_does_more_than_a_users_statement_comes_last(tmp_path: Path, session
     found = reading(tmp_path, site(busy(1, 7200), session, held=((1, 32), (5, 32))))
     assert [each.statement.sid for each in way(found).candidates] == [1, 5]
     assert candidate(found, 5).objection == f"it is {name}: if it is ended, {loss}"
-    assert told(found).commands == ()
+    assert advice(found).commands == ()
 
 
 # What Oracle ends itself.
@@ -330,7 +329,7 @@ def test_oracle_ends_it_itself(tmp_path: Path) -> None:
     found = reading(tmp_path, site(busy(1), idle(5, 110), held=((1, 48), (5, 16)), **more))
     nobody_is_ended(found, 5)  # 5 minutes are 300 s, of which 110 have passed
     assert candidate(found, 5).refused == "Oracle ends it in about 3:10 (MAX_IDLE_BLOCKER_TIME)"
-    assert told(found).text == (
+    assert advice(found).text == (
         "wait: the head of REPORTS should start by itself in about 3:10, when Oracle ends MARTIN 1:5, idle 1:50 "
         "(MAX_IDLE_BLOCKER_TIME)"
     )
@@ -341,7 +340,7 @@ def test_oracle_does_not_end_sys_nor_who_should_be_gone_by_now(tmp_path: Path) -
     sys = reading(tmp_path, site(busy(1), idle(5, 110, "SYS"), held=((1, 48), (5, 16)), **more))
     assert candidate(sys, 5).refused == ""
     late = reading(tmp_path, site(busy(1), idle(5, 900), held=((1, 48), (5, 16)), **more))
-    assert told(late).step is Step.END, "it was promised for 10 minutes ago"
+    assert advice(late).step is Step.END, "it was promised for 10 minutes ago"
 
 
 @pytest.mark.parametrize(("minutes", "named"), [("0", True), ("60", False), (None, False)])
@@ -349,15 +348,15 @@ def test_the_lasting_cure_is_named_where_it_is_off(tmp_path: Path, minutes: str 
     more = {} if minutes is None else {"V_DOLLAR_SYSTEM_PARAMETER": PARAMETERS.format(minutes)}
     views = site(busy(1), idle(5, 900), held=((1, 48), (5, 16)), **more)
     found = reading(tmp_path, views)
-    assert told(found).step is Step.END
-    assert ("MAX_IDLE_BLOCKER_TIME" in told(found).text) is named
+    assert advice(found).step is Step.END
+    assert ("MAX_IDLE_BLOCKER_TIME" in advice(found).text) is named
     rules = {finding.rule for finding in lint(found, snapshots(tmp_path, views)[-1])}
     assert ("idle-holders-stay" in rules) is named
 
 
 def test_where_two_must_end_both_commands_are_copied(tmp_path: Path) -> None:
     found = reading(tmp_path, site(busy(1), idle(5, 900), idle(6, 800), held=((1, 48), (5, 8), (6, 8))))
-    step = told(found)
+    step = advice(found)
     assert step.script == "ALTER SYSTEM KILL SESSION '5,1005,@1';\nALTER SYSTEM KILL SESSION '6,1006,@1';"
     assert "and 1 other idle holder" in step.text
     assert "MARTIN 1:5 and MARTIN 1:6" in step.affects
@@ -365,11 +364,11 @@ def test_where_two_must_end_both_commands_are_copied(tmp_path: Path) -> None:
 
 def test_who_is_idle_for_less_than_two_minutes_is_said_to_be_there(tmp_path: Path) -> None:
     found = reading(tmp_path, site(busy(1), idle(5, 80), held=((1, 48), (5, 16))))
-    assert told(found).text == (
+    assert advice(found).text == (
         "wait: MARTIN 1:5 keeps 16 servers that the head of REPORTS could use; idle 1:20, so perhaps between two "
         "fetches: end it if it stays idle (from 2:00 on DO offers it)"
     )
-    assert told(found).commands == ()
+    assert advice(found).commands == ()
     more = {"V_DOLLAR_SYSTEM_PARAMETER": PARAMETERS.format(0)}
     found = reading(tmp_path, site(busy(1), idle(5, 80), held=((1, 48), (5, 16)), **more))
-    assert told(found).text.endswith("MAX_IDLE_BLOCKER_TIME would end such sessions while statements queue")
+    assert advice(found).text.endswith("MAX_IDLE_BLOCKER_TIME would end such sessions while statements queue")

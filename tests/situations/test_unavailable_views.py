@@ -55,21 +55,21 @@ def unseen(*views: str) -> Reading:
         return list(play(source, clock, 2, 20.0))[-1]
 
 
-def told(found: Reading, who: str) -> str:
-    return as_text(found, AskedStatement.of(who), ReasonHistory())
+def answer(found: Reading, session: str) -> str:
+    return as_text(found, AskedStatement.of(session), ReasonHistory())
 
 
 def test_who_cannot_be_seen_is_not_said_to_be_nowhere() -> None:
     whole, no_sessions, no_servers = (unseen(*views) for views in ((), ("V$SESSION",), ("V$PX_SESSION",)))
     queued, holder = whole.queue[0], next(each for each in whole.running if each.idle is not None)
     first, idle = f"{queued.sid}", f"{holder.sid}"
-    assert told(whole, "1").startswith("session 1 is neither queued nor running")
-    for reading, who in ((no_sessions, first), (no_servers, idle)):
-        assert told(reading, who).startswith(f"cannot tell whether session {who} is queued or runs in parallel: GV$")
-        assert why_not_known(reading, AskedStatement.of(who))
-    assert told(no_servers, first).startswith(f"{queued.sql_id} of "), "V$SESSION tells it"
-    assert told(no_sessions, idle).splitlines()[0].endswith(f"holds {holder.servers} servers")
-    assert "cannot tell whether it runs or is idle" in told(no_sessions, idle)
+    assert answer(whole, "1").startswith("session 1 is neither queued nor running")
+    for reading, sid in ((no_sessions, first), (no_servers, idle)):
+        assert answer(reading, sid).startswith(f"cannot tell whether session {sid} is queued or runs in parallel: GV$")
+        assert why_not_known(reading, AskedStatement.of(sid))
+    assert answer(no_servers, first).startswith(f"{queued.sql_id} of "), "V$SESSION tells it"
+    assert answer(no_sessions, idle).splitlines()[0].endswith(f"holds {holder.servers} servers")
+    assert "cannot tell whether it runs or is idle" in answer(no_sessions, idle)
 
 
 def test_a_queue_that_is_only_counted_is_an_alert_with_its_number() -> None:
@@ -154,7 +154,7 @@ def test_whether_a_queue_has_a_timeout_is_not_known_without_its_directives() -> 
     first = blind.queue[0]
     assert (first.timeout_left, _timeout(first)) == (None, "?")
     assert _states(blind, "queue_timeout") == {"unknown"}
-    assert "whether it has a queue timeout is not known (DBA_RSRC_PLAN_DIRECTIVES:" in told(blind, f"{first.sid}")
+    assert "whether it has a queue timeout is not known (DBA_RSRC_PLAN_DIRECTIVES:" in answer(blind, f"{first.sid}")
     assert "has no queue timeout" not in " ".join(map(plain, queued(first, blind)))
 
 
@@ -214,7 +214,7 @@ def test_nobody_is_offered_to_be_ended_while_an_instance_may_be_gone(tmp_path: P
         (each,) = unblock(reading)
         assert not each.candidates
         assert each.sentence.startswith("whether instance 2 (LOSTDB2) is gone is not known (GV$INSTANCE")
-        assert "whether instance 2 (LOSTDB2) is gone is not known" in told(reading, f"{each.head.statement.sid}")
+        assert "whether instance 2 (LOSTDB2) is gone is not known" in answer(reading, f"{each.head.statement.sid}")
         assert (step := queue_step(reading)) is not None
         assert step.text.startswith(f"wait: {each.sentence.removesuffix(' is not known either')} so that ")
 
@@ -263,9 +263,9 @@ def test_nothing_is_denied_that_only_the_missing_view_shows(scenario: str, recor
             assert key_figures_of(blind).queued in {len(whole.queue), None}
             assert "no queue" not in line.lower()
         for each in (*whole.queue, *(each for each in whole.running if not each.orphaned)):
-            said = told(blind, f"{each.inst_id}:{each.sid}")
-            assert "neither queued nor running" not in said
-            assert "it runs -" not in said
+            text = answer(blind, f"{each.inst_id}:{each.sid}")
+            assert "neither queued nor running" not in text
+            assert "it runs -" not in text
 
 
 @pytest.mark.parametrize(

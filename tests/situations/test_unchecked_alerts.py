@@ -160,7 +160,7 @@ def test_it_neither_ends_nor_rings_anew() -> None:
     """In Events nothing ends; the end is told with the words in which the alert was last seen."""
     turns, changes = AlertTurns(), AlertChanges()
     readings = read({2: (PLAN,), 3: (PLAN,), 4: (PLAN,)})
-    told = [
+    reported = [
         [
             turn.change
             for turn in turns.take(each)
@@ -168,7 +168,7 @@ def test_it_neither_ends_nor_rings_anew() -> None:
         ]
         for each in readings
     ]
-    assert told == [[], ["began"], [], [], [], []]
+    assert reported == [[], ["began"], [], [], [], []]
     sent = [[each.change for each in changes.take(of_share(found), n * 10.0)] for n, found in enumerate(readings)]
     assert sent == [[], ["began"], [], [], [], []]
     over = replace(readings[4], at=readings[5].at, unchecked=(), groups=(), late=(), unseen=(), alerts=())

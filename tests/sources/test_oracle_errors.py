@@ -99,7 +99,7 @@ def test_what_means_that_the_connection_is_gone(text: str, lost: bool, late: boo
 def test_a_login_is_tried_again_where_that_can_help(text: str, retry: bool, refusal: LoginRefusal | None) -> None:
     found = source_error(driver(text))
     assert (found.retry, found.refusal, str(found)) == (retry, refusal, text)
-    assert str(source_error(driver(text), "told", "why")) == "told - why"
+    assert str(source_error(driver(text), "message", "cure")) == "message - cure"
 
 
 def test_a_login_without_a_user_says_what_that_takes() -> None:

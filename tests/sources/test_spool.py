@@ -110,10 +110,10 @@ def test_unknown_files_and_columns_are_noted(tmp_path: Path) -> None:
 def test_notes_reach_screen_text_and_doctor(tmp_path: Path) -> None:
     place = folder(tmp_path, {"v$session.csv": "SID,SHOE_SIZE\n1,44\n", "v$sesion.csv": "SID\n1\n"})
     reading = analyse(None, snapshots(place)[0])
-    told = ["v$sesion.csv: not used: no view of this name is read (did you mean v$session?)", "SHOE_SIZE"]
+    notes = ["v$sesion.csv: not used: no view of this name is read (did you mean v$session?)", "SHOE_SIZE"]
     screen = " ".join(alert.text for alert in alerts(reading, Link()))
     for text in (screen, text_report.full(reading), "\n".join(doctor(parse_target(f"spool:{place}")))):
-        assert all(each in text for each in told)
+        assert all(each in text for each in notes)
 
 
 @pytest.mark.parametrize("name", ["v$session", "gv$session", "V_SESSION", "gv_session", "v_$session", "GV_$Session"])

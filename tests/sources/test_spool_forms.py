@@ -127,9 +127,9 @@ def test_a_sample_of_an_empty_view_is_no_rest_of_the_row_above(tmp_path: Path) -
     ],
 )
 def test_what_cannot_be_read_is_refused_with_its_cure(tmp_path: Path, text: str, message: str) -> None:
-    told = refusal(tmp_path, {"v$session.csv": text})
-    assert told.startswith("v$session.csv, line ")
-    assert message in told
+    error = refusal(tmp_path, {"v$session.csv": text})
+    assert error.startswith("v$session.csv, line ")
+    assert message in error
 
 
 def test_sqlcl(tmp_path: Path) -> None:

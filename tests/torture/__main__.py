@@ -140,8 +140,8 @@ def _write(table: str, options: argparse.Namespace) -> None:
     """Write the table into docs/proof.md, with the date and the options of the run."""
     before, _, rest = PROOF.read_text("utf-8").partition(BEGIN)
     bound = f"within {options.minutes:g} minutes" if options.minutes else "without a bound"
-    said = f"Run on {datetime.now(UTC):%Y-%m-%d}, seed {options.seed}, {bound}, {options.jobs} at a time."
-    PROOF.write_text(f"{before}{BEGIN}\n\n{said}\n\n{table}\n{END}{rest.partition(END)[2]}", "utf-8")
+    summary = f"Run on {datetime.now(UTC):%Y-%m-%d}, seed {options.seed}, {bound}, {options.jobs} at a time."
+    PROOF.write_text(f"{before}{BEGIN}\n\n{summary}\n\n{table}\n{END}{rest.partition(END)[2]}", "utf-8")
 
 
 # ---- one

@@ -453,11 +453,11 @@ def _look_at(pid: int, folder: Path) -> Look:
     answer.unlink(missing_ok=True)
     os.kill(pid, signal.SIGUSR2)
     end = time.monotonic() + 20.0
-    while not (answer.exists() and (said := answer.read_text())):
+    while not (answer.exists() and (counts := answer.read_text())):
         if time.monotonic() > end:
             raise TimeoutError("it does not answer a signal")
         time.sleep(0.01)
-    polls, tasks = map(int, said.split())
+    polls, tasks = map(int, counts.split())
     family = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
     found = []
     for each in family:

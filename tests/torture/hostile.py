@@ -156,7 +156,7 @@ class LiveEvent(Screen):
     """A presman on a terminal. Every byte that it writes is kept until it is judged."""
 
     def __init__(self, words: list[str], folder: Path) -> None:
-        self.heard = bytearray()
+        self.unjudged = bytearray()
         words = ["sh", "-c", 'cd "$0" && exec "$@"', str(folder), *words]  # keys write files into the working directory
         super().__init__(words, **environment(PRESMAN_CONFIG=str(folder / "config.ini"), XDG_STATE_HOME=str(folder)))
 
@@ -164,7 +164,7 @@ class LiveEvent(Screen):
         before = self.written
         found = super()._read(seconds)
         if self.written > before:
-            self.heard += self._tail[before - self.written :]
+            self.unjudged += self._tail[before - self.written :]
         return found
 
     def judge(self) -> int:
@@ -172,19 +172,19 @@ class LiveEvent(Screen):
 
         Returns how often the mark was shown as text.
         """
-        end = self.heard.rfind(b"\x1b")
-        heard, self.heard = bytes(self.heard[:end]), self.heard[end:]
-        return innocent(heard)
+        end = self.unjudged.rfind(b"\x1b")
+        output, self.unjudged = bytes(self.unjudged[:end]), self.unjudged[end:]
+        return innocent(output)
 
 
-def innocent(heard: bytes) -> int:
+def innocent(output: bytes) -> int:
     """Return how often the mark is in the text of a terminal's output. Raises Broken for a foreign control sequence."""
-    for found in ESCAPES.finditer(heard):
+    for found in ESCAPES.finditer(output):
         sequence = found[0]
         if MARK.encode() in sequence or not SEQUENCES.fullmatch(sequence):
-            around = heard[max(0, found.start() - 100) : found.end() + 60]
+            around = output[max(0, found.start() - 100) : found.end() + 60]
             raise Broken(f"a control sequence that presman does not write: {sequence!r} in {around!r}")
-    text = ESCAPES.sub(b"", heard)
+    text = ESCAPES.sub(b"", output)
     harmless(text.decode("utf-8", "replace").replace("\r", "\n"), "the terminal")
     return text.count(MARK.encode())
 
@@ -263,11 +263,11 @@ class _Files:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         recording, export = str(folder / "a.presman"), str(folder / "a.csv")
-        say = partial(judged, PRESMAN_PASSWORD="presman", PRESMAN_CONFIG=os.devnull, XDG_STATE_HOME=str(folder))
+        output_of = partial(judged, PRESMAN_PASSWORD="presman", PRESMAN_CONFIG=os.devnull, XDG_STATE_HOME=str(folder))
         measure = rng.choice(("cpu", "session_io", "parallel", "queue", "latency", "emphasis", "arrivals"))
         how = rng.choice((["json", "--outliers"], ["text", "--outliers"], ["csv"]))
-        said = [
-            say(words).out
+        texts = [
+            output_of(words).out
             for words in (
                 ["once", self._target, "--interval", "0.1", "--format", *how],
                 ["check", self._target, "--interval", "0.1", "-v"],
@@ -286,11 +286,11 @@ class _Files:
                 ["chart", export, "-o", str(folder / "chart.html")],
             )
         ]
-        said += [self._page(), *_written(folder)]
-        for text in said:
+        texts += [self._page(), *_written(folder)]
+        for text in texts:
             harmless(text, f"a file of {len(text)} characters")
-        self.files += len(said)
-        self.marked += sum(MARK in text for text in said)
+        self.files += len(texts)
+        self.marked += sum(MARK in text for text in texts)
 
     def _page(self) -> str:
         """Return the page of metrics."""

@@ -95,12 +95,12 @@ def judged(arguments: Sequence[str], **environment: str) -> Ended:
     return ended
 
 
-def only_own_lines(said: str, where: str) -> None:
+def only_own_lines(errors: str, where: str) -> None:
     """Raise Broken if standard error has other lines than presman's own."""
-    if any(word in said for word in ("Traceback", "internal error", "Exception ignored")):
-        raise Broken(f"{where}: {said[-1500:]}")
-    if "usage:" not in said and any(not line.startswith("presman: ") for line in said.splitlines()):
-        raise Broken(f"{where}: a line is not presman's: {said[-500:]}")
+    if any(word in errors for word in ("Traceback", "internal error", "Exception ignored")):
+        raise Broken(f"{where}: {errors[-1500:]}")
+    if "usage:" not in errors and any(not line.startswith("presman: ") for line in errors.splitlines()):
+        raise Broken(f"{where}: a line is not presman's: {errors[-500:]}")
 
 
 def harmless(text: str, where: str) -> None:

@@ -111,17 +111,17 @@ def _one(refusal: Refusal, command: tuple[str, ...], folder: Path) -> int:
     words = [sys.executable, "-c", LAUNCH, limits, *command]
     given = environment(XDG_STATE_HOME=str(folder), PRESMAN_CONFIG=os.devnull) | refusal.environment
     given["PYTHONDONTWRITEBYTECODE"] = "1"  # Python itself would leave half-written .pyc files
-    with Path(refusal.out).open("wb") as out, Path(refusal.err or folder / "said").open("wb") as err:
+    with Path(refusal.out).open("wb") as out, Path(refusal.err or folder / "errors").open("wb") as err:
         process = subprocess.Popen(words, cwd=folder, env=given, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
         try:
             code = process.wait(ENOUGH if command[0] in ENDLESS else LONGEST)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGTERM if command[0] in ENDLESS else signal.SIGKILL)
             code = process.wait(LONGEST)
-    said = (folder / "said").read_text("utf-8", "replace") if not refusal.err else ""
+    errors = (folder / "errors").read_text("utf-8", "replace") if not refusal.err else ""
     where = f"{command[0]} with {refusal.what}"
     allowed = {143} if command[0] in ENDLESS else {1} if command[0] == "check" else set()
     if code not in CODES | allowed:
-        raise Broken(f"{where}: code {code}: {said[-400:]}")
-    only_own_lines(said, where)
+        raise Broken(f"{where}: code {code}: {errors[-400:]}")
+    only_own_lines(errors, where)
     return code

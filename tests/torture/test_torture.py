@@ -74,9 +74,9 @@ def test_a_hostile_database_in_files(tmp_path: Path) -> None:
 def test_a_bomb_of_each_kind(tmp_path: Path) -> None:
     """One process reads them all, as it does fifty of `make torture`: to start ten takes longer than to read."""
     many = len(FORMATS)
-    told = bombs(task(EVERY, many, tmp_path))
-    assert told.startswith(f"{many} bombs of {EVERY}: ")
-    assert int(told.split()[-4]) < MOST_MEGABYTES
+    result = bombs(task(EVERY, many, tmp_path))
+    assert result.startswith(f"{many} bombs of {EVERY}: ")
+    assert int(result.split()[-4]) < MOST_MEGABYTES
 
 
 def test_machines_that_refuse(tmp_path: Path) -> None:
@@ -88,15 +88,15 @@ def test_some_minutes_of_a_month(part: str, tmp_path: Path, monkeypatch: pytest.
     """Thirty polls of a course of twelve: three rounds, each with statements and sessions of its own."""
     forget_others()
     monkeypatch.setattr(endurance, "LOOKS", 3)
-    told = getattr(endurance, part)(task(f"{part} mixed", 30, tmp_path), course=12)
-    assert told.startswith("30 polls, 0.00 days at 5 s,")
+    result = getattr(endurance, part)(task(f"{part} mixed", 30, tmp_path), course=12)
+    assert result.startswith("30 polls, 0.00 days at 5 s,")
 
 
 @pytest.mark.skipif(not THOROUGH, reason="tests/tui/test_any_keys.py presses them without a terminal")
 def test_a_monitor_with_random_keys(tmp_path: Path) -> None:
-    told = endurance.monitor(Task("monitor storm", Rounds(6_000, 0.6), 1, tmp_path, lambda _text: None))
-    assert told.startswith("storm: ")
-    assert "random keys" in told
+    result = endurance.monitor(Task("monitor storm", Rounds(6_000, 0.6), 1, tmp_path, lambda _text: None))
+    assert result.startswith("storm: ")
+    assert "random keys" in result
 
 
 # ---- what judges them
@@ -206,11 +206,11 @@ def test_the_table_at_the_end_tells_what_did_not_stand(tmp_path: Path, monkeypat
     page.write_text(f"before\n{command.BEGIN}\nold\n{command.END}\nafter\n")
     monkeypatch.setattr(command, "PROOF", page)
     command._write(table, SimpleNamespace(minutes=30.0, seed=7, jobs=2))  # type: ignore[arg-type]
-    told = page.read_text()
-    assert told.startswith(f"before\n{command.BEGIN}\n\nRun on 20")
-    assert ", seed 7, within 30 minutes, 2 at a time.\n\n| way" in told
-    assert told.endswith(f"\n{command.END}\nafter\n")
-    assert "old" not in told
+    text = page.read_text()
+    assert text.startswith(f"before\n{command.BEGIN}\n\nRun on 20")
+    assert ", seed 7, within 30 minutes, 2 at a time.\n\n| way" in text
+    assert text.endswith(f"\n{command.END}\nafter\n")
+    assert "old" not in text
 
 
 def test_a_part_is_run_in_a_process_of_its_own_and_its_last_line_counts(capfd: pytest.CaptureFixture[str]) -> None:

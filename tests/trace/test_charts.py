@@ -133,7 +133,7 @@ def test_the_smallest_share_still_shows() -> None:
 NAMES = "{http://www.w3.org/2000/svg}"
 
 
-def told(root: ElementTree.Element) -> dict[str, tuple[float, float]]:
+def places_of(root: ElementTree.Element) -> dict[str, tuple[float, float]]:
     """Return where each text of a picture stands."""
     return {
         each.text or "": (float(each.get("x", "0")), float(each.get("y", "0"))) for each in root.iter(f"{NAMES}text")
@@ -146,7 +146,7 @@ def test_each_wait_stands_where_its_number_and_its_time_say() -> None:
     dots, *levels = sorted((path.get("d", "") for path in root.iter(f"{NAMES}path")), key=lambda each: -each.count("M"))
     assert dots == "M90.0 370.0h0M530.0 50.0h0M970.0 210.0h0"
     assert sorted(levels) == ["M90 210.0H970", "M90 370.0H970", "M90 50.0H970"]
-    assert told(root) == {
+    assert places_of(root) == {
         "x: each wait": (500, 28), "10µs": (82, 374), "100µs": (82, 214), "1.0ms": (82, 54), "1": (90, 392),
         "2": (310, 392), "3": (530, 392), "4": (750, 392), "5": (970, 392), "wait": (500, 412),
     }  # fmt: skip
@@ -159,7 +159,7 @@ def test_each_bar_is_as_high_as_its_share() -> None:
     sides = [[float(bar.get(name, "0")) for name in ("x", "y", "width", "height")] for bar in bars]
     assert sides == [[90, 263.3, 396, 106.7], [530, 50, 396, 320]]
     assert [bar.findtext(f"{NAMES}title") for bar in bars] == ["1µs to 2µs: 1", "2µs to 4µs: 3"]
-    places = told(root)
+    places = places_of(root)
     assert places["x: share of 4 waits by elapsed time"] == (500, 28)
     assert (places["1µs"], places["2µs"], places["from"]) == ((90, 392), (530, 392), (500, 412))
     assert [each for each in places if each.endswith(" %")] == ["0 %", "20 %", "40 %", "60 %"]
@@ -167,7 +167,7 @@ def test_each_bar_is_as_high_as_its_share() -> None:
 
 def test_of_many_bars_ten_at_most_are_named() -> None:
     bars = [HistogramBar(each, each + 1, 1) for each in range(1, 22)]
-    places = told(ElementTree.fromstring(svg([SvgChart("x", bars)])))
+    places = places_of(ElementTree.fromstring(svg([SvgChart("x", bars)])))
     assert [each for each in places if each.endswith("µs")] == ["1µs", "4µs", "7µs", "10µs", "13µs", "16µs", "19µs"]
 
 

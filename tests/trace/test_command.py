@@ -119,17 +119,17 @@ ABBREVIATED = "WAIT #1398...: nam='db file sequential read' ela= 501 file#=4 blo
 def test_lines_that_are_not_understood_are_told(run: Run, tmp_path: Path) -> None:
     trace = tmp_path / "short.trc"
     trace.write_text("Trace file /u01/short.trc\n" + 4 * ABBREVIATED)
-    said = f"{trace}: 4 WAIT lines were not understood and not counted, the first: WAIT #1398...: nam='db file"
+    warning = f"{trace}: 4 WAIT lines were not understood and not counted, the first: WAIT #1398...: nam='db file"
     for options in ((), ("--all",), ("--list",)):
         code, out, errors = run(trace, *options)
         assert (code, errors) == (5, "")
-        assert said in out
+        assert warning in out
     code, out, errors = run(trace, "--csv", "-")
     assert (code, out.count("\n")) == (5, 1)
-    assert said in errors
+    assert warning in errors
     code, out, _ = run(trace, SAMPLE)
     assert code == 0, "others were understood"
-    assert said in out
+    assert warning in out
     assert run(trace, tmp_path / "none.trc")[0] == 2
 
 

@@ -46,7 +46,7 @@ def test_traces_are_recognised(head: bytes, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "reason"),
     [
         (b"", "empty"),
         (gzip.compress(b"", mtime=0), "empty"),
@@ -68,21 +68,21 @@ def test_traces_are_recognised(head: bytes, tmp_path: Path) -> None:
         (gzip.compress(b"hello\n", mtime=0), "not an Oracle trace"),
     ],
 )
-def test_strangers_are_refused(text: bytes, says: str, tmp_path: Path) -> None:
+def test_strangers_are_refused(text: bytes, reason: str, tmp_path: Path) -> None:
     path = tmp_path / "demo.trc"
     path.write_bytes(text)
-    with pytest.raises(TraceError, match=says) as caught:
+    with pytest.raises(TraceError, match=reason) as caught:
         TraceFile(str(path))
     assert "\n" not in str(caught.value)
 
 
 def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
-    for name, says in (
+    for name, reason in (
         (str(tmp_path), "directory"),
         (str(tmp_path / "none.trc"), "No such file"),
         ("a\0b", "cannot be read"),
     ):
-        with pytest.raises(TraceError, match=says):
+        with pytest.raises(TraceError, match=reason):
             TraceFile(name)
 
 

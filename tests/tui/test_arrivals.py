@@ -19,6 +19,8 @@ def arrived(
     problem: str = "",
     news: bool = False,
     acts: bool = False,
+    extra: bool = False,
+    first: bool = False,
 ) -> list[str]:
     done: list[str] = []
 
@@ -26,8 +28,13 @@ def arrived(
         return lambda *_, **__: done.append(name)
 
     gateway = SimpleNamespace(arrive=note("asked")) if acts else None
+
+    def arrive(*_: object, is_extra: bool) -> bool:
+        done.append("arrive")
+        return not is_extra or first
+
     monitor = SimpleNamespace(
-        cost=cost, is_frozen=frozen, link=None, forecast_basis=None, preview=note("preview"), arrive=note("arrive")
+        cost=cost, is_frozen=frozen, link=None, forecast_basis=None, preview=note("preview"), arrive=arrive
     )
     changes = [SimpleNamespace(change="ended"), *([SimpleNamespace(change="began")] if news else [])]
     app: Any = SimpleNamespace(
@@ -39,7 +46,7 @@ def arrived(
         set_interval=note("each"), gateway=gateway,
     )  # fmt: skip
     event: Any = SimpleNamespace(
-        whole=whole, reading=SimpleNamespace(alerts=()), snapshot=None, age=0.0, forecast_basis=None
+        whole=whole, reading=SimpleNamespace(alerts=()), snapshot=None, age=0.0, forecast_basis=None, is_extra=extra
     )
     FrameApp.on_arrived(app, event)
     return done
@@ -55,6 +62,9 @@ def arrived(
         ({"problem": "full"}, ["arrive", "moments", "all", "kept", "enough", "lines", "notice", "bell"]),
         ({"news": True}, ["arrive", "moments", "all", "bell", "kept"]),
         ({"acts": True}, ["arrive", "moments", "all", "asked", "kept"]),
+        ({"extra": True}, ["arrive", "all"]),
+        ({"extra": True, "frozen": True}, ["arrive", "lines"]),
+        ({"extra": True, "first": True}, ["arrive", "moments", "all", "kept"]),
     ],
 )
 def test_each_effect_of_a_new_reading(how: dict[str, Any], done: list[str]) -> None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from presman.analysis.advice.ending import ending
 from presman.analysis.assemble import analyse
 from presman.analysis.trends.sql_minutes import SqlTexts
-from presman.base.formats import clock
+from presman.recording.time_words import spelled_instant
 from presman.rows.commands import CommandKind
 from presman.rows.cursor_rows import SqlText
 from presman.rows.session_rows import Session
@@ -131,9 +131,8 @@ async def test_a_command_from_a_recording_is_labelled_as_old(keys: tuple[str, ..
     async with stage(busy(), size=(200, 50)) as acting:
         acting.app.replayed = mock.Mock
         await acting.keys(*keys)
-        assert f"It comes from a recording, as of {clock(busy().at)}: check again before you run it." in notice_text(
-            acting.app
-        )
+        at = spelled_instant(busy().at)
+        assert f"It comes from a recording, as of {at}: check again before you run it." in notice_text(acting.app)
 
 
 @acted

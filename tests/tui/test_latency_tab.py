@@ -129,10 +129,10 @@ async def test_the_filter_finds_any_event() -> None:
 @acted
 async def test_the_buckets_are_of_the_window_since_startup_or_now() -> None:
     async with stage(latencies(0), size=(200, 50)) as acting:
-        assert "Buckets  window: last 15 min (1:00 polled)" in await shown(acting, 30)
+        assert "Buckets  window: 1:00 of 15 min, * estimate" in await shown(acting, 30)
         assert "Buckets  since startup: 41d" in await acting.press("b")
         assert "Buckets  now: last 2.0 s" in await acting.press("b")
-        assert "Buckets  window: last 60 min" in await acting.press("b", "w")
+        assert "Buckets  window: 1:00 of 60 min" in await acting.press("b", "w")
 
 
 @acted
@@ -302,7 +302,7 @@ async def test_each_rate_of_an_event_is_shown_with_its_interval(size: tuple[int,
         assert " Events  3  in the last 2.0 s" in next(line for line in lines if " Events  3" in line)
         figures = lines if size[1] > 30 else (await acting.press("b")).splitlines()
         assert " last 16.0 s" in next(line for line in figures if " over " in line)
-        assert size[1] > 30 or any(line.startswith("  16.0 s ") for line in lines)
+        assert size[1] > 30 or any(line.startswith("  now 16.0 s ") for line in lines)
         assert "its histogram" not in acting.screen
 
 
@@ -367,7 +367,7 @@ async def test_without_room_the_buckets_replace_the_figures() -> None:
 async def test_on_a_small_screen_figures_and_buckets_replace_the_maps() -> None:
     async with stage(latencies(0), size=(80, 24)) as acting:
         before = await shown(acting, 12)
-        assert "  2.0 s   " in before
+        assert "  now 2.0 s   " in before
         assert "p99.9 in bucket" not in before
         screen = await acting.press("b")
         assert "p99.9 in bucket" in screen
@@ -379,6 +379,19 @@ async def test_on_a_small_screen_figures_and_buckets_replace_the_maps() -> None:
         await acting.resize(200, 50)
         assert "p99.9 in bucket" in acting.screen
         assert "Frequency" in acting.screen
+
+
+@acted
+async def test_every_figure_says_what_it_is_on_the_smallest_terminal() -> None:
+    """Buckets without their span, a line that was cut within a figure, and two lines that began alike."""
+    async with stage(latencies(0), size=(60, 15)) as acting:
+        lines = (await shown(acting, 12)).splitlines()
+        assert [line.split()[:3] for line in lines[9:11]] == [["now", "2.0", "s"], ["window", "24.0", "s"]]
+        assert [line.split()[4] for line in lines[9:11]] == ["avg", "avg"]
+        assert lines[13].endswith(" avg sess")
+        await acting.keys("b")
+        for title in ("window: 24.0 s of 15 min", "since startup: 41d 00:00", "now: last 2.0 s"):
+            assert f"Buckets  {title}, * estimate" in await acting.press("b")
 
 
 @acted

@@ -6,7 +6,8 @@ import pytest
 from msgspec.structs import replace
 from textual.filter import Monochrome
 
-from presman.tui.feed import Ended, Lost
+from presman.recording.time_words import spelled_instant
+from presman.tui.feed import Arrived, Ended, Lost
 from tests.thorough import some
 from tests.tui.drive import acted, body, check, frame, stage
 from tests.tui.readings import busy, cluster, quiet
@@ -106,7 +107,20 @@ async def test_end_of_a_finite_source() -> None:
     async with stage(busy()) as acting:
         acting.app.post_message(Ended())
         await acting.settle()
-        assert "■ END of data" in acting.screen
+        assert "■ END 2026-11-20" in acting.screen
+
+
+@acted
+async def test_the_samples_of_a_spool_are_never_called_live() -> None:
+    """A stranger took a folder of last week for the database of now: it was read a second ago."""
+    async with stage(size=(120, 35)) as acting:
+        sample = replace(busy(), kind="spool")
+        for shown in (Arrived(sample, whole=False), Arrived(sample), Arrived(replace(busy(2), kind="spool"))):
+            acting.app.post_message(shown)
+            await acting.settle()
+            assert f"▶ {spelled_instant(acting.app.monitor.reading.at)}" in acting.screen
+            assert "spooled" in acting.screen
+            assert not {"LIVE", "age", "now"} & set(acting.screen.split())
 
 
 @acted

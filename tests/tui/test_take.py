@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 
-from presman.tabs.choices import LinkState
+from presman.recording.time_words import spelled_instant
+from presman.tabs.choices import Link, LinkState
 from presman.tui.keyed_app import NO_DATA
 from presman.tui.keys import take_keys
-from tests.tui.readings import busy
+from tests.tui.readings import AT, busy
+
+THEN = spelled_instant(AT)
 
 
 class App:
@@ -18,7 +21,8 @@ class App:
 
     def __init__(self, *, latest: Any = None, is_on: bool = False, well: bool = True) -> None:
         self.done: list[Any] = []
-        self.monitor = SimpleNamespace(latest=latest, name="prod")
+        timeline = SimpleNamespace(reading=lambda _: None)
+        self.monitor = SimpleNamespace(latest=latest, name="prod", timeline=timeline)
         self.panels = SimpleNamespace(grid="grid", present=SimpleNamespace(measure=lambda grid: f"measure of {grid}"))
         self.recording = SimpleNamespace(toggle=lambda *about: (f"toggled {about[0]} {about[1]}", well))
         self.poll_recording = SimpleNamespace(
@@ -113,17 +117,21 @@ def test_files_are_written_only_with_data_and_on_the_users_machine() -> None:
 
 
 @pytest.mark.parametrize(
-    ("replayed", "age", "expected"),
+    ("replayed", "state", "age", "expected"),
     [
-        (None, 4.0, ""),
-        (None, 4.1, "\nIts data is 0:04 old: check again before you run it."),
-        (object(), 0.0, "\nIt comes from a recording, as of 03:12:40: check again before you run it."),
+        (None, LinkState.LIVE, 4.0, ""),
+        (None, LinkState.LIVE, 4.1, "\nIts data is 0:04 old: check again before you run it."),
+        (object(), LinkState.REPLAY, 0.0, f"\nIt comes from a recording, as of {THEN}: check again before you run it."),
+        (None, LinkState.SPOOL, 0.0, f"\nIt comes from a spool, as of {THEN}: check again before you run it."),
+        (None, LinkState.ENDED, 9.0, f"\nIt comes from a spool, as of {THEN}: check again before you run it."),
     ],
 )
-def test_a_command_is_copied_with_the_age_of_its_data(replayed: object, age: float, expected: str) -> None:
+def test_a_command_is_copied_with_the_age_of_its_data(
+    replayed: object, state: LinkState, age: float, expected: str
+) -> None:
     """With a poll every two seconds data may be four seconds old."""
     monitor = SimpleNamespace(
-        reading=busy(), clock=lambda: 100.0, link=SimpleNamespace(fresh=100.0 - age),
+        reading=busy(), clock=lambda: 100.0, link=Link(state, fresh=100.0 - age),
         choices=SimpleNamespace(refresh=2.0),
     )  # fmt: skip
     app: Any = SimpleNamespace(replayed=replayed, monitor=monitor)

@@ -11,6 +11,10 @@ import pytest
 from rich.style import Style
 
 import presman
+from presman.analysis.fleet import ConnectionState
+from presman.analysis.plans.lint_rules import Severity
+from presman.analysis.readings.container_readings import IoVerdict
+from presman.analysis.readings.group_readings import Verdict
 from presman.cli import console
 from presman.figures.drawing.lines import ascii_only
 from presman.tabs import tab_names
@@ -95,6 +99,24 @@ def test_signs_of_the_screens_have_a_likeness() -> None:
     signs = {sign for sign in text if not sign.isascii() and not sign.isalpha()} - set("⠀⣿＝＋－＠␛␇")
     assert {sign for sign in signs if ascii_only(sign) == "?"} == set()
     assert all(len(ascii_only(sign)) == 1 for sign in signs)
+
+
+def test_each_sign_of_a_state_has_one_meaning_also_in_ascii() -> None:
+    """○ was a warning about an idle holder, a note, a limit that is not there; in ASCII it was ◌ (old data), too."""
+    root = Path(presman.__file__).parent
+    page = (root.parent / "docs" / "accessibility.md").read_text(encoding="utf-8")
+    signs = re.findall(r"^\| `(.)` \| `(.)` \| ", page, re.MULTILINE)
+    assert {sign: ascii_only(sign) for sign, _ in signs} == dict(signs)
+    assert len({plain for _, plain in signs}) == len(signs)
+    levels = {each.glyph: each.level for kind in (Verdict, IoVerdict) for each in kind}
+    assert all(each.level == levels[each.glyph] for kind in (Verdict, IoVerdict) for each in kind)
+    others = {each.glyph for kind in (ConnectionState, Severity) for each in kind}
+    assert levels.keys() | others <= {sign for sign, _ in signs}
+    idle = {str(path.relative_to(root)) for path in root.rglob("*.py") if "○" in path.read_text(encoding="utf-8")}
+    assert idle == {
+        "analysis/alerts/queue_alerts.py", "figures/drawing/lines.py", "figures/statement_figures.py",
+        "tabs/overview.py", "tui/pages/row_details.py",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ def timeline() -> Timeline:
 
 def test_a_timeline_is_empty_before_the_first_poll() -> None:
     empty = Timeline()
-    assert (len(empty), empty.first(), empty.reading(0), empty.moment(0, 1)) == (0, None, None, None)
+    assert (len(empty), empty.first(), empty.reading(0), empty.moment(1)) == (0, None, None, None)
 
 
 def test_an_instant_maps_to_the_last_poll_before_it(timeline: Timeline) -> None:
@@ -33,16 +33,15 @@ def test_an_instant_maps_to_the_last_poll_before_it(timeline: Timeline) -> None:
 
 def test_a_poll_is_found_by_its_distance_and_its_number(timeline: Timeline) -> None:
     for behind in range(6):
-        found = timeline.moment(behind, 6 - behind)
+        found = timeline.moment(6 - behind)
         assert found is not None
         assert found[1].number == 6 - behind
         assert (found[0] is None) == (behind == 5)
         reading = timeline.reading(behind)
         assert reading is not None
         assert reading.number == 6 - behind
-    assert timeline.moment(1, 6) is None
     for beyond in (-1, 6):
-        assert timeline.moment(beyond, 6 - beyond) is None
+        assert timeline.moment(6 - beyond) is None
         assert timeline.reading(beyond) is None
 
 
@@ -63,7 +62,7 @@ def test_a_timeline_may_begin_before_its_first_reading() -> None:
     found.begin(before)
     found.add(reading, snapshot)
     assert len(found) == 2
-    pair = found.moment(0, 2)
+    pair = found.moment(2)
     assert pair is not None
     assert (pair[0], pair[1].number) == (before, 2)
     assert found.first() == before.at

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from presman.analysis.advice.step import Step, ToDo
 from presman.analysis.readings.reading import Alert, LateView, Reading
 from presman.figures.drawing.lines import Line, length, plain
+from presman.recording.time_words import spelled_instant
 from presman.rows.snapshot import GoneInstance
 from presman.tabs.choices import Choices, Link, LinkState
 from presman.tui.widgets.frame_lines import (
@@ -181,7 +182,24 @@ def test_each_state_has_its_words() -> None:
     connecting = Link(LinkState.CONNECTING, since=100.0, fresh=100.0)
     assert state(top(None, connecting)) == "… CONNECTING"
     assert state(top(None, connecting, now=105.0)) == "… CONNECTING 0:05"
-    assert state(top(busy(), Link(LinkState.ENDED))) == "■ END of data"
+    assert state(top(None, Link(LinkState.ENDED))) == "■ END of data"
+
+
+def test_a_spool_is_never_live_and_shows_the_time_of_its_sample() -> None:
+    """How long ago presman read a file says nothing about its data."""
+    sample, at = replace(busy(), kind="spool", interval=10.04), spelled_instant(AT)
+    spool, ended = (Link(each, since=100.0, fresh=100.0) for each in (LinkState.SPOOL, LinkState.ENDED))
+    for now in (100.0, 103.0, 900.0):
+        assert state(top(sample, spool, now)) == f"▶ {at}"
+        assert state(top(sample, ended, now)) == f"■ END {at}"
+        for link, facts in ((spool, {}), (ended, {}), (spool, {"behind": 3}), (ended, {"paused": 99.0})):
+            line = top(sample, link, now, **facts)
+            assert {"spooled", "every 10s"} <= set(parts(line))
+            assert not [part for part in parts(line) if part.startswith(("age", "newest"))]
+            assert silence(line) == ()
+        assert not is_ticking(top(sample, spool, now))
+    assert state(top(sample, spool, behind=3)) == f"◀ {at} 3 back"
+    assert state(top(sample, spool, paused=41.0)) == f"‖ PAUSED {at}"
 
 
 def test_silence_is_an_alert_unless_the_connection_is_lost() -> None:

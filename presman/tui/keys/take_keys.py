@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from presman.analysis.readings.reading import Reading
 from presman.base import private_files
 from presman.base.errors import InputError
-from presman.base.formats import clock, counted, duration, spelled
+from presman.base.formats import counted, duration, spelled
 from presman.base.private_files import replace_private
 from presman.base.text import clean, one_line
 from presman.figures.figure import Table
@@ -104,10 +104,13 @@ def copy_to_do(app: FrameApp) -> None:
 
 
 def _as_old(app: FrameApp) -> str:
-    """Return how old the data behind a command is, "" while it is fresh."""
+    """Return how old the data behind a command is, or when the past that it comes from was; "" while it is fresh."""
     monitor = app.monitor
-    if app.replayed is not None and monitor.reading is not None:
-        return f"\nIt comes from a recording, as of {clock(monitor.reading.at)}: check again before you run it."
+    past = "recording" if app.replayed is not None else "spool" if monitor.link.is_past else ""
+    if past and monitor.reading is not None:
+        from presman.recording.time_words import spelled_instant
+
+        return f"\nIt comes from a {past}, as of {spelled_instant(monitor.reading.at)}: check again before you run it."
     age = monitor.clock() - monitor.link.fresh
     late = age > 2 * monitor.choices.refresh
     return f"\nIts data is {duration(age)} old: check again before you run it." if late else ""
@@ -175,7 +178,9 @@ def export(app: FrameApp) -> None:
     if monitor.latest is None:
         return
     measure = app.panels.present.measure(app.panels.grid)
-    message, well = app.recording.toggle(monitor.name, measure, monitor.latest)
+    # Not an extra poll: the next row has what it grew by.
+    newest = monitor.timeline.reading(0) or monitor.latest
+    message, well = app.recording.toggle(monitor.name, measure, newest)
     app.read_enough()
     app.notify(message, severity="information" if well else "error", timeout=8 if well else 10)
     app.paint_lines()

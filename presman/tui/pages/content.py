@@ -67,7 +67,7 @@ def details_of(row: Any, table: Table[Any], watch: Watch, width: int) -> Content
             return []
         found = again(last, table, reading)
         last = last if found is None else found
-        gone: list[Line] = [((" ○ no longer there; this is the last data seen", "warn"),), ()]
+        gone: list[Line] = [((" ◌ no longer there; this is the last data seen", "warn"),), ()]
         lines = [stamp(reading), *(gone if found is None else []), *_named(page(last, table, reading), last, watch)]
         if focus_of(last) is not None:
             lines += detail_lines(last, reading, width)
@@ -116,6 +116,7 @@ def help_of_others(present: Tab) -> list[Line]:
 _STATES = (
     ("● LIVE", "good", "the data is at most two refresh intervals old"),
     ("◌ LATE 0:07", "warn", "the data is older, by the age shown; or the number of views shown did not answer"),
+    ("▶ 2026-03-14 10:00:20", "note", "a spool: the time of the sample shown; ■ END after the last one"),
     ("‖ PAUSED 0:42", "warn", "the view is frozen; polling and history continue"),
     ("◀ 03:12:40", "warn", "scrolled back to that time"),
     ("✕ LOST 0:12, retry in 4s", "bad", "no connection; the last data stays on screen, with its age"),

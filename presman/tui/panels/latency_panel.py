@@ -10,7 +10,7 @@ from presman.analysis.latency.histograms import EventLatency, HistogramSpan, Lat
 from presman.analysis.latency.latency_history import LatencyColumn, LatencyHistory, Track
 from presman.analysis.plans.plan_changes import PlanSwitch, plan_switches
 from presman.base.formats import duration
-from presman.figures.drawing.lines import Line
+from presman.figures.drawing.lines import Line, length
 from presman.figures.histogram_figures import brief, figures, lately, range_text, span_text
 from presman.tabs.parts import Moment
 from presman.tui.panels.panel import PageWanted, Panel, QueryWanted
@@ -95,7 +95,7 @@ class LatencyPanel(Panel):
         startup = histograms.since_startup(histogram, uptime) if histogram else None
         window = track.window(moment.reading.at.timestamp(), minutes * 60) if histogram else None
         now, span = lately(latest), span_text(window.seconds if window else None)
-        polled = f"window: last {minutes} min ({span} polled)"
+        polled = f"window: {span} of {minutes} min"
         note = row.event if histogram else f"{row.event}  its histogram is read from the next poll on"
         self._figures.show_rows(figures(latest, window, startup, minutes), (), note)
         spans: dict[HistogramSpan, tuple[Latency | None, str]] = {
@@ -104,9 +104,9 @@ class LatencyPanel(Panel):
             HistogramSpan.STARTUP: (startup, f"since startup: {duration(uptime)}"),
         }
         chosen, of = spans[self._steps()[self._step][1]]
-        self._buckets.show_rows(chosen.buckets if chosen else (), (), f"{of}  * estimate")
+        self._buckets.show_rows(chosen.buckets if chosen else (), (), f"{of}, * estimate")
         width = self._brief.size.width
-        self._brief.show_lines([brief(now, latest, width), brief(span, window, width)])
+        self._brief.show_lines([brief("now", latest, width), brief("window", window, width)])
 
     def _show_maps(self, moment: Moment, track: Track) -> None:
         history = moment.latencies
@@ -163,10 +163,12 @@ class LatencyPanel(Panel):
             for quantity in Quantity
         )
         held = "CPUs: not known" if column.throttled is None else f"{column.throttled:.1f} CPUs"
-        return (
+        line: Line = (
             (f" {at}  ", "title"), (f"{index}: ", "dim"), (f"{waits:,.2f} waits/s", ""), (", ", "dim"),
-            (f"~{seconds:.{1 if seconds >= 1 else 2}f} avg sess", ""), ("  waited for ", "dim"), (held, "waiting"),
+            (f"~{seconds:.{1 if seconds >= 1 else 2}f} avg sess", ""),
         )  # fmt: skip
+        throttled: Line = (("  waited for ", "dim"), (held, "waiting"))
+        return (*line, *throttled) if length((*line, *throttled)) <= self._readout.size.width else line
 
     # ---- keys
 

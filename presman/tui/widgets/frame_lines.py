@@ -205,7 +205,8 @@ def _facts(top: TopLine) -> list[Part]:
         (1, _servers(header.servers, reading.age_of("V$PX_PROCESS_SYSSTAT"), queued=queued)),
         (8, _gauge(header.servers)),
         (6, (("max ", "dim"), (count(header.servers.maximum), ""))),
-        (9, ((f"every {top.choices.refresh:g}s", "dim"),)),
+        (9, ((f"every {_pace(top, reading):g}s", "dim"),)),
+        (2, _rates(top, reading)),
         (5, _age(top)),
         (11, ((_cost(top, reading), "dim"),)),
         (5, ((f"▸ {top.exporting}" if top.exporting else "", "note"),)),
@@ -257,8 +258,8 @@ def is_ticking(top: TopLine) -> bool:
 
 
 def _is_fresh(top: TopLine) -> bool:
-    """Return whether the newest data is at most two intervals old."""
-    return top.link.state is LinkState.REPLAY or top.now - top.link.fresh <= _freshness_limit(top)
+    """Return whether the newest data is at most two intervals old, or is of the past anyway."""
+    return top.link.is_past or top.now - top.link.fresh <= _freshness_limit(top)
 
 
 def _freshness_limit(top: TopLine) -> float:
@@ -276,12 +277,25 @@ def _late(top: TopLine) -> list[float | None]:
 
 def _age(top: TopLine) -> Line:
     """Return how old the newest data is: an upper bound while it is fresh, the exact seconds otherwise."""
-    if top.link.state is LinkState.REPLAY:
-        return (("recorded", "note"),)
+    if top.link.is_past:
+        return (("recorded" if top.link.state is LinkState.REPLAY else "spooled", "note"),)
     word, old = ("newest", " old") if top.choices.behind else ("age", "")
     if _is_fresh(top):
         return ((f"{word} ≤{_freshness_limit(top):g}s{old}", "dim"),)
     return ((f"{word} {duration(top.now - top.link.fresh)}{old}", "warn"),)
+
+
+def _pace(top: TopLine, reading: Reading) -> float:
+    """Return the seconds between two polls: those of a spool were as far apart as its samples."""
+    return round(reading.interval, 1) if top.link.is_past and reading.interval else top.choices.refresh
+
+
+def _rates(top: TopLine, reading: Reading) -> Line:
+    """Return the time that rates cover where it is not the interval, as after another interval or an extra poll."""
+    over, usual = reading.interval, _pace(top, reading)
+    if over is None or abs(over - usual) <= usual / 4:
+        return ()
+    return ((f"rates over {over:.{0 if over >= 9.95 else 1}f}s", "dim"),)
 
 
 def _cost(top: TopLine, reading: Reading) -> str:
@@ -292,18 +306,28 @@ def _cost(top: TopLine, reading: Reading) -> str:
 
 
 def state_runs(top: TopLine) -> Line:
-    """Return the state: a glyph, a word and its figures."""
+    """Return the state: a glyph, a word and its figures. That of a spool has the time of its sample."""
     choices, link, now = top.choices, top.link, top.now
     if link.state is LinkState.LOST:
         lasting, again = duration(now - link.since), link.retry_at
         return ((f"✕ REFUSED {lasting}" if again is None else f"✕ LOST {lasting}, {retry(again - now)}", "bad"),)
     if link.state is LinkState.REPLAY:
         return ((link.text, "note"),)
+    sampled = _sampled(top.reading) if link.is_past and top.reading is not None else ""
     if choices.behind and top.reading is not None:
-        return ((f"◀ {top.reading.at.astimezone():%H:%M:%S}", "warn"), (f" {choices.behind} back", "dim"))
+        at = sampled or f"{top.reading.at.astimezone():%H:%M:%S}"
+        return ((f"◀ {at}", "warn"), (f" {choices.behind} back", "dim"))
     if choices.paused is not None:
-        return ((f"‖ PAUSED {duration(now - choices.paused)}", "warn"),)
+        return ((f"‖ PAUSED {sampled or duration(now - choices.paused)}", "warn"),)
+    if link.is_past:
+        return ((f"▶ {sampled}" if link.state is LinkState.SPOOL else f"■ END {sampled or 'of data'}", "note"),)
     return _flow(top)
+
+
+def _sampled(reading: Reading) -> str:
+    from presman.recording.time_words import spelled_instant  # not needed for the first frame of a live database
+
+    return spelled_instant(reading.at)
 
 
 def _flow(top: TopLine) -> Line:
@@ -311,8 +335,6 @@ def _flow(top: TopLine) -> Line:
     link, now = top.link, top.now
     if link.state is LinkState.CONNECTING:
         return (("… CONNECTING" if _is_fresh(top) else f"… CONNECTING {duration(now - link.since)}", "note"),)
-    if link.state is LinkState.ENDED:
-        return (("■ END of data", "note"),)
     if not _is_fresh(top):
         return ((f"◌ LATE {duration(now - link.fresh)}", "warn"),)
     if late := _late(top):

@@ -58,11 +58,11 @@ def parameter(value: str, inst_id: int = 1, name: str = "parallel_servers_target
 
 def changed(*polls: tuple[object, ...]) -> list[str]:
     """Return what is said of the last of some polls that read other settings."""
-    watch, said = SettingWatch(), []
+    watch, changes = SettingWatch(), []
     for number, rows in enumerate(polls):
         found = watch.add(snapshot(*rows, after=60.0 * number))
-        said = [*found.parameters, *(each.text for each in found.directives)]
-    return said
+        changes = [*found.parameters, *(each.text for each in found.directives)]
+    return changes
 
 
 def test_a_parameter_that_changed_is_told_with_both_values() -> None:
@@ -74,8 +74,8 @@ def test_a_parameter_that_changed_is_told_with_both_values() -> None:
 def test_where_it_changed_is_told_where_it_is_not_so_everywhere() -> None:
     both = (parameter("96", 1), parameter("96", 2))
     target = "PARALLEL_SERVERS_TARGET 96 → 48"
-    told = f"{target} on each of 2 instances, added up 192 → 96"
-    assert changed(both, (parameter("48", 1), parameter("48", 2))) == [told]
+    text = f"{target} on each of 2 instances, added up 192 → 96"
+    assert changed(both, (parameter("48", 1), parameter("48", 2))) == [text]
     assert changed(both, (parameter("96", 1), parameter("48", 2))) == [f"{target} on instance 2, added up 192 → 144"]
     idle = [(parameter(each, 1, "max_idle_time"), parameter(each, 2, "max_idle_time")) for each in ("60", "5")]
     assert changed(*idle) == ["MAX_IDLE_TIME 60 → 5 on each of 2 instances"], "minutes of two instances make no sum"
@@ -368,22 +368,22 @@ def test_a_statement_with_fewer_servers_than_it_asked_for_is_told_once() -> None
     whole, unknown = (
         replace(one, sid=one.sid + 1, degree=degree, requested=degree, downgraded=0.0) for degree in (32, None)
     )
-    watch, told = EventWatch(), []
+    watch, texts = EventWatch(), []
     for number, there in enumerate(((one, whole, unknown), (one, whole), (whole,), (one,)), 1):
         found = watch.add(replace(readings.reading(number=number), running=there), snapshot())
-        told.append([event.text for event in found if event.kind == DOWNGRADE])
+        texts.append([event.text for event in found if event.kind == DOWNGRADE])
     text = "ETL 4dz3dapm4uy8q: DOP 24 of 32 (25 % lost)"
-    assert told == [[text], [], [], [text]]
+    assert texts == [[text], [], [], [text]]
 
 
-@pytest.mark.parametrize(("polls", "told"), [(5, []), (6, [2])])
-def test_a_verdict_that_has_held_for_six_polls_is_told_from_when_it_began(polls: int, told: list[int]) -> None:
+@pytest.mark.parametrize(("polls", "numbers"), [(5, []), (6, [2])])
+def test_a_verdict_that_has_held_for_six_polls_is_told_from_when_it_began(polls: int, numbers: list[int]) -> None:
     watch, found = EventWatch(), []
     for number in range(1, 10):
         verdict = Verdict.THROTTLED if 2 <= number < 2 + polls else Verdict.CONTENDED
         now = readings.reading([readings.group("ETL")._replace(verdict=verdict)], number=number)
         found += watch.add(now, snapshot())
-    begun = [readings.reading(number=number).at for number in told]
+    begun = [readings.reading(number=number).at for number in numbers]
     assert [each.at for each in found if each.kind == VERDICT_CHANGED] == begun
 
 

@@ -38,7 +38,7 @@ def test_a_text_that_was_seen_once_stays_though_it_is_read_no_more_and_v_sql_for
 
 
 @pytest.mark.parametrize(
-    ("rows", "reads", "recorded", "said"),
+    ("rows", "reads", "recorded", "reason"),
     [
         ((of("a"),), False, False, ""),
         ((of("a", ""),), True, False, "(no longer in V$SQL)"),
@@ -47,9 +47,9 @@ def test_a_text_that_was_seen_once_stays_though_it_is_read_no_more_and_v_sql_for
         ((), True, True, "(not recorded)"),
     ],
 )
-def test_it_says_why_there_is_no_text(rows: tuple[SqlText, ...], reads: bool, recorded: bool, said: str) -> None:
+def test_it_says_why_there_is_no_text(rows: tuple[SqlText, ...], reads: bool, recorded: bool, reason: str) -> None:
     reading = replace(BASE, reads_texts=reads)
-    assert fed(rows).why_none("a", reading, recorded=recorded) == said
+    assert fed(rows).why_none("a", reading, recorded=recorded) == reason
     assert fed(rows).why_none("", reading) == "", "no statement"
 
 
@@ -94,8 +94,8 @@ def test_a_statement_held_off_cpu_says_why_it_has_no_text() -> None:
     found = snapshot(instance(), active_plan(), *rows)
     texts = Section((of("known"), of("gone", "")))
     found = replace(found, sections={**found.sections, SqlText: texts})
-    told = {each.sql_id: (each.sql_text, each.no_text) for each in cpu_waiters(analyse(None, found))}
-    assert told == {
+    shown = {each.sql_id: (each.sql_text, each.no_text) for each in cpu_waiters(analyse(None, found))}
+    assert shown == {
         "known": ("select 1", ""),
         "gone": ("", "(no longer in V$SQL)"),
         "later": ("", "(not read)"),

@@ -71,12 +71,12 @@ def test_who_idles_says_so_as_long_as_he_does() -> None:
     watch = Watch()
     watch.add(at(20, running(elapsed=5.0)))
     watch.add(at(30, running(elapsed=None, idle=4.0)))
-    said = []
+    lines = []
     for seconds in (20, 40, 50):
         if seconds == 50:
             watch.add(at(50))
-        said.append(plain(past_lines(sql_past(watch, SQL, 0, NOON + timedelta(seconds=seconds)))[-1]))
-    assert ["idle for 0:14 and keeps them" in each for each in said] == [False, True, False]
+        lines.append(plain(past_lines(sql_past(watch, SQL, 0, NOON + timedelta(seconds=seconds)))[-1]))
+    assert ["idle for 0:14 and keeps them" in each for each in lines] == [False, True, False]
 
 
 def test_what_came_later_than_the_instant_is_not_told() -> None:

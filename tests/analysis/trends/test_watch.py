@@ -219,14 +219,14 @@ def test_active_sessions_are_kept_by_class_and_those_of_none_are_zero() -> None:
     assert kept == {"User I/O": (2.0, None), ON_CPU: (1.0, None), "Commit": (0.0, None)}
 
 
-@pytest.mark.parametrize(("seconds", "told"), [(120, (360.0, 120.0)), (121, (0.0, 0.0))])
+@pytest.mark.parametrize(("seconds", "integral"), [(120, (360.0, 120.0)), (121, (0.0, 0.0))])
 def test_of_two_polls_more_than_two_minutes_apart_nothing_is_known_between(
-    seconds: float, told: tuple[float, float]
+    seconds: float, integral: tuple[float, float]
 ) -> None:
     series, noon = Series(), NOON.timestamp()
     for at_seconds in (0, seconds):
         series.add(of_instances(at_seconds, {0: 3.0, 1: 3.0}))
-    assert series.integral(("used", 0, 0, "ETL"), noon, noon + seconds) == told
+    assert series.integral(("used", 0, 0, "ETL"), noon, noon + seconds) == integral
 
 
 def test_what_a_series_says_of_a_stretch_of_time() -> None:

@@ -150,7 +150,7 @@ def test_cpu_is_a_share_of_the_time_since_the_last_word(monkeypatch: pytest.Monk
 
 
 def test_what_cannot_be_written_is_told_once_until_it_can() -> None:
-    told: list[LogEvent] = []
+    events: list[LogEvent] = []
     refused = [True]
 
     def write(file: StatusFile, status: RunStatus) -> None:
@@ -160,7 +160,7 @@ def test_what_cannot_be_written_is_told_once_until_it_can() -> None:
             raise OSError(28, "No space left on device", "run.json")
 
     tries: list[bool] = []
-    with mock.patch.object(StatusFile, "write", write), reporting("record", "x", list, told.append, every=0.001):
+    with mock.patch.object(StatusFile, "write", write), reporting("record", "x", list, events.append, every=0.001):
         until(lambda: tries.count(True) > 3, "it was refused several times")
         refused[0] = False
         until(lambda: False in tries, "it was written")
@@ -168,7 +168,7 @@ def test_what_cannot_be_written_is_told_once_until_it_can() -> None:
         before = tries.count(True)
         until(lambda: tries.count(True) > before + 2, "it was refused again")
     text = "presman status cannot show this run: run.json: No space left on device"
-    assert [event.message for event in told] == [text, text]
+    assert [event.message for event in events] == [text, text]
 
 
 def test_a_file_is_private_whole_and_gone_at_the_end() -> None:
@@ -214,28 +214,28 @@ def test_what_is_old_or_no_status_is_done_away_with(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_run_says_how_it_is_again_and_again() -> None:
-    told: list[LogEvent] = []
+    events: list[LogEvent] = []
     polls = [0]
-    with reporting("export", "x.csv", lambda: [replace(WELL, polls=polls[0])], told.append, every=0.01):
+    with reporting("export", "x.csv", lambda: [replace(WELL, polls=polls[0])], events.append, every=0.01):
         until(lambda: found_runs() and found_runs()[0].status.databases[0].polls == 0, "it is known")
         polls[0] = 7
-        until(lambda: found_runs()[0].status.databases[0].polls == 7, "the newest is told")
+        until(lambda: found_runs()[0].status.databases[0].polls == 7, "it shows the newest")
         (run,) = found_runs()
         assert (run.status.command, run.status.pid, run.status.output) == ("export", os.getpid(), "x.csv")
         assert run.status.memory_mb > 5
         assert run.status.cpu_seconds > 0
     assert found_runs() == []
-    assert told == []
+    assert events == []
     assert "presman-status" not in {thread.name for thread in threading.enumerate()}
 
 
 def test_where_no_file_can_be_that_is_told_and_the_work_goes_on(home: Path) -> None:
     (home / "presman").write_text("in the way")
-    told: list[LogEvent] = []
-    with reporting("record", "x", list, told.append):
+    events: list[LogEvent] = []
+    with reporting("record", "x", list, events.append):
         worked = True
     assert worked
-    assert [(event.event, event.level) for event in told] == [("no_status", "warning")]
+    assert [(event.event, event.level) for event in events] == [("no_status", "warning")]
     assert main(["status"]) == 2
 
 

@@ -315,8 +315,8 @@ def test_a_session_has_no_more_seconds_than_the_clock(played: Played) -> None:
             for row in played.rows(SessionInfo)
             if (row.inst_id, row.sid) in serials
         }
-        for who in before.keys() & now.keys():
-            assert now[who] - before[who] <= passed + 2, who
+        for session in before.keys() & now.keys():
+            assert now[session] - before[session] <= passed + 2, session
         before = now
 
 
@@ -345,9 +345,9 @@ def test_what_groups_write_sessions_write(played: Played) -> None:
         for server in (one.servers or [one.session])
     }
     infos = {(row.inst_id, row.sid): row for row in played.rows(SessionInfo)}
-    for who in writing:
-        assert infos[who].large_write_megabytes > 0
-        assert infos[who].large_write_megabytes == pytest.approx(0.3 * infos[who].large_read_megabytes, abs=1)
+    for session in writing:
+        assert infos[session].large_write_megabytes > 0
+        assert infos[session].large_write_megabytes == pytest.approx(0.3 * infos[session].large_read_megabytes, abs=1)
 
 
 def test_a_plan_scans_what_the_text_names_and_begins_with_its_verb(played: Played) -> None:

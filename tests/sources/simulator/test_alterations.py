@@ -64,7 +64,7 @@ def test_no_view_has_a_row_of_an_instance_that_is_down_and_it_comes_back_with_an
 
 
 @pytest.mark.parametrize(
-    ("altered", "told"),
+    ("altered", "message"),
     [
         ("at = 1", "needs one of 'parallel_servers_target', 'directive' and 'restart'"),
         ("at = 1\nrestart = 1\nparallel_servers_target = 4", "needs one of"),
@@ -78,14 +78,14 @@ def test_no_view_has_a_row_of_an_instance_that_is_down_and_it_comes_back_with_an
         ),
     ],
 )
-def test_mistakes_are_reported(tmp_path: Path, altered: str, told: str) -> None:
+def test_mistakes_are_reported(tmp_path: Path, altered: str, message: str) -> None:
     text = (FOLDER / "changes.toml").read_text(encoding="utf-8")
     path = tmp_path / "case.toml"
     path.write_text(f"{text}\n[[alterations]]\n{altered}\n", encoding="utf-8")
     with pytest.raises(ScenarioError) as error:
         load_scenario(path)
     assert "alterations[4]" in str(error.value)
-    assert told in str(error.value)
+    assert message in str(error.value)
 
 
 @pytest.mark.parametrize(

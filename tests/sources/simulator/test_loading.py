@@ -66,7 +66,7 @@ def test_values(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (("count = 3", "cuont = 3"), ": sessions[1]: unknown key 'cuont'; did you mean 'count'?"),
         (("count = 3", ""), ": sessions[1]: key 'count' is missing"),
@@ -133,9 +133,9 @@ def test_values(tmp_path: Path) -> None:
         (("[[sessions]]", '[[changes]]\nat = "1s"\nplan = "PP"\n[[sessions]]'), ": changes[1].plan: unknown plan 'PP'"),
     ],
 )
-def test_refused(tmp_path: Path, change: tuple[str, str], said: str) -> None:
+def test_refused(tmp_path: Path, change: tuple[str, str], message: str) -> None:
     assert change[0] in GOOD
-    assert refused(tmp_path, GOOD.replace(*change)).startswith(said)
+    assert refused(tmp_path, GOOD.replace(*change)).startswith(message)
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
@@ -149,22 +149,22 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (".".join(["a"] * 10_000) + " = 1", ": it has a line of more than 1,000 bytes"),
         ("x = [" + "[\n" * 5_000, ": its tables or lists are nested too deeply"),
         ("# more\n" * 40_000, ": it has more than 256,000 bytes"),
     ],
 )
-def test_what_would_take_gigabytes_to_read_is_not_read(text: str, said: str, tmp_path: Path) -> None:
-    assert refused(tmp_path, text).endswith(said)
+def test_what_would_take_gigabytes_to_read_is_not_read(text: str, message: str, tmp_path: Path) -> None:
+    assert refused(tmp_path, text).endswith(message)
 
 
 _STREAM = '[[statements]]\nname = "s"\ngroup = "BATCH"\n'
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "message"),
     [
         ("".join(f"[plans.Q{n}.directives.G]\n" for n in range(100)), "101 plans are too many to play: at most 100"),
         ('[[sessions]]\nname = "s"\ngroup = "BATCH"\ncount = 1\n' * 300, "301 entries in double brackets"),
@@ -180,9 +180,9 @@ _STREAM = '[[statements]]\nname = "s"\ngroup = "BATCH"\n'
     ],
 )
 def test_scenarios_that_need_minutes_before_they_show_anything_are_refused(
-    more: str, said: str, tmp_path: Path
+    more: str, message: str, tmp_path: Path
 ) -> None:
-    assert refused(tmp_path, GOOD + more).startswith(f": {said}")
+    assert refused(tmp_path, GOOD + more).startswith(f": {message}")
 
 
 def test_a_warm_up_of_a_day_is_refused(tmp_path: Path) -> None:
@@ -191,8 +191,8 @@ def test_a_warm_up_of_a_day_is_refused(tmp_path: Path) -> None:
 
 def test_a_subplan_that_is_named_twice_is_not_gone_through_twice(tmp_path: Path) -> None:
     pairs = (f"[plans.{side}{n}.directives]\nA{n + 1} = {{}}\nB{n + 1} = {{}}\n" for n in range(40) for side in "AB")
-    said = refused(tmp_path, GOOD + "".join(pairs) + "[plans.A40.directives.X]\n[plans.B40.directives.X]\n")
-    assert said.endswith("A40 is named more than once")
+    message = refused(tmp_path, GOOD + "".join(pairs) + "[plans.A40.directives.X]\n[plans.B40.directives.X]\n")
+    assert message.endswith("A40 is named more than once")
 
 
 def test_readme_names_every_key() -> None:
@@ -246,8 +246,8 @@ def test_keys_have_the_bounds_and_defaults_that_everybodys_files_rely_on() -> No
         for field in fields(kind):
             if "read" in field.metadata:
                 default = "" if field.default is MISSING else f" = {field.default!r}"
-                said = dict.fromkeys(error_of(field.metadata["read"], value) for value in (-(10**14), 10**14, "?"))
-                lines.append(f"{kind.__name__}.{field.name}{default}: {', '.join(filter(None, said))}\n")
+                errors = dict.fromkeys(error_of(field.metadata["read"], value) for value in (-(10**14), 10**14, "?"))
+                lines.append(f"{kind.__name__}.{field.name}{default}: {', '.join(filter(None, errors))}\n")
     golden = Path(__file__).parent / "golden/keys.txt"
     if os.environ.get("PRESMAN_UPDATE_GOLDEN"):
         golden.write_text("".join(lines))

@@ -319,12 +319,12 @@ def digest() -> str:
     seconds = [0.0]
     source = SimulatorSource(with_short_past("storm"), clock=lambda: seconds[0], start=START)
     found = queries.load(source.open())
-    told = hashlib.sha256()
+    checksum = hashlib.sha256()
     for seconds[0] in (2.0, 4.5, 61.0):
         source.advance()
         answer = source.read([Request(query, binds_of(query)) for query in found.values()])
-        told.update(repr([section.rows for section in answer.sections]).encode())
-    return told.hexdigest()
+        checksum.update(repr([section.rows for section in answer.sections]).encode())
+    return checksum.hexdigest()
 
 
 @pytest.mark.parametrize("seed", some(["1"], ["2", "3"]))

@@ -29,8 +29,8 @@ def lines(played: Played) -> Iterator[str]:
         for name, view in sorted(VIEWS.items()):
             rows = list(view.rows(simulation))
             if rows:
-                told = (f"{column}:{summed(values)}" for column, *values in zip(view.columns, *rows, strict=True))
-                yield f"{instant} s {name} {len(rows)} rows {' '.join(told)}\n"
+                sums = (f"{column}:{summed(values)}" for column, *values in zip(view.columns, *rows, strict=True))
+                yield f"{instant} s {name} {len(rows)} rows {' '.join(sums)}\n"
 
 
 def summed(values: list[Any]) -> str:

@@ -30,10 +30,10 @@ def rows(played: Played, name: str, /, **kinds: type[Any]) -> list[Any]:
 
 def of_instance(found: list[Any]) -> dict[int, dict[str, Any]]:
     """Return from rows of instance, name and value a dictionary of values by name for each instance."""
-    told: dict[int, dict[str, Any]] = defaultdict(dict)
+    statistics: dict[int, dict[str, Any]] = defaultdict(dict)
     for inst_id, name, value in found:
-        told[inst_id][name.strip()] = value
-    return told
+        statistics[inst_id][name.strip()] = value
+    return statistics
 
 
 GROUP = (

@@ -1,0 +1,87 @@
+"""A poll that a key asks for soon after a regular one: shown at once with the usual rates, and then forgotten."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from presman.polling.poll_events import Polled
+from presman.services.live import ReadingCame
+from presman.tui.feed import Arrived, message_of
+from presman.tui.timeline import Timeline
+from tests.tui.drive import acted, stage
+from tests.tui.test_live import Play
+
+
+def came(play: Play, after: float = 2.0, *, is_extra: bool = False) -> Arrived:
+    """The next poll of a play, so many seconds after the last."""
+    play.now += after - 2.0
+    found = message_of(play._readings.of(Polled(play.poll(), is_extra)))
+    assert isinstance(found, Arrived)
+    return found
+
+
+@acted
+async def test_another_tab_shows_a_poll_with_the_rates_of_an_interval(tmp_path: Path) -> None:
+    """Top waits once showed the rates of a tenth of a second, which were ten times those of a moment before."""
+    play = Play("mixed")
+    async with stage(size=(120, 35)) as acting:
+        app = acting.app
+        monitor = app.monitor
+        await acting.arrive(*(came(play) for _ in range(3)))
+        assert "rates over" not in acting.screen
+        columns, events = len(monitor.timeline.series._times), len(monitor.events)
+        app.recording.toggle("DWDEMO", "cpu", monitor.timeline.reading(0))
+        await acting.keys("7")
+        await acting.arrive(came(play, 0.1, is_extra=True))
+        assert "in the last 2.1 s" in acting.screen
+        assert "rates over" not in await acting.press("1"), "nearly those of an interval"
+        reading = monitor.reading
+        assert reading is monitor.latest
+        assert reading is not None
+        assert [round(each.reading.interval or 0.0, 1) for each in [came(play, 0.8, is_extra=True)]] == [2.9]
+        # It is in no chart, no list of events and no file, and no step back leads to it.
+        assert (len(monitor.timeline), len(monitor.timeline.series._times), len(monitor.events)) == (3, columns, events)
+        assert app.recording._path.read_text().count("2026-11-20T03:00:06.1") == 0
+        # Its page has its own snapshots; a pause keeps it on the screen.
+        moment = monitor.moment()
+        assert moment is not None
+        assert moment.snapshots is not None
+        assert [each and each.number for each in moment.snapshots] == [2, 4]
+        await acting.keys("space")
+        await acting.arrive(came(play, 1.1))
+        assert monitor.reading is reading
+        assert monitor.moment().snapshots == moment.snapshots
+        assert "◀ 03:00:04" in await acting.press("left"), "it was in the place of that of 03:00:06"
+        assert await acting.press("end")
+        assert [monitor.reading.number, monitor.reading.interval] == [6, 2.0]
+        assert [len(monitor.timeline), monitor.timeline.reading(1).number] == [4, 3]
+        app.recording.close()
+
+
+@acted
+async def test_the_time_that_rates_cover_is_shown_where_it_is_not_the_interval() -> None:
+    play = Play("mixed")
+    async with stage(size=(60, 15)) as acting:
+        await acting.arrive(*(came(play) for _ in range(3)), came(play, 0.9, is_extra=True))
+        assert "rates over 2.9s" in acting.screen
+        await acting.arrive(came(play, 1.1))
+        assert "rates over" not in acting.screen
+        await acting.arrive(came(play, 20.0))
+        assert "rates over 20s" in acting.screen
+
+
+def test_a_poll_is_found_by_its_number_though_those_of_extra_polls_are_missing() -> None:
+    play, timeline = Play("quiet"), Timeline()
+    for number in (1, 2, 3, 4, 5, 6, 7):
+        found = play.read()
+        assert isinstance(found, ReadingCame)
+        if number in {3, 5, 6}:
+            timeline.show_extra(found.snapshot)
+        else:
+            timeline.add(found.reading, found.snapshot)
+    pairs = {number: timeline.moment(number) for number in range(9)}
+    assert {number: pair[0] and pair[0].number for number, pair in pairs.items() if pair is not None} == {
+        1: None, 2: 1, 4: 2, 6: 2, 7: 4,
+    }  # fmt: skip
+    assert timeline.moment(6, kept=True) is None
+    assert timeline.first_number() == 1
