@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,9 @@ from msgspec.structs import replace
 
 from presman.analysis.alerts.alert_settings import AlertSetting
 from presman.analysis.readings.reading import Alert, Evidence, Reading, Severity
+from presman.config.alert_lines import read_alerts
 from presman.output import plugin_check
-from presman.output.plugin_check import PluginState, _locked, _once, result
+from presman.output.plugin_check import CheckedTarget, PluginState, _locked, _once, result
 from tests.output.readings import reading
 
 
@@ -26,8 +28,8 @@ def judged(*alerts: Alert, lacking: str = "") -> Reading:
 
 
 def line(found: Reading, *lacking: str) -> tuple[PluginState, str]:
-    told = result(found, (), lacking)
-    return told.state, told.line.partition(" | ")[0]
+    check = result(found, (), lacking)
+    return check.state, check.line.partition(" | ")[0]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +42,7 @@ def line(found: Reading, *lacking: str) -> tuple[PluginState, str]:
         (7, "text 0; short 1; short 2; short 3; and 3 more"),
     ],
 )
-def test_the_worst_is_told_in_full_three_in_short_and_how_many_more(number: int, text: str) -> None:
+def test_the_worst_alert_is_in_full_three_are_short_and_others_counted(number: int, text: str) -> None:
     found = judged(*(alert(each) for each in range(number)))
     assert line(found) == (PluginState.WARNING, f"PRESMAN WARNING - ORCL: {text}")
 
@@ -52,7 +54,7 @@ def test_the_worst_decides_and_comes_first() -> None:
     assert more[:3] == ("CRITICAL queue_length: text 3", "WARNING queue_length: text 1", "note queue_length: text 2")
 
 
-def test_of_a_queue_it_is_told_first_how_many_wait() -> None:
+def test_the_length_of_a_queue_comes_first() -> None:
     waits = Alert("warn", "▲", "G1: BATCH is short by 16.", "G1: 3 queued, head 5:00", "queue_waits", "G1")
     assert line(judged(waits))[1].endswith(" - ORCL: G1: 3 queued, head 5:00: BATCH is short by 16.")
 
@@ -67,19 +69,19 @@ def test_clauses_of_the_worst_go_before_another_queue_does() -> None:
     assert 400 - len("; clause 0 of the worst, which is long") < len(text) <= 400, "no clause goes without need"
 
 
-def test_what_is_cut_is_cut_between_two_words() -> None:
+def test_text_is_cut_between_words() -> None:
     found = judged(alert(1)._replace(brief=" ".join(["words"] * 100), words=" ".join(["wordier"] * 100)))
     text = line(found)[1].partition("ORCL: ")[2]
     assert text == " ".join([*["words"] * 66, "…"])
 
 
-def test_no_sentence_is_said_twice() -> None:
+def test_no_sentence_is_printed_twice() -> None:
     found = result(judged(alert(1), alert(2, "bad")), (), (), verbose=True)
     assert found.line.startswith("PRESMAN CRITICAL - ORCL: short 2; short 1 |")
     assert [line for line in found.more if "text 2" in line] == ["CRITICAL queue_length: text 2"]
 
 
-def test_what_is_not_known_is_no_ok_unless_it_is_said_that_it_is() -> None:
+def test_unknown_facts_are_no_ok_unless_accepted() -> None:
     found = judged(lacking="V$SESSION: no grant")
     found = replace(found, groups=tuple(each._replace(px_queued=0) for each in found.groups))
     state, text = line(found)
@@ -93,7 +95,7 @@ def test_what_is_not_known_is_no_ok_unless_it_is_said_that_it_is() -> None:
     assert line(judged(alert(1)), "a") == (PluginState.WARNING, "PRESMAN WARNING - ORCL: text 1; not known: a")
 
 
-def test_nothing_may_be_taken_for_performance_data() -> None:
+def test_a_text_is_never_taken_for_performance_data() -> None:
     assert line(judged(alert(1)._replace(words="a | b")))[1].endswith("a / b")
 
 
@@ -124,3 +126,15 @@ def test_a_reason_that_the_line_names_once_is_not_repeated() -> None:
     alert = Alert("warn", "", "2 are queued (longest 1:00): BATCH is short by 16.", "")
     assert _once(alert, ["5 more", "BATCH (BATCH is short by 16.)"]).text == "2 are queued (longest 1:00)"
     assert _once(alert, ["5 more", "BATCH"]) is alert
+
+
+def test_runs_of_a_check_remember_since_when_an_alert_lasts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    settings = read_alerts("queue_waits for=2m")
+    problems: list[str] = []
+    states = []
+    for seconds in (0, 60, 120):
+        found = replace(reading(), at=reading().at + timedelta(seconds=seconds))
+        checked, _, _ = CheckedTarget("prod", (), problems.append).judged(found, settings, 1.0, endless=True)
+        states += [each.state for each in checked.alerts if each.key == "queue_waits"]
+    assert (states, problems) == (["note", "note", "warn"], [])

@@ -224,6 +224,10 @@ def test_inside_a_container_the_part_that_the_cdb_plan_gives_counts(tmp_path: Pa
     assert "SALES holds 32 of 32 allowed" in found.sentence
 
 
+ON_SECOND = "2 | 0 | 5 | 1005 | ETL | ACTIVE | BATCH | 9md3ukhghgj58 | direct path read | WAITING | 10"
+"""A session on instance 2, so that the view is seen to have the rows of all instances."""
+
+
 def cluster(*plans: tuple[int, str, int, int], statuses: tuple[str, ...] = ("OPEN", "OPEN"), **more: Any) -> Views:
     """Instances with (number, plan, servers active, target); the head of REPORTS wants 16 on instance 1."""
     rows = (f"{inst} | 0 | {name} | TRUE | ON | {active} | {target} | FULL" for inst, name, active, target in plans)
@@ -234,7 +238,7 @@ def cluster(*plans: tuple[int, str, int, int], statuses: tuple[str, ...] = ("OPE
             *(f"{number} | 19.22.0.0.0 | {status} | YES" for number, status in enumerate(statuses, 1)),
         ),
         "GV$RSRC_PLAN": table(PLAN, *rows),
-        "GV$SESSION": table(WAITS, waits(9, "REPORTS", 60)),
+        "GV$SESSION": table(WAITS, waits(9, "REPORTS", 60), ON_SECOND),
         "GV$RSRC_SESSION_INFO": table(INFO, info(9, "REPORTS")),
         **more,
     }

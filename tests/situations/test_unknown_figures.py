@@ -272,5 +272,5 @@ def test_every_group_means_every_known_group(tmp_path: Path) -> None:
         "Not known for TOOLS. 3.0 of 16 CPUs used."
     )
     assert kept.unjudged == ("TOOLS",)
-    assert tuple(run.strip() for run in verdict_lines(found, found.cluster_groups())[0][0]) == ("○", "dim")
+    assert tuple(run.strip() for run in verdict_lines(found, found.cluster_groups())[0][0]) == ("?", "note")
     assert "a starved group (the share of TOOLS is not known)" in " ".join(availability_notes(found))

@@ -69,7 +69,7 @@ def test_live_and_late_by_its_age(watch: Callable[..., WatchedDatabase]) -> None
     assert late.age >= 12.0
 
 
-def test_lost_is_tried_again_and_what_was_known_is_no_longer_shown(watch: Callable[..., WatchedDatabase]) -> None:
+def test_a_lost_database_is_retried_and_old_figures_are_hidden(watch: Callable[..., WatchedDatabase]) -> None:
     clock = Clock()
     source = FakeSource()
     database = watch(source, clock=clock)
@@ -88,7 +88,7 @@ def test_lost_is_tried_again_and_what_was_known_is_no_longer_shown(watch: Callab
     assert len(reaches(database, ConnectionState.LIVE).past.cpu_percent) == 2
 
 
-def test_what_cannot_help_is_not_tried_again(watch: Callable[..., WatchedDatabase]) -> None:
+def test_a_refused_or_ended_database_is_not_retried(watch: Callable[..., WatchedDatabase]) -> None:
     def refuse() -> FakeSource:
         raise InputError("no password of monitor")
 
@@ -115,7 +115,7 @@ def test_a_listener_gets_the_newest_poll_at_once_and_more_detail(watch: Callable
     assert (database.sampler._detail_level, database.sampler._refresh) == (DetailLevel.NARROW, 3600.0)
 
 
-def test_a_later_listener_hears_of_a_loss_with_the_seconds_left(
+def test_a_later_listener_gets_the_loss_with_the_seconds_left(
     watch: Callable[..., WatchedDatabase],
 ) -> None:
     clock = Clock()
@@ -169,7 +169,7 @@ def test_dead_and_hanging_databases_delay_neither_others_nor_the_end() -> None:
     until(lambda: threading.active_count() <= threads, "no thread is left")
 
 
-def test_each_has_a_phase_of_its_own_and_a_new_interval_holds_for_all() -> None:
+def test_each_database_has_its_own_phase_and_all_share_the_interval() -> None:
     fleet = LiveFleet("test", [LiveTarget(f"db{number}", FakeSource) for number in range(4)], 5.0)
     assert [each.sampler.phase for each in fleet.databases.values()] == [0.0, 0.25, 0.5, 0.75]
     fleet.set_interval(2.0)
