@@ -273,4 +273,4 @@ def test_every_group_is_said_of_groups_that_are_known(tmp_path: Path) -> None:
     )
     assert kept.unjudged == ("TOOLS",)
     assert tuple(run.strip() for run in verdict_lines(found, found.cluster_groups())[0][0]) == ("○", "dim")
-    assert "a starved group (the share of TOOLS is not known)" in " ".join(availability_notes(found))
+    assert "a starved group (what TOOLS is entitled to is not known)" in " ".join(availability_notes(found))
