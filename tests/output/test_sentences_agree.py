@@ -66,7 +66,7 @@ _SLACK = 2.0
 
 
 class Screen(NamedTuple):
-    """The sentences that stand on the tabs Overview and Parallel at one size, as texts."""
+    """The sentences of the tabs Overview and Parallel at one size, as texts."""
 
     top: str
     do: str
@@ -152,7 +152,7 @@ def wanted_and_of_no_use(reading: Reading) -> Iterator[str]:
             nobody = "is not enough now" in line
             if "at least one of their heads starts" in line and not all(starts):
                 yield f"who of {names} is chosen may be short of more: {line}"
-            about_it = line[keeps.start() :]  # what comes before is about the servers of others
+            about_it = line[keeps.start() :]  # the text before it is about other servers
             nothing = "is not known" in about_it or "no view shows it" in about_it
             if len(starts) == len(wanting) and (nobody if any(starts) else starts and nothing):
                 yield f"of {names} {starts} start by what their alerts say: {line}"
@@ -299,7 +299,7 @@ def judged_twice(reading: Reading) -> Iterator[str]:
 
 
 def broken(before: Reading, then: ToDo, after: Reading, now: ToDo) -> Iterator[str]:
-    """Yield promises of the poll before that did not come true and stand again."""
+    """Yield promises of the previous poll that did not come true and are repeated."""
     seconds = (after.at - before.at).total_seconds()
     old, new = _IN_ABOUT.search(then.text), _IN_ABOUT.search(now.text)
     if old is not None and new is not None and old[3] == new[3] and then.subject == now.subject:
@@ -367,7 +367,7 @@ def test_do_names_the_same_idle_holder_while_servers_change(seed: int) -> None:
 
 @pytest.mark.parametrize("scenario", some(["pdb"], ["throttled"]))
 def test_the_subject_of_do_does_not_alternate(scenario: str) -> None:
-    """I/O limits, a queue, groups near their due, no share, a full pool: which is worse was decided anew each time."""
+    """With I/O limits, a queue, starved groups and a full pool each poll chose another subject."""
     clock = Clock()
     source = SimulatorSource(scenario, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC))
     steps = [to_do(reading) for reading in play(source, clock, 300 if THOROUGH else 60, 2.0)]

@@ -153,7 +153,7 @@ def test_what_follows_a_wait_is_not_taken_for_its_continuation() -> None:
         b"WAIT #0: nam='log file parallel writes' ela= 5",
     ],
 )
-def test_what_is_no_wait_of_the_event(text: bytes) -> None:
+def test_lines_that_are_no_wait_of_the_event(text: bytes) -> None:
     assert waits(text + b"\n", REDO) == []
 
 
@@ -244,7 +244,7 @@ def test_pieces_hold_back_little() -> None:
     assert max(map(len, pieces([block] * 20))) <= len(block) + LONGEST_WAIT
 
 
-def test_where_reading_fails_lines_that_are_whole_count() -> None:
+def test_complete_lines_count_if_reading_fails() -> None:
     def blocks() -> Iterator[bytes]:
         yield b"WAIT #1: nam='a' ela= 1 p1=1\nWAIT #1: nam="
         raise TraceError("cut short")
@@ -336,7 +336,7 @@ def test_lines_that_are_not_understood_are_counted(line: bytes, understood: bool
 
 
 @pytest.mark.parametrize("text", [b"-- WAIT #1: nam=x\n", b"value=\"WAIT #1...: nam='x' ela= 5\"\n", b"", b"WAIT\n"])
-def test_what_is_quoted_is_no_line_of_a_wait(text: bytes) -> None:
+def test_quoted_text_is_no_wait(text: bytes) -> None:
     assert unread(GOOD + text) == (1, 0, "")
 
 
