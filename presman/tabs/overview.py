@@ -52,8 +52,9 @@ TAB = Tab(
         ),
     ),
     notes=(
-        "The lines below the groups say what is wrong, worst first: ✕ critical, ▲ ▼ ○ warning, ▬ · ┆ ! note, ? "
-        "not known. ● names the views that show nothing wrong; it says nothing about what they do not show.",
+        "The lines below the groups say what is wrong, worst first: ✕ critical, ▲ warning (▼ fewer servers than asked "
+        "for, ○ an idle holder, ◌ old data), ▬ · note (┆ a change, ▶ a start at its timeout, ! a view that did not "
+        "answer), ? not known. ● names the views that show nothing wrong; it says nothing about what they do not show.",
         "The line Redo: mean waits since the last poll for 'log file sync' (a commit) and 'log file parallel write' "
         "(the write by the redo writer), both from V$SYSTEM_EVENT; how much of a commit's wait the write does not "
         "explain; and the change of 'redo size' in V$SYSSTAT per second.",

@@ -55,7 +55,7 @@ def verdict_lines(reading: Reading, groups: Sequence[GroupReading]) -> list[Line
     for row in sorted((row for row in groups if row.verdict not in _QUIET), key=lambda row: row.verdict.rank):
         where = f" on {row.inst_id}" if row.inst_id else ""
         lines.append(_line(row.verdict, f"{row.title}{where}", in_words(reading, row)))
-    return lines or [((" ○ No rates yet: they need two polls with no plan change between them.", "dim"),)]
+    return lines or [((" … No rates yet: they need two polls with no plan change between them.", "dim"),)]
 
 
 def _line(found: Marked, name: str, text: str) -> Line:
@@ -65,12 +65,12 @@ def _line(found: Marked, name: str, text: str) -> Line:
 def _mark(kept: Conformance) -> tuple[str, State]:
     """Return the mark of how well a plan is kept: green only if no group gets less than it should."""
     if kept.score is None:
-        return "○", "dim"
+        return "·", "dim"
     if kept.score < 99.95:
         return "✕", "bad"
     if kept.shareless or kept.near or kept.outside:
         return "▲", "warn"
-    return ("○", "dim") if kept.unjudged else ("●", "good")
+    return ("?", "note") if kept.unjudged else ("●", "good")
 
 
 def pdb_lines(rows: tuple[PdbReading, ...]) -> list[Line]:

@@ -112,7 +112,7 @@ def _containers_without_plan(reading: Reading) -> list[Alert]:
     short = f"no plan{AGE} divides CPU inside {names}, which {use}"
     waited = number(sum(row.waiting or 0.0 for row in rows))
     text = f"CPU: {short}: sessions wait for {waited} more, and all sessions share equally"
-    return [Alert("note", "○", text, short, "cpu_without_plan", names)]
+    return [Alert("note", "·", text, short, "cpu_without_plan", names)]
 
 
 def host_shared(reading: Reading) -> list[Alert]:

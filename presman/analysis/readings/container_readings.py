@@ -14,7 +14,7 @@ class IoVerdict(Marked):
     NEAR = "near its limit", "▬", "note"
     UNKNOWN = "no delta yet", "…", "dim"
     UNDER = "under its limit", "●", "good"
-    FREE = "no limit", "○", "dim"
+    FREE = "no limit", "·", "dim"
 
 
 class LimitedContainer(NamedTuple):

@@ -50,7 +50,7 @@ class Verdict(Marked):
     THROTTLED = "throttled, cause not known", "▬", "note"
     NOT_THROTTLED = "not throttled", "●", "good"
     IDLE = "wants no CPU", "·", "dim"
-    NOT_MANAGED = "CPU not managed", "○", "dim"
+    NOT_MANAGED = "CPU not managed", "·", "dim"
     UNKNOWN = "no delta yet", "…", "dim"
 
 

@@ -67,7 +67,7 @@ def details_of(row: Any, table: Table[Any], watch: Watch, width: int) -> Content
             return []
         found = again(last, table, reading)
         last = last if found is None else found
-        gone: list[Line] = [((" ○ no longer there; this is the last data seen", "warn"),), ()]
+        gone: list[Line] = [((" ◌ no longer there; this is the last data seen", "warn"),), ()]
         lines = [stamp(reading), *(gone if found is None else []), *_named(page(last, table, reading), last, watch)]
         if focus_of(last) is not None:
             lines += detail_lines(last, reading, width)
