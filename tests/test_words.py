@@ -57,7 +57,7 @@ def test_there_are_sentences_to_read() -> None:
 
 
 @pytest.mark.parametrize("phrase", FORBIDDEN)
-def test_no_sentence_says_what_was_stumbled_over(phrase: str) -> None:
+def test_no_sentence_has_a_forbidden_phrase(phrase: str) -> None:
     found = [each for each in all_sentences() if re.search(phrase, each.text)]
     assert not found, f"say {FORBIDDEN[phrase]}"
 

@@ -40,7 +40,7 @@ def turns_per_poll(polls: list[tuple[float, str]]) -> list[list[AlertTurn]]:
 
 
 @pytest.mark.parametrize("seed", some(range(10), range(200)))
-def test_what_is_told_is_how_it_is_or_was_within_the_last_minute(seed: int) -> None:
+def test_a_turn_reports_a_state_of_the_last_minute(seed: int) -> None:
     """No turn follows another that it cannot follow, none is told twice, and what is worse is told at once."""
     polls, start = course(seed), reading().at
     rank, before = 0, start
@@ -56,14 +56,14 @@ def test_what_is_told_is_how_it_is_or_was_within_the_last_minute(seed: int) -> N
 
 
 @pytest.mark.parametrize("seed", some(range(10), range(200)))
-def test_nobody_is_told_more_than_a_few_turns_a_minute(seed: int) -> None:
+def test_at_most_a_few_turns_are_reported_each_minute(seed: int) -> None:
     """An alert may begin, grow worse, get better and end, all of it at once; and begin and grow worse again."""
     polls = course(seed)
     when = [at for (at, _), turns in zip(polls, turns_per_poll(polls), strict=True) for _ in turns]
     assert max(sum(at <= other < at + 60.0 for other in when) for at in when) <= 8
 
 
-def test_what_rests_on_means_of_a_minute_has_not_ended_after_one_without() -> None:
+def test_an_alert_on_minute_averages_does_not_end_after_one_minute_without() -> None:
     """MAX_MBPS throttles in some minutes and not in others: in 40 minutes that was told thirteen times."""
     minutes = [1, 1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0]
     turns, changes, first = AlertTurns(), AlertChanges(), replace(reading(), alerts=())

@@ -230,13 +230,13 @@ def test_an_autonomous_database_has_the_cpus_that_its_limit_says(
     assert of(reading, 4, "HIGH").limit == limit
 
 
-def test_inside_without_what_the_cdb_gives_nothing_is_claimed() -> None:
+def test_inside_a_container_nothing_is_claimed_without_the_cdb_plan() -> None:
     found = of(loads({(4, "PAY"): (3.0, 9.0), (4, "OTHER_GROUPS"): (5.0, 2.0)}, *inside()), 4, "PAY")
     assert (found.verdict, found.entitled) == (Verdict.THROTTLED, None)
     assert explain(found).endswith("the CDB plan above it cannot be read, so what it is entitled to is not known.")
 
 
-def test_a_group_that_the_plan_does_not_name_is_told_so_and_not_of_a_plan_above() -> None:
+def test_a_group_that_its_plan_does_not_name_is_reported_for_that_plan_only() -> None:
     found = of(loads({(3, "WEB"): (9.0, 9.0), (3, "GONE"): (1.0, 4.0)}, *ROOT, *PLANS), 3, "GONE")
     assert found.verdict is Verdict.THROTTLED
     assert explain(found).endswith("the active plan does not name it, so what it is entitled to is not known.")

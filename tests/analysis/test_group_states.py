@@ -108,7 +108,7 @@ def test_servers_of_blocked_statements_are_those_of_their_group_here_and_in_the_
     assert [row.blocked for row in blocked] == [8, 6, 2, 0]
 
 
-def test_groups_in_trouble_stand_in_the_order_of_the_alerts() -> None:
+def test_groups_with_alerts_come_in_the_order_of_the_alerts() -> None:
     reading = busy()
     rows = tuple(group(name, px_queued=0 if name == "C" else 1) for name in "ABCD")
     alerts = [Alert("warn", "▲", "", "", "queue_waits", name) for name in ("C", "D", "", "B", "D")]

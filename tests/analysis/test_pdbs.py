@@ -319,7 +319,7 @@ def test_the_tightest_limit_holds_and_says_which_it_is(
     assert (given.limit, given.limited_by) == (pytest.approx(limit), by)
 
 
-def test_sessions_of_a_container_are_counted_and_those_in_a_call_by_themselves() -> None:
+def test_sessions_and_active_sessions_of_a_container_are_counted() -> None:
     fixed = containers(1, 2)
     counts = [
         row(SessionCount, inst_id=inst_id, con_id=con_id, resource_consumer_group=name, status=status, sessions=number)

@@ -23,7 +23,7 @@ def session(sid: int, **values: Any) -> Session:
     return row(Session, **({"sid": sid, "serial": 7, "status": "ACTIVE"} | values))
 
 
-def test_only_who_waits_for_a_session_now_is_blocked() -> None:
+def test_only_a_session_that_waits_for_another_now_is_blocked() -> None:
     rows = [
         session(1, blocking_session=9, state="WAITING"),
         session(2, blocking_session=9, state="WAITED SHORT TIME"),
@@ -32,7 +32,7 @@ def test_only_who_waits_for_a_session_now_is_blocked() -> None:
     assert list(facts(*rows).blocked) == [(1, 1)]
 
 
-def test_a_sid_is_used_again_by_others() -> None:
+def test_a_sid_is_reused_by_another_session() -> None:
     found = facts(session(1), session(2, serial=0))
     assert [found.find(1, *place) is not None for place in ((1, 7), (1, None), (1, 8), (3, 7), (2, 8))] == [
         True, True, False, False, True

@@ -40,13 +40,13 @@ def test_a_full_pool() -> None:
     assert GROUPS["session_pool"].show(many) == "1200/4 +3 9:12"
 
 
-def test_who_has_waited_for_a_place_and_works_now_waits_no_more() -> None:
+def test_a_session_that_works_no_longer_waits_for_the_pool() -> None:
     found = batch(instance(), PLAN, group("BATCH", active_sessions=1), waiter(11, 30, state="WAITED SHORT TIME"))
     assert found.pool == ActiveSessionPool(4, 0, None, 600)
     assert GROUPS["session_pool"].show(found) == "1/4"
 
 
-def test_without_a_directive_nothing_is_said_unless_somebody_waits() -> None:
+def test_without_a_directive_only_waiting_sessions_are_reported() -> None:
     plan = directive("DAY", "BATCH", 50)
     assert batch(instance(), plan, group("BATCH")).pool is None
     found = batch(instance(), plan, group("BATCH", active_sessions=2), waiter(11, 30))
@@ -63,7 +63,7 @@ def test_instances_add_up() -> None:
 
 
 @pytest.mark.parametrize("lacking", [(), ("directives",), ("containers",), ("directives", "containers")])
-def test_whether_the_wait_ends_is_known_where_either_view_of_directives_tells_it(lacking: tuple[str, ...]) -> None:
+def test_either_view_of_directives_shows_whether_the_wait_ends(lacking: tuple[str, ...]) -> None:
     plain = snapshot(instance(), active_plan(), group("BATCH", active_sessions=4, queue_length=1))
     rows = {PlanDirective: (PLAN, directive("DAY", "OTHER_GROUPS", 50)), ContainerPlanDirective: ()}
     sections: dict[type[Any], Section] = {

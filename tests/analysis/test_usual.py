@@ -129,7 +129,7 @@ def test_now_is_the_last_minute_where_it_was_watched() -> None:
     assert one.hour == one.now
 
 
-def test_what_the_history_tells_and_what_was_watched_since_are_one_hour() -> None:
+def test_the_history_and_the_polls_since_are_one_hour() -> None:
     # Three minutes until noon with 2 in the queue, and one since with 180 s of waiting: 540 s in four minutes.
     first = reading(2, pqs_queued=10, pqs_completed=10, pq_queued_time=100_000)
     history = [minute(number, "BATCH", 2, 2, 32) for number in range(3)]

@@ -28,7 +28,7 @@ def test_the_mean_is_that_of_those_seen(number: int) -> None:
     assert drawn == pytest.approx(fmean(seen), rel=0.003)
 
 
-def test_four_ends_tell_nothing_and_those_that_still_run_are_no_ends() -> None:
+def test_four_ends_are_too_few_and_running_statements_do_not_count() -> None:
     assert kaplan_meier(FIVE[:4]) is None
     assert kaplan_meier([*FIVE[:4], ObservedDuration(60.0, ended=False)]) is None
 
@@ -61,7 +61,7 @@ def test_ends_at_the_same_time_are_so_many_steps_there() -> None:
     assert found.longer_than(40.0) == pytest.approx(1 / 11)
 
 
-def test_one_that_ended_before_it_was_seen_tells_nothing() -> None:
+def test_a_statement_that_ended_unseen_does_not_count() -> None:
     assert kaplan_meier([*FIVE[:4], ObservedDuration(5.0, entry_age=5.0)]) is None
 
 

@@ -72,7 +72,7 @@ def test_the_end_of_the_holder_starts_the_head_a_minute_earlier() -> None:
     assert effect.sooner_low <= effect.otherwise - effect.through <= (effect.sooner_high or 0.0) <= effect.otherwise
 
 
-def test_no_time_is_told_where_the_last_came_together() -> None:
+def test_no_last_start_is_forecast_if_two_came_together() -> None:
     """Of two that came together each has the same forecast, which is not that of the later start."""
     forecaster, one = judged_five_times(watched()), one_holder(310.0)
     alike = replace(one, queue=tuple(replace(row, waited=10.0) for row in one.queue))
@@ -85,9 +85,7 @@ def test_no_time_is_told_where_the_last_came_together() -> None:
 
 
 @pytest.mark.parametrize(("held", "count"), [((), 0), ((True,), 0), ((True,) * 5, 1), ((True, False, False) * 3, 0)])
-def test_nothing_is_told_of_an_end_before_five_forecasts_were_judged_and_half_of_them_held(
-    held: tuple[bool, ...], count: int
-) -> None:
+def test_an_effect_is_shown_once_five_forecasts_were_judged_and_half_held(held: tuple[bool, ...], count: int) -> None:
     forecaster = watched()
     shown = Interval(60.0, 50.0, 70.0)
     for each in held:
@@ -115,7 +113,7 @@ def test_by_how_much_sooner_is_a_range_of_the_courses_beside_the_latest_start_of
     assert (found.sooner_low, found.sooner_high) == (110.0, 190.0)
 
 
-def test_what_is_told_of_an_end() -> None:
+def test_effect_of_an_end_in_words() -> None:
     holders = ((1, 605, 60805, "9md3ukh000j58"),)
     found = EndingEffect(holders, 3, 1500.0, 2470.0, proven=True, sooner=970.0, sooner_low=700.0, sooner_high=1210.0)
     assert effect_words(found) == (

@@ -74,7 +74,7 @@ def test_ten_seconds_after_they_came_all_ten_starts_are_within_what_is_foreseen(
         assert starts.high - starts.low < 30, "it is no wide guess"
 
 
-def test_of_statements_that_were_never_seen_before_nothing_is_foreseen_then() -> None:
+def test_no_forecast_for_statements_never_seen_before() -> None:
     assert {starts.why_none for starts in forecast_of(Forecaster())} == {
         "a forecast needs 5 statements that have ended, and presman has seen 0"
     }

@@ -53,7 +53,7 @@ def test_what_is_asked_again_is_looked_up_once_until_the_next_reading(monkeypatc
     assert len(own.times) == 6
 
 
-def test_four_tell_nothing() -> None:
+def test_four_are_too_few() -> None:
     seen = in_turn(4, 60.0)
     assert seen.lasting(0, "BATCH", "9md3ukh000j58") is None
     assert seen.ended == 4
@@ -135,7 +135,7 @@ def test_idle_holders_are_learnt_from_the_end_of_their_idleness() -> None:
     assert seen.idling(0, "ETL") is None
 
 
-def test_an_operation_that_goes_on_for_twice_as_long_as_told_counts_twice() -> None:
+def test_an_operation_twice_as_long_as_estimated_counts_twice() -> None:
     seen = StatementHistory()
     for number in range(3):
         for run in (0.0, 10.0, 20.0, 30.0):
@@ -148,7 +148,7 @@ def test_an_operation_that_goes_on_for_twice_as_long_as_told_counts_twice() -> N
     assert seen.times(0, "ETL", "another") == ()
 
 
-def test_who_was_there_at_first_did_not_come() -> None:
+def test_statements_of_the_first_poll_are_no_arrivals() -> None:
     seen = StatementHistory()
     seen.add(reading(0.0, (waiting(0.0, since=-30.0),), (holder(600, 5.0),)))
     assert seen.arrivals == []

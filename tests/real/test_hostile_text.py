@@ -115,7 +115,7 @@ def in_chromium(test: Callable[[Chromium, Bait, Path], Any], folder: Path) -> No
     asyncio.run(inside())
 
 
-def test_no_text_of_any_column_runs_or_asks(tmp_path: Path) -> None:
+def test_no_text_of_any_column_runs_or_makes_a_request(tmp_path: Path) -> None:
     in_chromium(_nothing_runs, tmp_path)
 
 

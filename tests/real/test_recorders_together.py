@@ -94,7 +94,7 @@ def two(url: str, moments: Sequence[Moment]) -> RecordingLocation:
     return location
 
 
-def test_what_is_too_old_for_one_stays_of_another(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_recorder_removes_only_its_own_old_polls(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("presman.recording.writer.CHAIN", 8)
     url = server.database("too_old")
     moments = list(
@@ -173,7 +173,7 @@ def marked(connection: Connection, hashes: Sequence[bytes], at: int) -> None:
         connection.execute(text("UPDATE texts SET last_at = :at WHERE hash = :hash"), {"at": at, "hash": each})
 
 
-def test_a_recorder_that_falls_silent_in_a_poll_holds_nobody_up(
+def test_a_silent_recorder_does_not_block_others(
     server: PostgresServer, aside: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its machine is stopped or cut off: PostgreSQL sees a session that goes on, with texts locked that all have."""

@@ -79,7 +79,7 @@ def untrue(blind: Reading, whole: Reading) -> Iterator[str]:
 
 @pytest.mark.parametrize("keeps", [False, True], ids=["no rows", "old rows"])
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_nothing_is_said_without_a_view_that_it_refutes(scenario: str, keeps: bool) -> None:
+def test_no_text_without_a_view_contradicts_that_view(scenario: str, keeps: bool) -> None:
     course = played(scenario)
     views = {view(course[-1][0], record) for record in course[-1][0].sections} - {""}
     assert len(views) > 20
@@ -129,7 +129,7 @@ def test_an_instance_that_went_while_v_instance_was_silent_may_be_gone(tmp_path:
         assert not any(alert.state == "bad" for alert in wrong(reading) if alert.key == "queue_waits")
 
 
-def test_it_is_missing_only_while_v_instance_does_not_tell(tmp_path: Path) -> None:
+def test_it_may_be_missing_only_while_v_instance_is_silent(tmp_path: Path) -> None:
     *_, last = crash(tmp_path, keeps=False)
     assert [(each.inst_id, each.instance_name, each.servers_target) for each in last.missing] == [(2, "LOSTDB2", 32)]
     for snapshot, reading in polled("lost", 20, step=2.0):

@@ -145,7 +145,7 @@ def lost_in_silence(reading: Reading) -> list[str]:
 
 
 @pytest.mark.parametrize("scenario", ["pdb", "tenants"])
-def test_what_containers_hold_is_not_known_without_both_views_that_tell_it(scenario: str) -> None:
+def test_servers_of_containers_are_not_known_without_both_views(scenario: str) -> None:
     """They held 0 servers of their limit, however many ran in them."""
     *_, (before, _), (now, reading) = polled(scenario, 3)
     without_pdbs = refused(RsrcPdb, now)
@@ -166,7 +166,7 @@ def texts(reading: Reading) -> list[str]:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_nothing_is_called_well_that_is_not_known(scenario: str) -> None:
+def test_what_is_not_known_is_not_called_well(scenario: str) -> None:
     *_, (before, _), (now, _) = polled(scenario, 3)
     cases = list(pairs(before, now))
     for what, first, second in cases if THOROUGH else cases[SCENARIOS.index(scenario) % 4 :: 4]:
@@ -195,9 +195,7 @@ def late(record: type[Any], before: Snapshot, now: Snapshot) -> Snapshot:
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 @pytest.mark.parametrize("record", [Session, PxSession, ConsumerGroup, RsrcPlan])
-def test_while_a_view_does_not_answer_nobody_is_called_idle_or_offered_who_may_be_gone(
-    scenario: str, record: type[Any]
-) -> None:
+def test_a_silent_view_makes_no_session_idle_or_offered(scenario: str, record: type[Any]) -> None:
     moments = list(polled(scenario, 6))
     for (before, old), (now, true) in pairwise(moments[1:]):
         reading = analyse(before, late(record, before, now))

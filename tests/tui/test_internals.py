@@ -35,7 +35,7 @@ def test_private_names_are_used_in_one_module_only() -> None:
 
 @pytest.fixture(params=["textual._xterm_parser", "tick"])
 def no_parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take the parser of keys away, or a method of it."""
+    """Remove the parser of keys, or one of its methods."""
     if request.param == "tick":
         import textual._xterm_parser as module
 
@@ -60,16 +60,16 @@ def test_with_its_parser_presman_reads_the_keys(monkeypatch: pytest.MonkeyPatch)
 
 
 @acted
-async def test_a_fault_is_told_without_the_names_it_is_kept_under(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[object] = []
+async def test_a_fault_is_shown_without_textuals_private_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    panics: list[object] = []
     async with stage(busy()) as acting:
         app = acting.app
-        monkeypatch.setattr(MonitorApp, "panic", lambda _app, *said: told.extend(said))
+        monkeypatch.setattr(MonitorApp, "panic", lambda _app, *texts: panics.extend(texts))
         exception, event = app._exception, app._exception_event
         del app._exception, app._exception_event
         app._handle_exception(ValueError("of a test"))
         app._exception, app._exception_event = exception, event
-    assert "ValueError: of a test" in str(told[0])
+    assert "ValueError: of a test" in str(panics[0])
 
 
 @acted

@@ -347,7 +347,7 @@ def _io_limit(_alert: Alert, reading: Reading) -> ToDo | None:
 def _idle(_alert: Alert, reading: Reading) -> ToDo | None:
     """Return the step about idle holders that no queue waits for: end one only if no server is left."""
     idle = [each for each in reading.running if each.idle is not None]
-    if not idle or reading.queue or reading.part:
+    if not idle or reading.queue or reading.why_unknown("queue"):
         return None
     # If nothing speaks against ending some of them, only these are considered.
     idle = [each for each in idle if not objection(each)] or idle

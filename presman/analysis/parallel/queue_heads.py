@@ -33,7 +33,7 @@ from presman.analysis.readings.statement_readings import (
     RunningStatement,
     is_known,
 )
-from presman.analysis.view_availability import view_of
+from presman.analysis.view_availability import unlisted_queue, view_of
 from presman.base.formats import counted, instances_are
 from presman.base.sums import added
 from presman.rows.group_rows import ConsumerGroup
@@ -115,8 +115,13 @@ class Queues(NamedTuple):
         return state._replace(system=budget, inst_ids=inst_ids)
 
     def not_known(self, key: Key, inst_id: int) -> Iterator[NotKnown]:
-        """Yield the limits of a container and of a group that no view shows, nor that there is none, or not of now."""
+        """Yield what no view shows: which statements are queued, or limits of a container and a group, or not of now.
+
+        Of a queue that is listed in part neither the head is known nor what it wants.
+        """
         con_id, group = key
+        if why := unlisted_queue(self.facts):
+            yield NotKnown("which statements are queued", why)
         if not server_pools.is_target_known(self.facts, con_id, self.budgets):
             parameters = view_of(self.facts.snapshot, Parameter)
             yield NotKnown(f"how many servers {self.facts.system.container_name(con_id)} may hold", parameters)
