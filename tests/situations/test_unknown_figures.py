@@ -273,4 +273,4 @@ def test_every_group_means_every_known_group(tmp_path: Path) -> None:
     )
     assert kept.unjudged == ("TOOLS",)
     assert tuple(run.strip() for run in verdict_lines(found, found.cluster_groups())[0][0]) == ("?", "note")
-    assert "a starved group (the share of TOOLS is not known)" in " ".join(availability_notes(found))
+    assert "a starved group (what TOOLS is entitled to is not known)" in " ".join(availability_notes(found))

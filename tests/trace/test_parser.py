@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from presman.trace import trace_parser
 from presman.trace.survey import pieces, without_statements
 from presman.trace.tally import EventTallies, Summary, Tally
 from presman.trace.trace_files import TraceError
@@ -343,3 +344,12 @@ def test_quoted_text_is_no_wait(text: bytes) -> None:
 def test_any_size_of_blocks_leaves_the_same_lines_unread(lines: list[bytes], size: int, in_order: bool) -> None:
     text = b"".join(lines)
     assert unread(text, size=size, in_order=in_order) == unread(text, in_order=not in_order)
+
+
+def test_of_names_in_a_hostile_file_only_so_many_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace_parser, "_MOST_NAMES", 60)
+    names = trace_parser._Names(EventSelection())
+    found = [names[f"made up {number}".encode()].event for number in range(200)]
+    assert found == [f"made up {number}" for number in range(200)]
+    assert len(names) == 60
+    assert len(names._known) <= 60

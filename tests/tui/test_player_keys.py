@@ -249,7 +249,7 @@ def test_the_bar_has_queue_and_throttle_the_mark_the_bounds_and_the_events() -> 
         (60.0, True, "gone", True, "✕ not read since", 60),
     ],
 )
-def test_the_state_of_a_replay_and_how_often_was_polled(
+def test_the_state_of_a_replay_and_its_interval(
     monkeypatch: pytest.MonkeyPatch,
     interval: float | None,
     playing: bool,
