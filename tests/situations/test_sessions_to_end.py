@@ -145,7 +145,7 @@ PARTLY_LISTED = "GV$SESSION lists 1 of 2 queued statements"
 
 
 @pytest.mark.parametrize("queued", [1, 2])
-def test_while_not_all_queued_statements_are_listed_nobody_is_ended_for_the_head(tmp_path: Path, queued: int) -> None:
+def test_no_end_for_the_head_while_the_queue_is_incomplete(tmp_path: Path, queued: int) -> None:
     """The statement that is not listed may be the head, and want more: a session was ended in vain."""
     groups = (
         f"NAME | CURRENT_PQ_SERVERS_ACTIVE | CURRENT_PQS_QUEUED\nREPORTS | 0 | {queued}\nBATCH | 48 | 0\nADHOC | 16 | 0"
@@ -311,7 +311,7 @@ def test_a_sniped_session_is_an_idle_holder_with_nothing_to_lose(tmp_path: Path)
     assert advice(found).step is Step.END
 
 
-def test_an_autonomous_database_knows_kill_alone(tmp_path: Path) -> None:
+def test_an_autonomous_database_offers_only_kill(tmp_path: Path) -> None:
     found = reading(tmp_path, site(busy(1), held=((1, 64),)))
     assert [each.kind for each in candidate(found, 1).commands] == [CommandKind.CANCEL, CommandKind.KILL]
     assert [each.kind for each in way(found).commands] == [CommandKind.DEQUEUE, CommandKind.CANCEL, CommandKind.KILL]
@@ -377,7 +377,7 @@ def test_max_idle_blocker_time_is_named_if_it_is_not_set(tmp_path: Path, minutes
     assert ("idle-holders-stay" in rules) is named
 
 
-def test_where_two_must_end_both_commands_are_copied(tmp_path: Path) -> None:
+def test_if_two_must_end_both_commands_are_copied(tmp_path: Path) -> None:
     found = reading(tmp_path, site(busy(1), idle(5, 900), idle(6, 800), held=((1, 48), (5, 8), (6, 8))))
     step = advice(found)
     assert step.script == "ALTER SYSTEM KILL SESSION '5,1005,@1';\nALTER SYSTEM KILL SESSION '6,1006,@1';"
