@@ -199,8 +199,8 @@ def test_the_alert_names_who_quiesces_and_counts_who_waits() -> None:
          "7 active (ACTIVE_SESS_POOL_P1); without a timeout", "warn", None),
         (ActiveSessionPool(4, 2, 599.0, 600), "BATCH: 2 wait for the session pool, the first for 9:59; "
          "7 of 4 allowed active (ACTIVE_SESS_POOL_P1); timeout 10:00", "bad", None),
-        (ActiveSessionPool(4, 2, 5.0, None, timeout_known=False), "BATCH: 2 wait for the session pool, the first for "
-         "0:05; 7 of 4 allowed active (ACTIVE_SESS_POOL_P1); the timeout is not known", "warn", 5.0),
+        (ActiveSessionPool(4, 2, 5.0, None, "the timeout is not known"), "BATCH: 2 wait for the session pool, "
+         "the first for 0:05; 7 of 4 allowed active (ACTIVE_SESS_POOL_P1); the timeout is not known", "warn", 5.0),
         (ActiveSessionPool(4, 0, None, 600), None, "", None),
     ],
 )  # fmt: skip

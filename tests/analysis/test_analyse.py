@@ -101,7 +101,7 @@ def test_problems_become_troubles_with_their_cure() -> None:
 
 
 def test_views_with_the_same_problem_are_named_once() -> None:
-    """Sessions are asked for by two questions of one view; what another view says is another thing."""
+    """Two queries read V$SESSION, and their problem is named once; that of another view is named apart."""
     refused = Section(problem=Problem("ORA-00942", "table or view does not exist", "GV$SESSION", "GRANT SELECT ON ..."))
     other = Section(problem=Problem("ORA-00942", "table or view does not exist", "GV$OSSTAT", "GRANT SELECT ON ..."))
     found = analyse(None, snapshot(sections={NamedSession: refused, Session: refused, Osstat: other})).troubles
@@ -357,7 +357,7 @@ def test_groups_are_counted_from_sessions_where_their_own_view_is_missing() -> N
     (batch,) = [each for each in found if each.name == "BATCH"]
     assert (batch.px_active, batch.px_servers, batch.px_queued, batch.head_waited) == (1, 2, 2, 25.0)
     assert batch.active_sessions == 3  # two that wait, and the coordinator
-    assert (batch.execution_waiters, batch.pool_queue_length) == (None, None)  # that view alone tells them
+    assert (batch.execution_waiters, batch.pool_queue_length) == (None, None)  # only that view shows them
 
 
 def test_a_target_of_zero_is_none_and_the_parameter_counts() -> None:

@@ -14,7 +14,7 @@ IDLE = running(526, servers=16, idle=900.0, status="INACTIVE")
 
 
 def held(counted: int, *others: int) -> Reading:
-    """BATCH counts so many servers; MARTIN holds 16, the others as many as they say."""
+    """BATCH counts so many servers; MARTIN holds 16, the others `others`."""
     rows = [running(600 + number, servers=servers) for number, servers in enumerate(others)]
     pool = replace(busy().header.servers, counted=counted)
     header = replace(busy().header, servers=pool)

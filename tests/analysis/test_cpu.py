@@ -206,7 +206,7 @@ def test_what_groups_outside_the_plan_used_is_no_proof_of_starvation(outside: Lo
 def test_a_limit_explains_a_wait_on_an_idle_host_its_own_and_that_of_its_subplan() -> None:
     own = plan(directive("P", "A", 90, utilization_limit=25), directive("P", "B", 10))
     assert judge(own, {"A": Load(3.9, 10)}, "A") is Verdict.CAPPED
-    assert judge(own, {"A": Load(2.0, 10)}, "A") is Verdict.NOT_EXHAUSTED, "14 of 16 CPUs were used by nobody"
+    assert judge(own, {"A": Load(2.0, 10)}, "A") is Verdict.NOT_EXHAUSTED, "14 of 16 CPUs were not used"
     assert judge(own, {"A": Load(2.0, 10), "B": Load(14.0, 0)}, "A") is Verdict.STARVED
     rows = [directive("P", "SUB", 50, type="PLAN", utilization_limit=40), directive("P", "B", 50)]
     shared = plan(*rows, directive("SUB", "C", 50), directive("SUB", "D", 50))

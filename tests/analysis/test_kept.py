@@ -1,4 +1,4 @@
-"""What an idle holder keeps: which heads its end is enough for, said alike by DO and by each head."""
+"""Servers that an idle holder keeps: DO and each head agree for which heads its end is enough."""
 
 from __future__ import annotations
 

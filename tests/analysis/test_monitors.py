@@ -57,7 +57,7 @@ def test_the_program_names_the_process_if_the_view_cannot_be_read() -> None:
 
 
 def test_another_user_of_the_sid_proves_nothing() -> None:
-    """SIDs are used again: the process of serial 4 says nothing of the server of serial 3."""
+    """SIDs are reused: the process of serial 4 is not that of the server of serial 3."""
     assert coordinators(*PAIR, server(1, 11, 5), process(1, 11, "P000", "FALSE", serial=4)) == []
     assert coordinators(*PAIR, server(1, 11, 5), process(1, 11, "P000", "FALSE", serial=3)) == [5]
 

@@ -208,7 +208,7 @@ def test_statements_behind_cpu_quantum_are_grouped_by_sql_id() -> None:
         ("U1", "U2", "U3"),
     )
     assert (second.sql_id, second.group, second.held) == ("ccc", "BATCH", 1)
-    assert (third.sql_id, third.held, third.sessions) == ("", 1, 1), "who runs no statement runs none together"
+    assert (third.sql_id, third.held, third.sessions) == ("", 1, 1), "a session without a statement shares none"
 
 
 def test_io_limits_are_judged_on_each_instance_and_exhaustion_is_the_metrics() -> None:

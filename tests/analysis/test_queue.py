@@ -76,7 +76,7 @@ def test_documented_case_sixty_in_use_and_sixteen_wanted_of_sixty_four() -> None
     rows = [active_plan(active=60, target=64), directive("DAY", "BATCH", 50), *waiting(16, servers=16)]
     head = one_head(analyse(None, snapshot(*rows)))
     assert (head.cause, head.short, head.in_use, head.target) == (Cause.SYSTEM, 12, 60, 64)
-    assert (head.held, head.allowed) == (None, None), "no view tells what the group holds"
+    assert (head.held, head.allowed) == (None, None), "no view shows what the group holds"
     assert (
         head.sentence
         == "wants 16 servers (DOP 16, one set by PQ_SERVERS); 60 of the target's 64 are in use; short by 12 servers"
@@ -191,7 +191,7 @@ def test_a_queue_is_critical_once_it_has_waited_for_an_hour_together(waits: list
     alerts = {each.subject: each.state for each in by_rules(reading) if each.key == "queue_waits"}
     assert alerts == {"Q": state, "OTHER_GROUPS": "bad"}
     levels = {each.name: each.state.level for each in reading.cluster_groups()}
-    assert levels["Q"] == state, "the table and the alert tell the same"
+    assert levels["Q"] == state, "the table and the alert agree"
 
 
 def test_published_case_of_eighty_four_percent_runs_ten_and_queues_ten() -> None:

@@ -122,7 +122,7 @@ def test_servers_of_gv_queries_are_counted_apart() -> None:
     assert counts(of(server(1), process(1, "FALSE"))) == ({(1, 9, 77): 1}, {})
     assert counts(of(server(1), process(1, "TRUE"))) == ({}, {(1, 9, 77): 1})
     mixed = of(server(1), server(2), server(3), process(1, "FALSE"), process(2, "TRUE"))
-    assert counts(mixed) == ({(1, 9, 77): 2}, {}), "2 works for a monitor, 3 for whom it came with"
+    assert counts(mixed) == ({(1, 9, 77): 2}, {}), "2 works for a monitor, 3 for the session it came with"
     assert counts(of(server(1), server(2), process(1, "TRUE"))) == ({}, {(1, 9, 77): 2})
     assert counts(of(server(1), process(5, "FALSE"))) == ({}, {}), "it has come or gone between two reads"
     unread = of(server(1))

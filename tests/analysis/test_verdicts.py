@@ -123,7 +123,7 @@ def test_a_top_group_that_wakes_up_does_not_excuse_the_others(sys: float, lead: 
 def test_groups_below_others_are_due_what_those_leave_as_published() -> None:
     """A host of 2 CPUs: 45.4 and 45.0 % were measured for two groups a level below one that used 6.0 %.
 
-    A plan says nothing of the 3.6 % that no group got: they are not missing.
+    The 3.6 % that no group got are not missing from the plan.
     """
     cpus = {"OTHER_GROUPS": (0.12, 0.0), "A": (0.908, 3.0), "B": (0.9, 3.0)}
     plan = [directive("DAY", "OTHER_GROUPS", 100), directive("DAY", "A", 0, 50), directive("DAY", "B", 0, 50)]

@@ -52,7 +52,7 @@ def test_servers_that_the_queue_does_not_count_in_a_group_do_not_fill_its_limit(
 def test_an_estimate_of_an_operation_counts_by_how_right_it_was() -> None:
     holder = Holder(B, 64, 4.0, None, 20.0, (1.5,))
     assert starts(now(holder, waiting=(wants(A, 32),))) == [30.0]
-    # Nothing is known of what it came to: it goes on for so long, then as those do that have run for as long.
+    # Its own end is not known: it lasts as long as estimated, then as others that have run as long.
     early = Holder(B, 64, 4.0, TEN, 3.0)
     assert starts(now(early, waiting=(wants(A, 32),))) == [6.0]
 

@@ -20,7 +20,7 @@ def test_each_of_five_ends_takes_two_parts_of_eleven_and_one_is_left() -> None:
 
 @pytest.mark.parametrize("number", [5, 8, 50])
 def test_the_mean_is_that_of_those_seen(number: int) -> None:
-    """Were it longer, each who waits would seem to wait longer, by as much for each that is before it."""
+    """If it were longer, each queued statement would seem to wait longer, by as much for each one before it."""
     seen = [10.0 * 1.3**each for each in range(number)]
     found = kaplan_meier(map(ObservedDuration, seen))
     assert found is not None

@@ -387,7 +387,7 @@ def test_the_same_statement_queued_again_is_not_judged_by_the_earlier_wait() -> 
     missed = forecaster.add(reading(second, (waiting(second),)), lambda: RULES).forecast
     assert missed is not None
     again = forecast_of(forecaster, second + 10.0, waiting(second + 10.0, since=second + 7.0))
-    assert again.median is not None, "what was said of the wait before does not hold for this one"
+    assert again.median is not None, "the forecast of the earlier wait does not apply to this one"
     later = forecast_of(forecaster, second + 15.0, waiting(second + 15.0, since=second + 7.0))
     assert later.median is not None
 

@@ -79,7 +79,7 @@ def test_of_a_sql_id_that_has_not_ended_for_an_hour_nothing_is_kept() -> None:
     # In an hour 60 have ended, the oldest just an hour ago; of the last minute it was asked how long three last.
     assert len(seen._ends) - len({("all",), (0, "BATCH")}) == 60
     assert len(seen._made) <= 3 + len({("all",), (0, "BATCH")})
-    assert not seen._times, "V$SESSION_LONGOPS told nothing of them"
+    assert not seen._times, "V$SESSION_LONGOPS had no rows of them"
 
 
 def test_a_gap_is_left_out_as_if_no_time_had_passed() -> None:
@@ -142,7 +142,7 @@ def test_an_operation_twice_as_long_as_estimated_counts_twice() -> None:
             row = holder(600 + number, run, remaining=(35.0 - run) / 2)
             seen.add(reading(50.0 * number + run, held=(row,)))
         seen.add(reading(50.0 * number + 40.0))
-    # It ended 35 seconds after it began; told were 17.5 seconds at the beginning, and 7.5 after 20 seconds.
+    # It ended 35 seconds after it began; estimated were 17.5 seconds at first, and 7.5 after 20 seconds.
     assert seen.times(0, "BATCH", "9md3ukh000j58") == pytest.approx((2.0,) * 6)
     assert seen.times(0, "BATCH", "another") == pytest.approx((2.0,) * 6)
     assert seen.times(0, "ETL", "another") == ()

@@ -85,7 +85,7 @@ def test_a_narrow_poll_says_the_same_of_all_that_matters(scenario: str) -> None:
         assert all(each.used in {None, everyone[place].used} for place, each in listed.items())
         assert small.unlisted == len(missing)
         left_out += len(missing)
-    assert left_out or scenario in {"quiesce"}, "there nobody idles"
+    assert left_out or scenario in {"quiesce"}, "no session is idle there"
 
 
 RATES: dict[str, Any] = {"used": None, "waiting": None, "io_mb": None, "io_requests": None}
@@ -115,7 +115,7 @@ def test_which_sessions_a_narrow_poll_reads(values: dict[str, Any], listed: bool
         ({"STATE": "RUNNING"}, True),
         ({"STATE": "IDLE BLKR", "CURRENT_IDLE_TIME": 40}, True),
         ({"STATE": None}, True),
-        ({"STATE": "NOT MANAGED", "CURRENT_IDLE_TIME": 0}, True),  # no plan is on: only its idle time tells
+        ({"STATE": "NOT MANAGED", "CURRENT_IDLE_TIME": 0}, True),  # no plan is on: only its idle time shows it
         ({"STATE": "NOT MANAGED", "CURRENT_IDLE_TIME": None}, True),
         ({"STATE": "NOT MANAGED", "CURRENT_IDLE_TIME": 40}, False),
         ({"STATE": "IDLE", "CURRENT_IDLE_TIME": 0}, False),

@@ -137,7 +137,7 @@ def test_limits_are_read_again_while_somebody_is_queued() -> None:
     assert [each[1] for each in ages] == [0, 5, 0, 0, 0, 0, 0, 5]
     for number in (2, 3):
         found = [each[number] for each in ages]
-        assert found[:6] == [0, 5, 0, 5, 0, 5], "less than ten seconds old while somebody is queued"
+        assert found[:6] == [0, 5, 0, 5, 0, 5], "less than ten seconds old while a statement is queued"
 
 
 def test_what_only_a_container_database_answers_is_asked_once_it_is_known_to_be_one() -> None:

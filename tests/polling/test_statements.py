@@ -187,7 +187,7 @@ def test_large_answers_are_kept_as_long_as_they_are_not_too_many() -> None:
 
 
 def test_servers_show_which_statement_it_is() -> None:
-    """The coordinators have gone on: one idles after a later statement, one executes another one now."""
+    """The coordinators have other statements: one idles after a later one, one executes another now."""
     sessions = [
         row(Session, inst_id=1, sid=1, sql_id="", prev_sql_id="later", prev_child_number=0),
         row(Session, inst_id=1, sid=2, sql_id="other", sql_child_number=3, prev_sql_id="theirs", prev_child_number=2),

@@ -118,7 +118,7 @@ def test_a_missed_minimum_is_reported_though_the_plan_is_met(tmp_path: Path) -> 
         each for each in wrong(Judge(read_alerts("cpu_minimum warning=24")).judge(found)) if each.key == alert.key
     ]
     assert mild.state == "note"
-    assert all_clear(found) == [], "that no group is starved is not said beside it"
+    assert all_clear(found) == [], "no all-clear for starved groups beside it"
     (judged,) = conformance(found)
     assert judged.sentence.startswith(f"The plan is met, but {gets}: those of all open ones add up to 5 of 4. 3.9 of 4")
     two = replace(found, missed_minimums=(missed, missed._replace(con_id=4, name="P2", used=0.5, least=1.0)))

@@ -114,7 +114,7 @@ def test_where_the_plan_chooses_the_count_must_be_the_same(
     tmp_path: Path, active: tuple[int, int], cause: Cause
 ) -> None:
     _, second = readings(tmp_path, polls(*active, extra=((10, "BATCH"),)))
-    assert {each.cause for each in second.heads} == {cause}, "40: somebody was chosen meanwhile"
+    assert {each.cause for each in second.heads} == {cause}, "40: another was chosen meanwhile"
 
 
 def test_a_head_with_room_may_wait_for_a_larger_one_the_plan_chose(tmp_path: Path) -> None:
@@ -404,7 +404,7 @@ def test_an_end_that_comes_no_nearer_is_not_promised_again(tmp_path: Path) -> No
 def test_an_estimate_in_whole_seconds_may_stand_still_while_the_work_goes_on(
     tmp_path: Path, work: int, promised: list[bool]
 ) -> None:
-    """Polls may be nearer to each other than the estimate is exact. What does not go on is not promised again."""
+    """Polls may be nearer to each other than the estimate is exact. An end without progress is not promised again."""
     texts = [advice(found) for found in last_scan(tmp_path, 20, 20, 19, 19, 18, every=1, work=work)]
     assert ["should start by itself" in text for text in texts] == promised
 
@@ -461,7 +461,7 @@ def test_a_wait_that_no_view_shows_is_not_known(tmp_path: Path) -> None:
     assert [each.waited for each in found.queue] == [None, None]
     assert head(found).equals == 1, "which of the two is first is not known"
     unknown = "for how long 2 of 2 have waited is not known, so which is first is not known"
-    assert head(found).sentence.endswith(unknown), "nobody is said to have waited as long"
+    assert head(found).sentence.endswith(unknown), "no statement is said to have waited as long"
     answer = as_text(found, AskedStatement.of("1:9"), ReasonHistory())
     assert "is queued, for how long is not known: " in answer
     (alert,) = [alert for alert in wrong(found) if alert.key == "queue_waits"]

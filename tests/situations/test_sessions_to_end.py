@@ -219,7 +219,7 @@ def test_unlisted_holders_are_not_denied(tmp_path: Path) -> None:
 
 
 def test_a_head_above_the_target_is_promised_nothing(tmp_path: Path) -> None:
-    """The head wants 96 of the 64: that it starts once nobody holds a server was seen, and is no proof."""
+    """The head wants 96 of the 64: that such a head starts once all servers are free was seen, but is no proof."""
     more = {"V_DOLLAR_RSRC_SESSION_INFO": "SID | DOP | PQ_SERVERS | CURRENT_CONSUMER_GROUP\n9 | 48 | 96 | REPORTS"}
     found = reading(tmp_path, site(idle(5, 900), held=((5, 16),), active=16, **more))
     assert advice(found).step is Step.CHANGE

@@ -342,7 +342,7 @@ def test_each_read_of_a_preview_is_answered_once() -> None:
 
 
 def test_the_first_poll_reports_why_a_preview_lost_the_source(made: Make) -> None:
-    """The source itself would only say that it is not connected."""
+    """The source itself would only report that it is not connected."""
     source = made("lose")
     source.begin(odd_sources.reads_of)
     assert source.preview() is None

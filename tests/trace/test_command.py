@@ -110,7 +110,7 @@ def test_data_after_an_archive_loses_no_wait_before_it(run: Run, tmp_path: Path)
     assert row(out, f"{packed} ")[0] == "3"
     half = gzip.compress(line * 3 + line[:45], 0)
     packed.write_bytes(half[:-8] + b"no archive")
-    assert row(run(packed)[1], f"{packed} ")[0] == "3", "a number may go on: half a line is no wait"
+    assert row(run(packed)[1], f"{packed} ")[0] == "3", "a number may continue: half a line is no wait"
 
 
 ABBREVIATED = "WAIT #1398...: nam='db file sequential read' ela= 501 file#=4 block#=1 blocks=1 obj#=7 tim=1\n"

@@ -348,7 +348,7 @@ def _cluster(
         io=None if None in measured.io else counter_deltas.together(measured.io),
         totals=QueueTotals._make(sums_of(each.totals)),
         sessions=SessionTotals._make(sums_of(each.sessions)),
-        pool=session_pools.together(each.pool),
+        pool=session_pools.together(each.pool, each.inst_id),
         limited_by=next((row.limited_by for row in rows if row.limit_allowed is not None), ""),
         usage=together_used(measured.usage),
         **found,

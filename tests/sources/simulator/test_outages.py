@@ -31,7 +31,7 @@ def test_an_outage_hits_what_it_names_while_it_lasts() -> None:
 
 
 def test_an_outage_of_all_views_names_none(tmp_path: Path) -> None:
-    """The error said that the list must not be empty, but not what to write."""
+    """The error named the empty list, but not what to write."""
     path = tmp_path / "empty.toml"
     path.write_text('title = "t"\n[[outages]]\nat = 1\nlasts = 1\nviews = []\n')
     with pytest.raises(ScenarioError) as found:
