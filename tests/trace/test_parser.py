@@ -347,9 +347,9 @@ def test_any_size_of_blocks_leaves_the_same_lines_unread(lines: list[bytes], siz
 
 
 def test_only_a_limited_number_of_names_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace_parser, "_MOST_NAMES", 60)
     names = trace_parser._Names(EventSelection())
-    found = [names[f"made up {number}".encode()].event for number in range(200)]
-    assert found == [f"made up {number}" for number in range(200)]
-    assert len(names) == 60
-    assert len(names._known) <= 60
+    most = len(names._known) + 10
+    monkeypatch.setattr(trace_parser, "_MOST_NAMES", most)
+    made_up = [f"made up {number}" for number in range(2 * most)]
+    assert [names[event.encode()].event for event in made_up] == made_up
+    assert (len(names), len(names._known)) == (most, most)
