@@ -161,6 +161,34 @@ def test_while_not_all_queued_statements_are_listed_nobody_is_ended_for_the_head
         assert not any(each.commands for each in way(found).candidates)
 
 
+# What the head does by itself.
+
+
+@pytest.mark.parametrize(("timeout", "action", "then"), [
+    (91, "RUN", ""),
+    (90, "RUN", "0:30: then it starts at once, downgraded if there are too few servers (PQ_TIMEOUT_ACTION RUN)"),
+    (62, "CANCEL", "0:02: then it ends with ORA-07454"),
+    (58, "CANCEL", "0:00: then it ends with ORA-07454"),
+])  # fmt: skip
+def test_nobody_is_ended_for_a_head_that_leaves_the_queue_at_its_timeout(
+    tmp_path: Path, timeout: int, action: str, then: str
+) -> None:
+    """An idle session was ended seconds before the timeout, and work thrown away for a head that starts anyway."""
+    rules = (
+        "PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1 | PARALLEL_QUEUE_TIMEOUT | PQ_TIMEOUT_ACTION\n"
+        f"DAY | REPORTS | CONSUMER_GROUP | 50 | {timeout} | {action}\nDAY | BATCH | CONSUMER_GROUP | 50 | |"
+    )
+    found = reading(tmp_path, site(busy(1), idle(5, 900), held=((1, 48), (5, 16)), DBA_RSRC_PLAN_DIRECTIVES=rules))
+    step = advice(found)
+    assert [each.text for each in step.commands] == ([] if then else ["ALTER SYSTEM KILL SESSION '5,1005,@1';"])
+    if then:
+        sentence = f"reaches its queue timeout in {then}"
+        assert step.text == f"wait: the head of REPORTS {sentence}"
+        assert step.short == f"wait: REPORTS {sentence.partition(': then')[0]}"
+        assert way(found).sentence == f"too late to end a session for it: it {sentence}"
+        assert not any(each.commands for each in way(found).candidates)
+
+
 # Who it is.
 
 

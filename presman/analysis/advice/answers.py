@@ -88,8 +88,8 @@ def _why_none(found: Unblock, reading: Reading) -> Iterator[str]:
         yield f"who holds servers is not known: {found.unknown}"
     if found.doubt is not None:
         yield str(found.doubt)
-    if found.by_forecast:
-        yield f"the head {found.by_forecast}"
+    if found.leaves_soon:
+        yield f"the head {found.leaves_soon}"
     elif found.soon is not None:
         yield f"the head {'may' if found.wait is None else 'should'} start by itself {in_about(found.soon)}"
     if found.looks_first:

@@ -35,9 +35,10 @@ def head_step(found: Unblock, reading: Reading) -> ToDo:
         return step._replace(text=f"{step.text}{found.too_few}", between=(step.text,))
     if found.doubt is not None and not found.unknown:
         return _not_known(found.doubt, found, reading)
-    if found.by_forecast and not found.outdated:
-        text, short = (f"wait: {each} {found.by_forecast}" for each in (head_in_words(head), name))
-        return ToDo(Step.WAIT, text, short.partition(", by")[0], "parallel", subject=name)
+    if found.leaves_soon and not found.outdated:
+        text, short = (f"wait: {each} {found.leaves_soon}" for each in (head_in_words(head), name))
+        short = short.partition(", by")[0].partition(": then")[0]
+        return ToDo(Step.WAIT, text, short, "parallel", subject=name)
     if found.soon is not None and not found.outdated:
         return _wait_for(found, "should start by itself")
     if found.itself is not None:

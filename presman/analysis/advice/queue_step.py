@@ -45,7 +45,7 @@ def queue_step(reading: Reading, *, decides: bool = True) -> ToDo | None:
     best = ended or steps[ranks.index(min(ranks))]
     if ended is None and len(heads) > 1:  # WHY may show another head first: that of the row under the cursor
         best = _naming_its_queue(best)
-    starts_soon = heads[0].wait is not None and not heads[0].by_forecast
+    starts_soon = heads[0].wait is not None and not heads[0].leaves_soon
     turns = None if best.step is not Step.WAIT or starts_soon else _idle_while_queues_take_turns(heads, reading)
     return turns or (_beside_the_first(best, queue_name(heads[0].head)) if steps[0].step is Step.WAIT else best)
 
@@ -112,7 +112,7 @@ def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) ->
     for found in heads:
         helping = {each.statement.executing(): each for each in found.candidates}
         idle = [helping[each.executing()] for each in idle_to_end(reading) if each.executing() in helping]
-        if found.turns and idle:
+        if found.turns and idle and not found.leaves_soon:
             each, kept = idle[0].statement, kept_by(idle[0].statement, found.turns, reading)
             told = _of_its_end(idle[0], kept, reading)
             others = f"; {who_wants(kept.queues, reading, ' them')}" if kept.doubt else ""

@@ -66,8 +66,8 @@ def sentence(found: Unblock, doubtful: int, reading: Reading) -> str:
         return f"{_blocked_first(found.blocked)}{found.too_few}"
     if found.doubt is not None:
         return f"{found.doubt}, so which session to end is not known either"
-    if found.by_forecast and found.only_waits:
-        return f"wait: it {found.by_forecast}"
+    if found.leaves_soon and found.only_waits:
+        return f"{'too late to end a session for it' if found.times_out else 'wait'}: it {found.leaves_soon}"
     fixed = found.refused
     more = f"; {refused_holder(fixed)}" if fixed is not None and found.needed and found.soon is None else ""
     words = f"{_what_helps(found, doubtful, reading)}{more}"
@@ -225,7 +225,8 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     doubt = _may_be_gone(reading) or (head.not_known if recent is None else None)
     if not shortages or (doubt is not None and doubt is not head.not_known):
         nobody = Unblock(head, (), 0, commands, why_none_named(head), doubt=doubt)
-        return nobody if doubt is None else replace(nobody, sentence=sentence(nobody, 0, reading))
+        is_told = doubt is not None or nobody.leaves_soon
+        return replace(nobody, sentence=sentence(nobody, 0, reading)) if is_told else nobody
     certain = [each for each in reading.running if each.certain]  # not those that may be monitors' GV$ queries
     helpers = [helper for each in certain if (helper := freeing(each, shortages, counts))]
     # A session may queue while an open cursor of its own keeps servers: its end would end the head with it.
