@@ -128,7 +128,7 @@ def _no_starvation(snapshot: Snapshot, groups: Sequence[GroupReading]) -> str:
         return TWO_POLLS
     unshared = [row.name for row in groups if row.verdict is Verdict.THROTTLED]
     if unshared:
-        return f"the share of {', '.join(unshared)} is not known"
+        return f"what {in_words(unshared)} {'is' if len(unshared) == 1 else 'are'} entitled to is not known"
     uncounted = [row.name for row in groups if not row.is_judged or _has_no_rates(row)]
     return f"no delta of {_some(uncounted)} yet" if uncounted else ""
 

@@ -111,7 +111,7 @@ def test_a_rival_that_may_want_more_than_there_is() -> None:
 
     assert larger(Servers(34, 34)) == ()
     assert larger(Servers(34, 35)) == ("ETL",)
-    assert larger(Servers(4, 8, WantsSource.MEAN)) == ("ETL",), "what others had on average says nothing of this one"
+    assert larger(Servers(4, 8, WantsSource.MEAN)) == ("ETL",), "an average of others is not evidence for this one"
     assert larger(None) == ("ETL",)
 
 

@@ -188,10 +188,25 @@ def test_a_group_that_the_plan_does_not_name_has_no_known_share() -> None:
     assert judge(HALVES, {"X": Load(1, 2), "A": Load(15, 2)}, "X") is Verdict.THROTTLED
 
 
+@pytest.mark.parametrize(
+    ("outside", "expected"),
+    [
+        (Load(6, 4), Verdict.THROTTLED),  # by the plan, 5 of 16 are for A and 11 for X and B, or 8 for A
+        (Load(6, 0), Verdict.THROTTLED),  # nor is it known if X waits for none
+        (Load(0.1, 0), Verdict.STARVED),
+    ],
+)
+def test_what_groups_outside_the_plan_used_is_no_proof_of_starvation(outside: Load, expected: Verdict) -> None:
+    """A and B are due half each of what is divided: of 16 CPUs that is 8, without the 6 of X it is 5."""
+    in_plan = {"A": Load(4.5, 7.5), "B": Load(11.5 - outside.used, 4)}
+    assert judge(HALVES, in_plan | {"X": outside}, "A") is expected
+    assert judge(HALVES, {"A": Load(2, 6), "B": Load(12, 0), "X": Load(2, 0)}, "A") is Verdict.STARVED
+
+
 def test_a_limit_explains_a_wait_on_an_idle_host_its_own_and_that_of_its_subplan() -> None:
     own = plan(directive("P", "A", 90, utilization_limit=25), directive("P", "B", 10))
     assert judge(own, {"A": Load(3.9, 10)}, "A") is Verdict.CAPPED
-    assert judge(own, {"A": Load(2.0, 10)}, "A") is Verdict.NOT_EXHAUSTED, "14 of 16 CPUs were used by nobody"
+    assert judge(own, {"A": Load(2.0, 10)}, "A") is Verdict.NOT_EXHAUSTED, "14 of 16 CPUs were not used"
     assert judge(own, {"A": Load(2.0, 10), "B": Load(14.0, 0)}, "A") is Verdict.STARVED
     rows = [directive("P", "SUB", 50, type="PLAN", utilization_limit=40), directive("P", "B", 50)]
     shared = plan(*rows, directive("SUB", "C", 50), directive("SUB", "D", 50))

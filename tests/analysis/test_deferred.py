@@ -51,7 +51,7 @@ def test_what_was_looked_at_is_made_again_before_the_next_look_and_else_not() ->
     assert list(seen) == [1]
     prepare(seen, following)
     prepare(unseen, idle)
-    prepare(following, idle)  # made, but nobody has looked
+    prepare(following, idle)  # made, but not read yet
     prepare((), idle)
     assert made == ["seen", "following"]
 

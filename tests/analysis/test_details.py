@@ -94,7 +94,7 @@ def longop(sid: int, sofar: int, total: int, **more: Any) -> SessionLongops:
 
 
 def test_whose_work_a_server_does_is_not_guessed_on_a_cluster() -> None:
-    """Its coordinator may be on any instance; what V$PX_SESSION tells is used, a SID without an instance is not."""
+    """Its coordinator may be on any instance; the instance in V$PX_SESSION is used, a SID alone is not."""
     rows = [longop(1, 10, 100, inst_id=2), longop(2, 10, 100, inst_id=2), longop(9, 5, 10, inst_id=1)]
     alone, known = (1, 9, "a"), {(2, 1): (1, 9)}
     found = operations(rows, known, several=True)

@@ -64,7 +64,7 @@ def test_a_prefix_is_as_short_as_it_covers() -> None:
 
 
 def ending(sid: int, left: float, *low: int) -> Freeing:
-    """One whose last operation goes on for so many seconds."""
+    """A statement whose last operation has so many seconds left."""
     return freeing(sid, *low, remaining=left, is_last=True, progress=0.97)
 
 

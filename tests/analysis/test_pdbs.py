@@ -208,7 +208,7 @@ def test_statements_behind_cpu_quantum_are_grouped_by_sql_id() -> None:
         ("U1", "U2", "U3"),
     )
     assert (second.sql_id, second.group, second.held) == ("ccc", "BATCH", 1)
-    assert (third.sql_id, third.held, third.sessions) == ("", 1, 1), "who runs no statement runs none together"
+    assert (third.sql_id, third.held, third.sessions) == ("", 1, 1), "a session without a statement shares none"
 
 
 def test_io_limits_are_judged_on_each_instance_and_exhaustion_is_the_metrics() -> None:
@@ -319,7 +319,7 @@ def test_the_tightest_limit_holds_and_says_which_it_is(
     assert (given.limit, given.limited_by) == (pytest.approx(limit), by)
 
 
-def test_sessions_of_a_container_are_counted_and_those_in_a_call_by_themselves() -> None:
+def test_sessions_and_active_sessions_of_a_container_are_counted() -> None:
     fixed = containers(1, 2)
     counts = [
         row(SessionCount, inst_id=inst_id, con_id=con_id, resource_consumer_group=name, status=status, sessions=number)

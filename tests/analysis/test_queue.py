@@ -76,7 +76,7 @@ def test_documented_case_sixty_in_use_and_sixteen_wanted_of_sixty_four() -> None
     rows = [active_plan(active=60, target=64), directive("DAY", "BATCH", 50), *waiting(16, servers=16)]
     head = one_head(analyse(None, snapshot(*rows)))
     assert (head.cause, head.short, head.in_use, head.target) == (Cause.SYSTEM, 12, 60, 64)
-    assert (head.held, head.allowed) == (None, None), "no view tells what the group holds"
+    assert (head.held, head.allowed) == (None, None), "no view shows what the group holds"
     assert (
         head.sentence
         == "wants 16 servers (DOP 16, one set by PQ_SERVERS); 60 of the target's 64 are in use; short by 12 servers"
@@ -191,7 +191,7 @@ def test_a_queue_is_critical_once_it_has_waited_for_an_hour_together(waits: list
     alerts = {each.subject: each.state for each in by_rules(reading) if each.key == "queue_waits"}
     assert alerts == {"Q": state, "OTHER_GROUPS": "bad"}
     levels = {each.name: each.state.level for each in reading.cluster_groups()}
-    assert levels["Q"] == state, "the table and the alert tell the same"
+    assert levels["Q"] == state, "the table and the alert agree"
 
 
 def test_published_case_of_eighty_four_percent_runs_ten_and_queues_ten() -> None:
@@ -257,9 +257,7 @@ def test_both_limits_are_named_where_both_bind() -> None:
         (124, 8, Cause.SYSTEM, "124 of the target's 128 are in use; short by 4 servers; "),
     ],
 )
-def test_a_limit_of_which_nobody_tells_what_it_counts_is_no_cause(
-    in_use: int, wants: int, cause: Cause, words: str
-) -> None:
+def test_a_limit_is_no_cause_if_what_it_counts_is_not_known(in_use: int, wants: int, cause: Cause, words: str) -> None:
     """Statements that did not queue hold servers, too, and V$RSRC_CONSUMER_GROUP alone does not count them."""
     limit = ServerLimit("G", 80, 64, " (50 % of 128)", 0, "G", "V$RSRC_CONSUMER_GROUP")
     cause_found, short, sentence = explain(Servers(wants, wants), 8, QueueState(ServerBudget(in_use, 128), (limit,)))
@@ -270,7 +268,7 @@ def test_a_limit_of_which_nobody_tells_what_it_counts_is_no_cause(
     )
 
 
-def test_one_that_fits_whatever_its_limit_counts_has_room() -> None:
+def test_a_statement_that_fits_whatever_its_limit_counts_has_room() -> None:
     limit = ServerLimit("G", 40, 64, "", 0, "G", "V$RSRC_CONSUMER_GROUP")
     cause, _, sentence = explain(Servers(8, 8), 8, QueueState(ServerBudget(100, 128), (limit,)))
     assert cause is Cause.NOT_CHOSEN
@@ -351,7 +349,7 @@ def test_timeouts_count_down_and_say_what_happens_then() -> None:
 
 
 @pytest.mark.parametrize("action", ["CANCEL", "RUN"])
-def test_a_timeout_that_was_outlived_is_promised_to_nobody_of_its_queue(action: str) -> None:
+def test_an_exceeded_timeout_is_promised_to_no_statement_of_its_queue(action: str) -> None:
     """The plan said 30 s, the database still used 600 s: heads timed out "in 0:00" for two minutes."""
     at_30 = {"parallel_queue_timeout": 30, "pq_timeout_action": action}
     rows = [active_plan(), directive("DAY", "A", 50, **at_30), directive("DAY", "B", 50, **at_30)]
@@ -586,7 +584,7 @@ def test_published_case_of_four_trees_with_degree_eight_that_were_admitted_as_si
     assert wanted(*FOUR_TREES) == Servers(16, 16, WantsSource.PLAN)
 
 
-def test_one_set_stays_a_range_whoever_tells() -> None:
+def test_one_set_stays_a_range_with_any_source() -> None:
     assert wanted(*ONE_SET) == Servers(8, 16, WantsSource.PLAN)
     assert wanted(*execution((1, 1))) == Servers(8, 16, WantsSource.RUNNING)
     (head,) = read(*ONE_SET, directive("DAY", "BATCH", 50)).heads
@@ -596,7 +594,7 @@ def test_one_set_stays_a_range_whoever_tells() -> None:
     )
 
 
-def test_an_execution_whose_sets_are_not_told_tells_nothing() -> None:
+def test_an_execution_with_unknown_sets_is_not_used() -> None:
     assert wanted(*execution((None, None)), *TWO_SETS) == Servers(16, 16, WantsSource.PLAN)
 
 
@@ -607,7 +605,7 @@ def test_without_any_of_them_the_degree_alone_is_a_range() -> None:
     assert wanted(dop=None) is None
 
 
-def test_without_a_degree_the_mean_of_the_groups_queue_is_told_as_such() -> None:
+def test_without_a_degree_the_average_of_the_groups_queue_is_named() -> None:
     """40 + 8 servers for 2 + 0.5 statements: 19.2 each."""
     reading = read(metric(2.0, 40.0), metric(0.5, 8.0, 2), dop=None)
     (head,) = reading.heads

@@ -92,13 +92,13 @@ def test_the_instance_group_goes_before_the_service() -> None:
 
 
 @pytest.mark.parametrize("rows", [[], SERVICES], ids=["no view", "a service that runs nowhere"])
-def test_what_is_not_known_is_said(rows: list[Any]) -> None:
+def test_unknown_values_are_named(rows: list[Any]) -> None:
     found = head(*rows, service="gone")
     assert (found.in_use, found.target) == (56, 128)
     assert found.sentence.endswith("; on which instances its servers may run is not known")
 
 
-def test_on_one_instance_nothing_is_said() -> None:
+def test_one_instance_adds_no_remark() -> None:
     waiting = queued_session(7, "BATCH", service_name="gone")
     (found,) = analyse(None, snapshot(instance(), active_plan("DAY", target=64), waiting)).heads
     assert "instances" not in found.sentence
@@ -175,7 +175,7 @@ def test_only_the_same_statement_in_the_queue_can_have_been_passed_over() -> Non
     assert not over(before=QUEUED._replace(serial=1))
 
 
-def test_few_words_say_how_many_are_missing_not_that_a_limit_is_reached() -> None:
+def test_short_texts_name_the_missing_servers() -> None:
     """56 of 64 are in use: the target is not reached. One set of servers may want 8 or 16."""
     found = head(*SERVICES, service="first")
     assert (found.in_use, found.target, found.why) == (56, 64, "short of servers (target)")
@@ -198,9 +198,7 @@ def test_the_number_beside_a_limit_is_that_limits_own() -> None:
 
 
 @pytest.mark.parametrize(("percent", "confirmed"), [(None, False), (75, False), (50, True)])
-def test_what_a_container_may_hold_by_the_last_full_minute_is_not_that_of_now(
-    percent: int | None, confirmed: bool
-) -> None:
+def test_a_containers_limit_of_the_last_full_minute_is_not_current(percent: int | None, confirmed: bool) -> None:
     """Inside a container V$RSRC_PLAN has the percent of now; V$RSRCPDBMETRIC the servers of a minute that is over."""
     plan = active_plan("DAY", con_id=3, target=80)._replace(parallel_server_limit=percent)
     waiting = [queued_session(7, "BATCH", con_id=3), row(SessionInfo, sid=7, con_id=3, dop=8)]

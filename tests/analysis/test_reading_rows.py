@@ -49,7 +49,7 @@ def test_the_worst_state_of_a_group_and_its_rank(
     assert text is None or found.states[0].text.startswith(text)
 
 
-def test_what_else_is_wrong_stands_behind_the_worst() -> None:
+def test_other_states_follow_the_worst() -> None:
     found = group("BATCH", px_queued=3, head_waited=221.0, timeout_left=10.0, blocked=8)
     assert found.state.text == "3 queued 3:41 · 8 blocked"
     alone = group("BATCH", blocked=8)

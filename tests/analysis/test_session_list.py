@@ -31,7 +31,7 @@ def session(**facts: object) -> Session:
     return null_row(Session)._replace(status="ACTIVE", state="WAITING", **facts)
 
 
-def test_who_is_active_and_in_which_class() -> None:
+def test_active_sessions_and_their_classes() -> None:
     found = activity((
         session(event="resmgr:cpu quantum", wait_class="Scheduler", sql_id="a"),
         session(event="db file sequential read", wait_class="User I/O", sql_id="a"),
@@ -70,7 +70,7 @@ def test_averages_are_weighed_by_the_time_between_polls() -> None:
     assert (top.on_cpu, top.waiting, top.servers) == (1.5, 2 / 12, 8.0)
 
 
-def test_where_nobody_looked_nothing_is_known() -> None:
+def test_without_polls_nothing_is_known() -> None:
     series, minutes = Series(), SqlMinutes()
     readings = (polled(0, 9), polled(500, 9), polled(502, 2), replace(polled(504, 9), activity=None))
     for reading in readings:

@@ -129,13 +129,13 @@ def test_now_is_the_last_minute_where_it_was_watched() -> None:
     assert one.hour == one.now
 
 
-def test_what_the_history_tells_and_what_was_watched_since_are_one_hour() -> None:
+def test_the_history_and_the_polls_since_are_one_hour() -> None:
     # Three minutes until noon with 2 in the queue, and one since with 180 s of waiting: 540 s in four minutes.
     first = reading(2, pqs_queued=10, pqs_completed=10, pq_queued_time=100_000)
     history = [minute(number, "BATCH", 2, 2, 32) for number in range(3)]
     then = reading(4, *history, after=60, pqs_queued=16, pqs_completed=14, pq_queued_time=280_000)
     (one,) = compare(then, {}, counter_marks(first))
-    # How many statements came, and how long they waited, nobody knows of the three minutes, so not of the four.
+    # The statements and waits of the three minutes are not known, so neither are those of the four.
     assert one.hour == Usual(240.0, None, None, None, None, 2.25, None)
 
 
@@ -219,7 +219,7 @@ def test_of_an_instant_in_the_past_nothing_is_divided() -> None:
 
 
 def minute_of(queued_ms: int, queued: int) -> Comparison:
-    """The last minute of a group whose mean queue over the last hour is 0.5, that waited so long in it."""
+    """Return the last minute of a group, with this wait, and a mean queue of 0.5 over the last hour."""
     first = reading(1, minute(1, "BATCH", 0.5, 2, 32), pqs_queued=10, pq_queued_time=100_000)
     then = reading(
         1, minute(1, "BATCH", 0.5, 2, 32), after=60, pqs_queued=16, pqs_completed=14,

@@ -28,7 +28,7 @@ def test_seconds_of_a_duration(text: str, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "s", "soon", "1,5", "-3", "1e3", "inf", "nan", "5 weeks", "1h30m", "٣s"])
-def test_what_is_no_duration_is_told(text: str) -> None:
+def test_an_invalid_duration_is_reported(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not a duration such as 20ms, 90, 90s, 15m, 2h or 14d$"):
         seconds_of(text)
 

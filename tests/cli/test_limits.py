@@ -147,7 +147,7 @@ def test_a_limit_that_is_too_low_is_reported_before_it_is_reached(
 def test_a_limit_too_low_for_one_database_is_reported(
     allowed: Limits, which: str, pair: tuple[int, int], databases: int, line: str
 ) -> None:
-    """Otherwise it would begin, and report again and again what runs out."""
+    """Otherwise it would start and report the exhausted resource repeatedly."""
     allowed[getattr(resource, which)] = pair
     with pytest.raises(Failure) as caught:
         make_room(databases, server=True)

@@ -344,7 +344,7 @@ def test_there_is_no_guard_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize(
-    ("heard", "number", "message"),
+    ("received", "number", "message"),
     [
         ((watching.SCREEN_ON, watching.FAREWELL), 0, ""),
         ((watching.SCREEN_ON, watching.FAREWELL), signal.SIGSEGV, "presman: killed by SIGSEGV\n"),
@@ -353,7 +353,7 @@ def test_there_is_no_guard_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -
     ids=["it has printed the reason", "a fault after that", "it printed nothing"],
 )
 def test_a_screen_that_ends_with_an_error_is_restored_without_a_message_of_a_kill(
-    monkeypatch: pytest.MonkeyPatch, heard: tuple[int, ...], number: int, message: str
+    monkeypatch: pytest.MonkeyPatch, received: tuple[int, ...], number: int, message: str
 ) -> None:
     """This happens without threads: presman says so in its line while the screen is still on."""
     printed, back = bytearray(), []
@@ -361,7 +361,7 @@ def test_a_screen_that_ends_with_an_error_is_restored_without_a_message_of_a_kil
     monkeypatch.setattr(watching, "_put_back", back.append)
     monkeypatch.setattr(watching, "_write", lambda _, text: printed.extend(text))
     guard = watching.TerminalGuard(1, -1, -1, 0, "", [])
-    for each in heard:
+    for each in received:
         guard._receive(each)
     guard._clean_up()
     assert (printed.decode(), len(back)) == (message, 1)

@@ -129,7 +129,7 @@ def test_an_incomplete_sample_is_not_used_and_noted(tmp_path: Path) -> None:
 def test_the_script_spools_exactly_the_columns_of_the_queries(release: Release) -> None:
     parts = {each.view: each for each in spooled(release)}
     queries = [query for query in load(release).values() if query.pack == "none"]
-    # What follows one session that somebody looks at has no place in a script.
+    # Queries for the details of one session have no place in a script.
     queries = [query for query in queries if query.record not in {SessionStatistic, PxStatistic}]
     # What not every database of the release has would spoil the file for the rest of its view.
     queries = [query for query in queries if query.record not in OF_AN_UPDATE]
@@ -191,7 +191,7 @@ def _value(name: str, datatype: str, rng: random.Random) -> Any:
 
 
 def sqlplus(database: EmbeddedDatabase, release: Release, place: Path, variables: Mapping[str, str]) -> None:
-    """Do what SQL*Plus does with the script: substitute, run, and append to the files as it prints CSV."""
+    """Run the script as SQL*Plus does: substitute, run, and append CSV to the files."""
     database.driver.create_function("SYS_CONTEXT", 2, lambda space, name: "0")
     database.driver.create_function("TO_NUMBER", 1, float)
     database.driver.execute("CREATE TABLE IF NOT EXISTS dual AS SELECT 'X' AS dummy")

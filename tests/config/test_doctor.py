@@ -33,7 +33,7 @@ def lines(
 
 
 def test_clocks_are_compared_in_the_middle_of_a_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reads of eight seconds whose answer says four seconds later than they began."""
+    """Reads of eight seconds; the time in the answer is four seconds after their begin."""
     _, clock = lines(monkeypatch, [8.0] * 5, [4.0] * 5)
     assert " ".join(clock) == "clock agrees with this machine's"
 
@@ -95,7 +95,7 @@ YES, NO = (row(Database, name="P", db_unique_name=unique, database_role="PRIMARY
         ((NO,), (instance(1),), (), {"cdb", "root", "cluster"}),
         ((NO,), (), (pdb(3),), {"root"}),
         ((), (), (pdb(SEED),), {"cdb", "root"}),
-        (None, (), (), set()),  # what cannot be read may be so
+        (None, (), (), set()),  # features of an unreadable view may be there
         (None, (), (pdb(SEED),), {"cdb", "root"}),
     ],
 )

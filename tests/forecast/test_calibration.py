@@ -91,7 +91,7 @@ def factor(found: QueueCalibration, at: float) -> float | None:
     return found.factor
 
 
-def test_all_who_wait_are_judged_when_five_outcomes_are_known() -> None:
+def test_all_waiting_statements_are_judged_after_five_outcomes() -> None:
     found = looked(0.0)
     for number in range(4):
         found.start(number, 100.0)
@@ -108,7 +108,7 @@ def test_one_that_waits_long_counts_at_each_look() -> None:
     assert factor(found, 200.0) == 7.0, "the sixth of six"
 
 
-def test_who_should_have_started_counts_by_how_late_that_is_and_who_left_does_not() -> None:
+def test_overdue_statements_count_by_their_delay_and_those_that_left_do_not() -> None:
     found = looked(0.0, many=7)
     for number in range(2):
         found.start(number, None)
@@ -117,7 +117,7 @@ def test_who_should_have_started_counts_by_how_late_that_is_and_who_left_does_no
     assert factor(found, 120.0) == 3.0
 
 
-def test_what_was_foreseen_an_hour_ago_is_forgotten() -> None:
+def test_forecasts_of_an_hour_ago_are_forgotten() -> None:
     found = looked(0.0)
     for number in range(5):
         found.start(number, 100.0)

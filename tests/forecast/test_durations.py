@@ -20,7 +20,7 @@ def test_each_of_five_ends_takes_two_parts_of_eleven_and_one_is_left() -> None:
 
 @pytest.mark.parametrize("number", [5, 8, 50])
 def test_the_mean_is_that_of_those_seen(number: int) -> None:
-    """Were it longer, each who waits would seem to wait longer, by as much for each that is before it."""
+    """If it were longer, each queued statement would seem to wait longer, by as much for each one before it."""
     seen = [10.0 * 1.3**each for each in range(number)]
     found = kaplan_meier(map(ObservedDuration, seen))
     assert found is not None
@@ -28,7 +28,7 @@ def test_the_mean_is_that_of_those_seen(number: int) -> None:
     assert drawn == pytest.approx(fmean(seen), rel=0.003)
 
 
-def test_four_ends_tell_nothing_and_those_that_still_run_are_no_ends() -> None:
+def test_four_ends_are_too_few_and_running_statements_do_not_count() -> None:
     assert kaplan_meier(FIVE[:4]) is None
     assert kaplan_meier([*FIVE[:4], ObservedDuration(60.0, ended=False)]) is None
 
@@ -61,7 +61,7 @@ def test_ends_at_the_same_time_are_so_many_steps_there() -> None:
     assert found.longer_than(40.0) == pytest.approx(1 / 11)
 
 
-def test_one_that_ended_before_it_was_seen_tells_nothing() -> None:
+def test_a_statement_that_ended_unseen_does_not_count() -> None:
     assert kaplan_meier([*FIVE[:4], ObservedDuration(5.0, entry_age=5.0)]) is None
 
 

@@ -159,7 +159,7 @@ def test_a_listener_that_sends_elsewhere_and_hangs_up(bench: Bench, times: int) 
 
 
 @pytest.mark.parametrize("bench", USUAL, ids=str, indirect=True)
-def test_a_listener_that_wants_to_hear_it_again(bench: Bench) -> None:
+def test_a_listener_that_asks_for_a_resend(bench: Bench) -> None:
     bench.server.faults.add(Stage.CONNECT, Resend())
     assert len(bench.read(bench.opened(call_timeout=5), Session)[0].rows) == 40
 

@@ -42,7 +42,7 @@ def test_settings_are_listed_below_their_rule() -> None:
 
 
 def test_a_value_missing_on_one_instance_is_unknown() -> None:
-    """The CPUs of two hosts are, a third one says nothing."""
+    """The CPUs of two hosts are known, those of a third are not."""
     now = busy()
     hosts = [replace(now.header.instances[0], inst_id=inst_id, host_busy=0.5) for inst_id in (1, 2)]
     known = replace(now, header=replace(now.header, instances=tuple(hosts)))

@@ -71,7 +71,7 @@ def test_only_differing_cells_are_repainted(old: Line, new: Line, spans: list[tu
 
 
 def test_lines_with_equal_styles_are_compared_by_text_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In most polls other figures stand in the same cells."""
+    """In most polls only figures change, in the same cells."""
     monkeypatch.setattr(lines, "_styles", Mock(side_effect=AssertionError))
     assert changes((("abcd", "red"), ("ef", "")), (("aXcd", "red"), ("ef", "")), 9) == [(1, 1)]
 

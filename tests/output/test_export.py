@@ -34,7 +34,7 @@ def exported(tmp_path: Path, measure: str, *readings: object, layout: str = "tid
 def test_every_measure_has_a_line_per_item_with_all_columns(tmp_path: Path, measure: str) -> None:
     rows = exported(tmp_path, measure, reading(number=1), reading(number=2))
     expected = {"queue": 1, "sessions": 1, "latency": 2}.get(measure, 2)
-    # An arrival is a line of its own when it is over, or at the end: one is queued and one runs.
+    # An arrival gets its line when it is over, or at the end: one is queued and one runs.
     assert len(rows) == (2 if measure == "arrivals" else 2 * expected)
     assert all(list(row) == MEASURES[measure].header() for row in rows)
     polls = {datetime.fromisoformat(row["time"]) for row in rows}
@@ -226,7 +226,7 @@ def test_closing_twice_closes_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("presman.output.csv_file.os.close", closed.append)
     file.close()
     file.close()
-    assert len(closed) == 1, "the number may be another file's by then"
+    assert len(closed) == 1, "another file may have the number by then"
     os.close(closed[0])
 
 
@@ -237,5 +237,5 @@ def test_rows_older_than_their_time_are_not_written(tmp_path: Path) -> None:
     assert written > 0
     assert file.write(replace(plain, late=(LateView("GV$SESSION", 12.0),))) == 0
     assert file.write(replace(plain, late=(LateView("GV$OSSTAT", 12.0),))) == written, "which has no part in it"
-    assert file.write(replace(plain, late=(LateView("GV$SESSION", None),))) == written, "nothing old is there"
+    assert file.write(replace(plain, late=(LateView("GV$SESSION", None),))) == written, "no old values are known"
     file.close()

@@ -36,7 +36,7 @@ KEY = re.compile(r"[a-z][a-z0-9_]*")
 
 
 def all_tables() -> Iterator[tuple[Table[Any], type[Any]]]:
-    """Every table that screens and texts have, with the record of its rows, whichever module it stands in."""
+    """Every table of screens and texts, in any module, with the record of its rows."""
     for package in (figures, tabs, tui):
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             module = importlib.import_module(found.name)
@@ -141,7 +141,7 @@ PRESMAN_UPDATE_GOLDEN=1 makes it anew: read the diff.
 
 
 def columns_by_width(table: Table[Any]) -> Iterator[str]:
-    """The table's order and what it is not sorted by; then its heads, where all texts are short and where all are long.
+    """The table's order and its unsortable columns; then its headings, with all texts short and with all long.
 
     A cell on each side of a table is the screen's.
     """
@@ -164,7 +164,7 @@ def test_the_columns_of_a_table_at_each_width() -> None:
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.key)
 def test_each_column_is_on_a_very_wide_screen(table: Table[Any]) -> None:
-    """A column that fits nowhere would be in CSV and help alone: it has to stand further to the left."""
+    """A column that never fits would be only in CSV and help: it must be further to the left."""
     fitted = {figure.key for figure, _ in fit_columns(table.columns, 398, (), {})}
     assert fitted == {figure.key for figure in table.columns}
 

@@ -75,7 +75,7 @@ def test_a_short_alert_is_not_counted_and_its_end_printed_later() -> None:
         lines = texts(narration, later(reading, seconds + (storm.at - reading.at).total_seconds()))
         assert [line.endswith("; 0 alerts") for line in lines if line.startswith("now: ")] in ([], [reading is quiet])
     over = storm.at + timedelta(seconds=50)
-    assert texts(narration, replace(quiet, at=over)) == [], "it may be back: it came back twice"
+    assert texts(narration, replace(quiet, at=over)) == [], "the alert may return, as it did twice"
     lines = texts(narration, replace(quiet, at=over + timedelta(minutes=1)))
     assert lines[0].startswith(f"at {clock(over)}: ended, seen for 0:10, last: ")
     assert any(line.startswith("now: ") and line.endswith("; 0 alerts") for line in lines)
@@ -96,14 +96,14 @@ def test_watch_prints_the_alerts_of_the_event_list_with_their_times(scenario: st
 
 @pytest.mark.parametrize(("scenario", "most"), [("lost", 12), ("storm", 6), ("mixed", 12)])
 def test_do_is_printed_again_for_another_session(scenario: str, most: int) -> None:
-    narration, last, times, whom, since = Narration(), "", 0, "", None
+    narration, last, times, holder, since = Narration(), "", 0, "", None
     for now, reading in polled(scenario, 40):
         lines = [line[10:] for line in narration.take(reading, now)]
         steps = [line.removeprefix("do: ") for line in lines if line.startswith("do: ")]
         last, times = steps[-1] if steps else last, times + len(steps)
         step = to_do(reading)
         named = "" if step is None or step.beside else next(iter(re.findall(r"[A-Z]+ \d:\d+", step.text)), "")
-        since, whom = (since, whom) if since is not None and named == whom else (reading.at, named)
+        since, holder = (since, holder) if since is not None and named == holder else (reading.at, named)
         lasts = (reading.at - since).total_seconds() >= 20
         if step is not None and named and (lasts or step.step is not Step.WAIT):
             assert named in last
@@ -127,7 +127,7 @@ def test_a_wait_is_printed_again_after_twenty_seconds_of_another_holder() -> Non
 
 def test_the_added_step_for_the_queue_is_updated_after_twenty_seconds() -> None:
     """An instance is gone, and the holder that the queue waits for changes."""
-    narration, last, times, whom, since = Narration(), "", 0, "", None
+    narration, last, times, holder, since = Narration(), "", 0, "", None
     for now, reading in polled("lost", 40):
         steps = [line for line in narration.take(reading, now) if "  do: " in line]
         last, times = steps[-1] if steps else last, times + len(steps)
@@ -136,9 +136,9 @@ def test_the_added_step_for_the_queue_is_updated_after_twenty_seconds() -> None:
             since = None
             continue
         named = re.findall(r"[A-Z]+ \d:\d+", step.beside)[0]
-        since, whom = (since, whom) if since is not None and named == whom else (reading.at, named)
+        since, holder = (since, holder) if since is not None and named == holder else (reading.at, named)
         if (reading.at - since).total_seconds() >= 20:
-            assert whom in last.partition("; for the queue, ")[2]
+            assert holder in last.partition("; for the queue, ")[2]
     assert times <= 12
 
 

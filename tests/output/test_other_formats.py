@@ -37,7 +37,7 @@ def written(file: CsvExport | ParquetExport) -> None:
 
 
 def cell(value: Any) -> str:
-    """Return what CSV has of a value of JSON or Parquet."""
+    """Return the CSV text of a value of JSON or Parquet."""
     if isinstance(value, datetime):
         return value.astimezone().isoformat(timespec="milliseconds")
     if isinstance(value, bool):

@@ -53,7 +53,7 @@ def test_megabytes_are_by_the_second_of_their_interval() -> None:
 
 
 def test_further_columns_of_the_view_are_written_and_not_called_missing() -> None:
-    """48 CPUs of which the group may use 12; it used 6, an eighth of all. A limit of 48 is none."""
+    """The group may use 12 of 48 CPUs; it used 6, an eighth of all. A limit of 48 is no limit."""
     columns = {"num_cpus": 48, "running_sessions_limit": 12.0, "avg_running_sessions": 6.0}
     cpu = as_dict(written("cpu", minute(1, **columns)))
     assert (cpu["capacity_cpus"], cpu["limit_cpus"], cpu["used_percent"]) == ("48", "12", "12.5")

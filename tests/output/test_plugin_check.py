@@ -66,7 +66,7 @@ def test_clauses_of_the_worst_go_before_another_queue_does() -> None:
     text = line(judged(worst, alert(9), *queues))[1].partition("ORCL: ")[2]
     assert text.startswith("G0: 9 queued: clause 0 of the worst, which is long; ")
     assert text.endswith("which is long; " + "; ".join(["short 9", *(each.short for each in queues)]))
-    assert 400 - len("; clause 0 of the worst, which is long") < len(text) <= 400, "no clause goes without need"
+    assert 400 - len("; clause 0 of the worst, which is long") < len(text) <= 400, "no clause is dropped without need"
 
 
 def test_text_is_cut_between_words() -> None:

@@ -66,7 +66,7 @@ _SLACK = 2.0
 
 
 class Screen(NamedTuple):
-    """The sentences that stand on the tabs Overview and Parallel at one size, as texts."""
+    """The sentences of the tabs Overview and Parallel at one size, as texts."""
 
     top: str
     do: str
@@ -121,7 +121,7 @@ def contradictions(reading: Reading, shown: Screen) -> Iterator[str]:
                 yield f"{name} is idle for {each.idle_time}, but: {line}"
     several = {group_title(each) for each in reading.heads} if len(reading.heads) > 1 else set()
     if step is not None and step.subject in several and step.subject not in shown.do:
-        yield f"of which queue is not said, and WHY may tell of another one: {shown.do} {shown.why[0]}"
+        yield f"the queue is not named, and WHY may be about another: {shown.do} {shown.why[0]}"
     first = shown.running[: len(idle)]
     if not all(re.search(r"○ .*(idle holder|sniped)|✕ killed", line) for line in first):
         yield f"{sorted(idle)} idle, and not the first in Running: {first}"
@@ -152,7 +152,7 @@ def wanted_and_of_no_use(reading: Reading) -> Iterator[str]:
             nobody = "is not enough now" in line
             if "at least one of their heads starts" in line and not all(starts):
                 yield f"who of {names} is chosen may be short of more: {line}"
-            about_it = line[keeps.start() :]  # what comes before is about the servers of others
+            about_it = line[keeps.start() :]  # the text before it is about other servers
             nothing = "is not known" in about_it or "no view shows it" in about_it
             if len(starts) == len(wanting) and (nobody if any(starts) else starts and nothing):
                 yield f"of {names} {starts} start by what their alerts say: {line}"
@@ -182,7 +182,7 @@ def without_verb(reading: Reading) -> Iterator[str]:
         if first is not None and "① " in line:
             verb = "cancel" if first.commands and first.commands[0].kind is CommandKind.CANCEL else "end"
             if f" {verb} ① " not in line and "① wait: " not in line:
-                yield f"what is to be done to the first is not said: {line}"
+                yield f"no verb for the first: {line}"
 
 
 def offered_and_not_named(reading: Reading) -> Iterator[str]:
@@ -198,7 +198,7 @@ def not_named(reading: Reading, step: ToDo, idle: list[str]) -> Iterator[str]:
     offers = [plain(ends_it(each)) for each in unblock(reading)]
     named = [name for name in idle if any(f"{name.partition(' ')[2]}," in each for each in offers)]
     if named and not any(name in step.text for name in named):
-        yield f"TO START IT offers {named}, DO tells of none of them: {step.text}"
+        yield f"TO START IT offers {named}, DO names none of them: {step.text}"
     answers = [each.who for each in reading.running if each.who in idle or each.is_last or each.overdue]
     if not any(each in step.text for each in (*answers, "by its forecast", "SMON", "is free", "are free", "one queue")):
         yield f"{idle} idle, not named: {step.text}"
@@ -299,7 +299,7 @@ def judged_twice(reading: Reading) -> Iterator[str]:
 
 
 def broken(before: Reading, then: ToDo, after: Reading, now: ToDo) -> Iterator[str]:
-    """Yield promises of the poll before that did not come true and stand again."""
+    """Yield promises of the previous poll that did not come true and are repeated."""
     seconds = (after.at - before.at).total_seconds()
     old, new = _IN_ABOUT.search(then.text), _IN_ABOUT.search(now.text)
     if old is not None and new is not None and old[3] == new[3] and then.subject == now.subject:
@@ -367,7 +367,7 @@ def test_do_names_the_same_idle_holder_while_servers_change(seed: int) -> None:
 
 @pytest.mark.parametrize("scenario", some(["pdb"], ["throttled"]))
 def test_the_subject_of_do_does_not_alternate(scenario: str) -> None:
-    """I/O limits, a queue, groups near their due, no share, a full pool: which is worse was decided anew each time."""
+    """With I/O limits, a queue, starved groups and a full pool each poll chose another subject."""
     clock = Clock()
     source = SimulatorSource(scenario, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC))
     steps = [to_do(reading) for reading in play(source, clock, 300 if THOROUGH else 60, 2.0)]

@@ -184,7 +184,7 @@ def test_a_stale_view_gives_no_new_reason_and_its_age_is_shown() -> None:
 
 
 def test_only_facts_of_a_silent_view_are_old() -> None:
-    """A statement that came after the last answer of V$PX_SESSION is not older than itself."""
+    """A statement that arrived after the last answer of V$PX_SESSION is current."""
     late = (LateView("GV$PX_SESSION", 146.0), LateView("V$RSRC_CONSUMER_GROUP", 9.0), LateView("GV$RSRC_PLAN", 8.0))
     lines = as_text(replace(sample(), late=late), AskedStatement.of("501"), ReasonHistory()).splitlines()
     assert lines[1:4] == [

@@ -31,7 +31,7 @@ def after(seconds: float) -> Any:
     return START + timedelta(seconds=seconds)
 
 
-def test_the_busiest_come_first_and_who_does_nothing_is_not_counted() -> None:
+def test_the_busiest_come_first_and_idle_ones_do_not_count() -> None:
     """b is active in two sessions of the poll and a in one; the idle, the background process and no SQL_ID are not."""
     busy = BusyTexts()
     busy.add(
@@ -42,7 +42,7 @@ def test_the_busiest_come_first_and_who_does_nothing_is_not_counted() -> None:
     assert busy.ranked == [CursorKey(1, "b", 0), CursorKey(1, "a", 0)]
 
 
-def test_who_is_busy_no_more_is_forgotten_within_minutes() -> None:
+def test_an_idle_statement_is_forgotten_within_minutes() -> None:
     """One sample counts 1, at each minute half: 0.5, 0.25, 0.125 < 0.25."""
     busy = BusyTexts()
     busy.add([], START)
@@ -123,7 +123,7 @@ def test_what_is_no_longer_there_is_a_row_without_text_and_what_was_not_asked_is
     assert lookups.texts_due(keys, after(60)) == keys[1:], "it may have come back"
 
 
-def test_a_view_that_refuses_is_told_and_one_that_takes_too_long_says_nothing_of_one_text() -> None:
+def test_a_refusal_is_reported_and_a_timeout_blames_no_text() -> None:
     keys = [CursorKey(1, "a", 0)]
     for late in (False, True):
         lookups = Lookups()
@@ -159,7 +159,7 @@ def test_of_a_database_they_are_read_once_a_minute_with_the_first_questions_of_a
     assert all(read.query.name != "sql_text_of_several" for reads in source.reads[:5] for read in reads)
 
 
-def test_who_needs_no_texts_asks_for_none() -> None:
+def test_a_poll_without_texts_asks_for_none() -> None:
     source = FakeSource(rows={Session: (active("a"),)}, kind="oracle", step=1.0)
     assert polled(source, 10, texts=False) == []
 

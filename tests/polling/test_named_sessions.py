@@ -19,7 +19,7 @@ def session(sid: int, inst_id: int = 1, **facts: Any) -> Session:
     return found
 
 
-def test_coordinators_and_those_who_are_waited_for_are_named() -> None:
+def test_coordinators_and_blockers_are_named() -> None:
     of = ((2, 50, 7, 1), (2, 51, 8, None), (1, 52, 0, 1))
     servers = [row(PxSession, inst_id=inst, sid=sid, qcsid=qc, qcinst_id=where) for inst, sid, qc, where in of]
     waits = {"state": "WAITING", "blocking_session": 9}

@@ -24,7 +24,7 @@ def found(record: Any, statement: CursorKey) -> Section:
     return Section((row(record, inst_id=1, sql_id=statement.sql_id, child_number=0),))
 
 
-def test_heads_first_then_who_holds_most_then_the_rest_of_the_queue() -> None:
+def test_heads_come_first_then_the_largest_holders_then_the_queue() -> None:
     queue = [("a2", "A", 5), ("a1", "A", 9), ("b1", "B", 2), ("a3", "A", 1), ("b2", "B", 1)]
     sessions = [
         row(Session, inst_id=1, sid=sid, sql_id=name, resource_consumer_group=group, event="resmgr:pq queued",
@@ -186,8 +186,8 @@ def test_large_answers_are_kept_as_long_as_they_are_not_too_many() -> None:
     assert again == set(shown[:3])
 
 
-def test_what_a_statement_is_its_servers_tell() -> None:
-    """The coordinators have gone on: one idles after a later statement, one executes another one now."""
+def test_servers_show_which_statement_it_is() -> None:
+    """The coordinators have other statements: one idles after a later one, one executes another now."""
     sessions = [
         row(Session, inst_id=1, sid=1, sql_id="", prev_sql_id="later", prev_child_number=0),
         row(Session, inst_id=1, sid=2, sql_id="other", sql_child_number=3, prev_sql_id="theirs", prev_child_number=2),

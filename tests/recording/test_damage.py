@@ -318,7 +318,7 @@ def test_frames_that_no_recorder_wrote_are_refused() -> None:
     assert refused
 
 
-def test_polls_that_no_recorder_wrote_are_refused_or_of_the_kinds_that_records_have() -> None:
+def test_foreign_polls_are_refused_or_have_valid_types() -> None:
     """Changed bits of decompressed frames: the only error is DamagedError, and no value gets another type."""
     (snapshot, _), *_ = polled("quiet", 1)
     whole = PollEncoder(words_by_row=True).encode(snapshot)
@@ -340,7 +340,7 @@ def test_polls_that_no_recorder_wrote_are_refused_or_of_the_kinds_that_records_h
     assert FLIPS < refused < FLIPS * 20
 
 
-def test_texts_of_a_stranger_are_cleaned_and_figures_without_end_refused() -> None:
+def test_foreign_texts_are_cleaned_and_infinite_figures_refused() -> None:
     at = datetime(2026, 1, 1, tzinfo=UTC)
 
     def packed(record: type[Any], **values: Any) -> bytes:
@@ -484,7 +484,7 @@ def with_blocks(path: Path, many: int, content: bytes, place: int = 1_000_000) -
 
 
 @pytest.mark.parametrize("place", [0, 1_000_000])
-def test_thousands_of_damaged_chains_are_passed_over_without_being_tried(
+def test_thousands_of_damaged_chains_are_skipped(
     place: int, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each took 0.7 ms repeatedly, so that a file of five megabytes took minutes."""
@@ -659,7 +659,7 @@ def test_consecutive_polls_without_blocks_form_chains(whole: Path, tmp_path: Pat
     store.close()
 
 
-def test_an_instant_that_no_recorder_wrote_is_that_of_the_last_poll_of_its_chain(whole: Path, tmp_path: Path) -> None:
+def test_a_foreign_instant_is_replaced_by_that_of_the_last_poll(whole: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.presman"
     path.write_bytes(whole.read_bytes())
     with closing(sqlite3.connect(path)) as connection, connection:

@@ -15,7 +15,7 @@ from tests.recording.recorded import polled, record
 FIRST, LAST = datetime(2026, 11, 22, 21, 23, 15, tzinfo=UTC), datetime(2026, 11, 22, 21, 29, 46, tzinfo=UTC)
 
 
-def test_a_time_that_is_shown_and_written_back_is_that_of_its_poll() -> None:
+def test_a_shown_time_can_be_typed_to_find_its_poll() -> None:
     """Screens show 21:23:15.4 as 21:23:15, and JSON 21:23:15.400700 in milliseconds; neither is the poll before."""
     first, between, last = (each + timedelta(seconds=0.4007) for each in (FIRST, FIRST + timedelta(seconds=2), LAST))
     for poll in (first, between, last):

@@ -11,8 +11,8 @@ ETL, WEB = (1, 0, "ETL"), (1, 0, "WEB")
 
 
 def lines(*times: float, **values: list[float]) -> GroupLines:
-    whose: dict[str, Who] = {"etl": ETL, "web": WEB}
-    own = {("used_cpus", whose[name]): array("d", line) for name, line in values.items()}
+    subjects: dict[str, Who] = {"etl": ETL, "web": WEB}
+    own = {("used_cpus", subjects[name]): array("d", line) for name, line in values.items()}
     return GroupLines(array("q", map(int, times)), array("d", times), array("d", [2.0] * len(times)), own)
 
 

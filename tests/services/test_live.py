@@ -46,18 +46,18 @@ def test_readings_wait_for_a_listener() -> None:
     ended: list[bool] = []
     start, source = begun(lambda: ended.append(True))
     until(lambda: source._database is not None and start.sampler.polled.poller is not None, "an open source")
-    heard: list[Event] = []
+    events: list[Event] = []
     threads: set[str] = set()
 
     def listen(event: Event) -> None:
         threads.add(threading.current_thread().name)
-        heard.append(event)
+        events.append(event)
 
     sampler = start.sampler
     sampler.set_refresh(0.05)
     start.attach(listen)
-    until(lambda: sum(isinstance(each, Polled) for each in heard) > 1, "two polls")
-    numbers = [each.snapshot.number for each in heard if isinstance(each, Polled)]
+    until(lambda: sum(isinstance(each, Polled) for each in events) > 1, "two polls")
+    numbers = [each.snapshot.number for each in events if isinstance(each, Polled)]
     assert numbers[:2] == [1, 2]
     assert threads == {"presman-sampler"}, "the screen's own thread analyses nothing"
     start.end()
@@ -78,21 +78,21 @@ class AlertNotifier:
     detail_level = DetailLevel.HISTOGRAMS
 
     def __init__(self) -> None:
-        self.heard: list[Any] = []
+        self.calls: list[Any] = []
 
     def read(self, reading: Any) -> Any:
-        self.heard.append(("read", reading.number))
+        self.calls.append(("read", reading.number))
         return reading
 
     def look(self, reading: Any) -> Any:
-        self.heard.append(("look", reading.number))
+        self.calls.append(("look", reading.number))
         return reading
 
     def lost(self, text: str) -> None:
-        self.heard.append(("lost", text))
+        self.calls.append(("lost", text))
 
     def close(self) -> None:
-        self.heard.append("closed")
+        self.calls.append("closed")
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +116,7 @@ def test_each_poll_has_rates_since_the_previous_one(polls: list[Snapshot]) -> No
     third = readings.of(Polled(polls[2]))
     assert isinstance(third, ReadingCame)
     assert (third.previous, third.reading.interval) == (None, None)
-    assert notifier.heard == [("read", 1), ("read", 2), ("read", 3)]
+    assert notifier.calls == [("read", 1), ("read", 2), ("read", 3)]
 
 
 def test_an_extra_poll_has_rates_since_the_last_but_one_and_is_no_base_for_others() -> None:
@@ -160,7 +160,7 @@ def test_a_preview_is_no_poll_and_a_loss_is_passed_on(polls: list[Snapshot]) -> 
     assert readings.of(loss) is loss
     end = SourceEnded()
     assert readings.of(end) is end
-    assert notifier.heard == [("look", 1), ("read", 1), ("lost", "ORA-03113 end of file")]
+    assert notifier.calls == [("look", 1), ("read", 1), ("lost", "ORA-03113 end of file")]
 
 
 def test_a_fault_affects_one_poll_only(polls: list[Snapshot], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,9 +241,9 @@ def test_forecasts_are_made_while_they_are_wanted() -> None:
 
     def has_forecast() -> bool:
         now[0] += 2.0
-        heard = readings.of(Polled(poller.poll()))
-        assert isinstance(heard, ReadingCame)
-        return heard.reading.forecast is not None and heard.reading.queue[0].starts is not None
+        event = readings.of(Polled(poller.poll()))
+        assert isinstance(event, ReadingCame)
+        return event.reading.forecast is not None and event.reading.queue[0].starts is not None
 
     assert not has_forecast()
     readings.with_forecasts = True

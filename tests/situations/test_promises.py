@@ -114,10 +114,10 @@ def test_where_the_plan_chooses_the_count_must_be_the_same(
     tmp_path: Path, active: tuple[int, int], cause: Cause
 ) -> None:
     _, second = readings(tmp_path, polls(*active, extra=((10, "BATCH"),)))
-    assert {each.cause for each in second.heads} == {cause}, "40: somebody was chosen meanwhile"
+    assert {each.cause for each in second.heads} == {cause}, "40: another was chosen meanwhile"
 
 
-def test_one_that_has_room_waits_for_a_larger_one_that_the_plan_may_have_chosen_first(tmp_path: Path) -> None:
+def test_a_head_with_room_may_wait_for_a_larger_one_the_plan_chose(tmp_path: Path) -> None:
     views = polls(24, 24, extra=((10, "BATCH"),))
     larger = views["V$RSRC_SESSION_INFO"].replace("8 | 16 | BATCH", "24 | 48 | BATCH")  # 40 are free
     _, second = readings(tmp_path, {**views, "V$RSRC_SESSION_INFO": larger})
@@ -132,7 +132,7 @@ def test_one_that_has_room_waits_for_a_larger_one_that_the_plan_may_have_chosen_
 # One queue.
 
 
-def test_in_one_queue_the_second_does_not_start_by_what_the_first_takes(tmp_path: Path) -> None:
+def test_in_one_queue_the_first_takes_the_freed_servers(tmp_path: Path) -> None:
     # both want 16 and 0 are free; ADHOC's idle holder keeps 16: A's statement waits for longer, so it takes them
     session = "1 | 0 | 5 | 1005 | MARTIN | INACTIVE | ADHOC | | SQL*Net message from client | WAITING | 900000000"
     px = table("SID | SERIAL# | QCSID | QCSERIAL# | QCINST_ID | SERVER_SET | DEGREE | REQ_DEGREE",
@@ -276,7 +276,7 @@ def test_instances_with_different_plans_have_limits_of_their_own(tmp_path: Path)
 # What cannot be seen.
 
 
-def test_without_v_px_session_nobody_is_said_to_be_there(tmp_path: Path) -> None:
+def test_without_v_px_session_no_holder_is_named_or_denied(tmp_path: Path) -> None:
     (tmp_path / "v$px_session.csv").write_text("ORA-00942: table or view does not exist\n")
     found = reading(tmp_path, site("1 | 0 | P | TRUE | ON | 64 | 64 | FULL", (9, "REPORTS", 60)))
     (way,) = unblock(found)
@@ -330,7 +330,7 @@ def test_an_operation_that_ends_is_not_the_statement_that_ends(
     assert ("should start by itself in about 0:03" in advice(found)) is ends
 
 
-def test_what_is_too_large_may_never_start(tmp_path: Path) -> None:
+def test_a_statement_that_is_too_large_may_never_start(tmp_path: Path) -> None:
     found = reading(tmp_path, site("1 | 0 | P | TRUE | ON | 0 | 64 | FULL", (9, "REPORTS", 60), wants=128))
     assert head(found).cause is Cause.NEVER_FITS
     assert "can never" not in " ".join(alert.text for alert in wrong(found))
@@ -353,7 +353,7 @@ def test_what_is_too_large_may_never_start(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_may_start_once_no_server_is_in_use_is_not_told_so_when_none_is(
+def test_no_start_is_expected_of_free_servers_that_are_already_free(
     tmp_path: Path, in_use: int, why: str, do: str
 ) -> None:
     found = reading(tmp_path, site(f"1 | 0 | P | TRUE | ON | {in_use} | 64 | FULL", (9, "REPORTS", 60), wants=128))
@@ -392,7 +392,7 @@ def last_scan(tmp_path: Path, *left: int, every: int = 5, work: int = 0) -> list
     return list(readings(tmp_path, views))
 
 
-def test_an_end_that_does_not_come_nearer_is_not_promised_again(tmp_path: Path) -> None:
+def test_an_end_that_comes_no_nearer_is_not_promised_again(tmp_path: Path) -> None:
     """5 s on it is 5 s nearer, and 5 s later no nearer at all."""
     texts = [advice(found) for found in last_scan(tmp_path, 9, 4, 4)]
     assert ["should start by itself" in text for text in texts] == [True, True, False]
@@ -404,7 +404,7 @@ def test_an_end_that_does_not_come_nearer_is_not_promised_again(tmp_path: Path) 
 def test_an_estimate_in_whole_seconds_may_stand_still_while_the_work_goes_on(
     tmp_path: Path, work: int, promised: list[bool]
 ) -> None:
-    """Polls may be nearer to each other than the estimate is exact. What does not go on is not promised again."""
+    """Polls may be nearer to each other than the estimate is exact. An end without progress is not promised again."""
     texts = [advice(found) for found in last_scan(tmp_path, 20, 20, 19, 19, 18, every=1, work=work)]
     assert ["should start by itself" in text for text in texts] == promised
 
@@ -424,9 +424,7 @@ BROKEN = (
         ((9, 3, 30, 25), [False, False, True, False]),  # 30 s and then 25: that is promised anew
     ],
 )
-def test_an_end_that_should_have_come_and_did_not_is_told_as_that(
-    tmp_path: Path, left: tuple[int, ...], broken: list[bool]
-) -> None:
+def test_an_overdue_end_is_reported_as_overdue(tmp_path: Path, left: tuple[int, ...], broken: list[bool]) -> None:
     found = last_scan(tmp_path, *left)
     assert [advice(each) == BROKEN for each in found] == broken
     for each, was_broken in zip(found, broken, strict=True):
@@ -453,7 +451,7 @@ def test_a_container_that_is_open_on_one_node_has_its_target_there(tmp_path: Pat
     assert "SALES holds 64 of 64 allowed" in found.sentence
 
 
-def test_a_wait_that_no_view_tells_is_not_known(tmp_path: Path) -> None:
+def test_a_wait_that_no_view_shows_is_not_known(tmp_path: Path) -> None:
     sessions = "SID | SERIAL# | STATUS | RESOURCE_CONSUMER_GROUP | EVENT | STATE | USERNAME"
     rows = (f"{sid} | {sid + 1000} | ACTIVE | REPORTS | resmgr:pq queued | WAITING | RPT" for sid in (9, 10))
     found = reading(tmp_path, {
@@ -463,7 +461,7 @@ def test_a_wait_that_no_view_tells_is_not_known(tmp_path: Path) -> None:
     assert [each.waited for each in found.queue] == [None, None]
     assert head(found).equals == 1, "which of the two is first is not known"
     unknown = "for how long 2 of 2 have waited is not known, so which is first is not known"
-    assert head(found).sentence.endswith(unknown), "nobody is said to have waited as long"
+    assert head(found).sentence.endswith(unknown), "no statement is said to have waited as long"
     answer = as_text(found, AskedStatement.of("1:9"), ReasonHistory())
     assert "is queued, for how long is not known: " in answer
     (alert,) = [alert for alert in wrong(found) if alert.key == "queue_waits"]

@@ -118,7 +118,7 @@ def test_servers_that_the_target_does_not_count_free_nothing(tmp_path: Path) -> 
     assert "5" not in {str(each.statement.sid) for each in way(found).candidates}
 
 
-def test_where_it_cannot_be_told_who_is_counted_nobody_is_named(tmp_path: Path) -> None:
+def test_no_session_is_named_if_it_is_not_known_which_are_counted(tmp_path: Path) -> None:
     # without V$RSRC_CONSUMER_GROUP any one of the five may be the one that is not counted
     held = ((1, 16), (2, 16), (3, 16), (4, 16), (5, 16))
     found = reading(tmp_path, site(*(busy(sid) for sid in (1, 2, 3, 4)), idle(5, 900), held=held))
@@ -249,7 +249,7 @@ def test_smon_rolls_back_and_is_left_alone(tmp_path: Path, recovery: str) -> Non
 
 
 @pytest.mark.parametrize("recovery", [ROLLBACK, ""])
-def test_smon_is_told_of_though_somebody_could_be_ended(tmp_path: Path, recovery: str) -> None:
+def test_smon_is_named_beside_a_session_that_could_be_ended(tmp_path: Path, recovery: str) -> None:
     more = {"V_DOLLAR_FAST_START_TRANSACTIONS": recovery} if recovery else {}
     found = reading(tmp_path, site(busy(1), SMON, held=((1, 32), (17, 32)), **more))
     assert advice(found).text.startswith("wait: SMON 1:17 holds 32 servers: it rolls back a transaction")
@@ -272,15 +272,15 @@ def test_a_background_process_that_others_wait_for_is_named(tmp_path: Path) -> N
     assert blocked.text.endswith("ETL 1:1,1001 (64) waits for LGWR 1:19")
 
 
-def test_where_who_holds_the_servers_is_not_listed_nobody_is_said_to_hold_none(tmp_path: Path) -> None:
+def test_unlisted_holders_are_not_denied(tmp_path: Path) -> None:
     found = reading(tmp_path, site(busy(1), held=((1, 16),), active=64, V_DOLLAR_PX_SESSION="SID | QCSID\n5 | 5"))
     assert way(found).unknown == "V$PX_SESSION shows 0 of 64 servers in use"
     assert advice(found).step is Step.LOOK
     assert "no idle session" not in advice(found).text
 
 
-def test_who_wants_more_than_there_is_is_promised_nothing(tmp_path: Path) -> None:
-    """The head wants 96 of the 64: that it starts once nobody holds a server was seen, and is no proof."""
+def test_a_head_above_the_target_is_promised_nothing(tmp_path: Path) -> None:
+    """The head wants 96 of the 64: that such a head starts once all servers are free was seen, but is no proof."""
     more = {"V_DOLLAR_RSRC_SESSION_INFO": "SID | DOP | PQ_SERVERS | CURRENT_CONSUMER_GROUP\n9 | 48 | 96 | REPORTS"}
     found = reading(tmp_path, site(idle(5, 900), held=((5, 16),), active=16, **more))
     assert advice(found).step is Step.CHANGE
@@ -337,7 +337,7 @@ def test_servers_that_are_blocked_make_the_statement_blocked(tmp_path: Path) -> 
     assert advice(found).commands == ()
 
 
-def test_servers_of_the_same_statement_are_nobody_to_look_at(tmp_path: Path) -> None:
+def test_servers_of_the_same_statement_are_no_blockers(tmp_path: Path) -> None:
     wait = "enq: TX - contention | Application | WAITING | 300000000 | USER | 5052 | 1"
     server = f"1 | 5051 | 1 | ETL | ACTIVE | BATCH | oracle@db1 (P001) | | {SQL} | | 300 | | {wait}"
     found = reading(tmp_path, site(busy(1), server, held=((1, 64),)))
@@ -395,7 +395,7 @@ def test_an_autonomous_database_knows_kill_alone(tmp_path: Path) -> None:
         (busy(5, program="oracle@db1 (MRP0)"), "Data Guard", "the standby falls behind"),
     ],
 )  # fmt: skip
-def test_who_does_more_than_a_users_statement_comes_last(tmp_path: Path, session: str, name: str, loss: str) -> None:
+def test_a_session_with_more_to_lose_comes_last(tmp_path: Path, session: str, name: str, loss: str) -> None:
     # 1 would lose two hours of work of 32 servers, and is named before the other all the same
     found = reading(tmp_path, site(busy(1, 7200), session, held=((1, 32), (5, 32))))
     assert [each.statement.sid for each in way(found).candidates] == [1, 5]
@@ -419,7 +419,7 @@ def test_oracle_ends_it_itself(tmp_path: Path) -> None:
     )
 
 
-def test_oracle_does_not_end_sys_nor_who_should_be_gone_by_now(tmp_path: Path) -> None:
+def test_oracle_ends_neither_sys_nor_an_overdue_session(tmp_path: Path) -> None:
     more = {"V_DOLLAR_SYSTEM_PARAMETER": PARAMETERS.format(5)}
     sys = reading(tmp_path, site(busy(1), idle(5, 110, "SYS"), held=((1, 48), (5, 16)), **more))
     assert candidate(sys, 5).refused == ""
@@ -428,7 +428,7 @@ def test_oracle_does_not_end_sys_nor_who_should_be_gone_by_now(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("minutes", "named"), [("0", True), ("60", False), (None, False)])
-def test_the_lasting_cure_is_named_where_it_is_off(tmp_path: Path, minutes: str | None, named: bool) -> None:
+def test_max_idle_blocker_time_is_named_if_it_is_not_set(tmp_path: Path, minutes: str | None, named: bool) -> None:
     more = {} if minutes is None else {"V_DOLLAR_SYSTEM_PARAMETER": PARAMETERS.format(minutes)}
     views = site(busy(1), idle(5, 900), held=((1, 48), (5, 16)), **more)
     found = reading(tmp_path, views)
@@ -446,7 +446,7 @@ def test_where_two_must_end_both_commands_are_copied(tmp_path: Path) -> None:
     assert "MARTIN 1:5 and MARTIN 1:6" in step.affects
 
 
-def test_who_is_idle_for_less_than_two_minutes_is_said_to_be_there(tmp_path: Path) -> None:
+def test_a_session_idle_for_less_than_two_minutes_is_named(tmp_path: Path) -> None:
     found = reading(tmp_path, site(busy(1), idle(5, 80), held=((1, 48), (5, 16))))
     assert advice(found).text == (
         "wait: MARTIN 1:5 keeps 16 servers that the head of REPORTS could use; idle 1:20, so perhaps between two "

@@ -141,7 +141,7 @@ async def test_a_page_and_back() -> None:
 
 
 @acted
-async def test_a_key_that_gets_lost_does_not_lock_the_keyboard() -> None:
+async def test_a_lost_key_does_not_lock_the_keyboard() -> None:
     """The focused widget is removed before it gets the key."""
     async with stage(busy(), size=(140, 40)) as acting:
         await acting.keys("4")
@@ -194,7 +194,7 @@ async def test_the_palette_searches_for_the_whole_input() -> None:
     "first", some([":zork\r", ":4\r", ":zo\x1b", "/etl\r"], [":DWPROD\r", ":19:08\r", ":\r", "/etl\x1b"])
 )
 @acted
-async def test_a_line_that_is_asked_for_right_after_another(first: str) -> None:
+async def test_an_input_line_opened_right_after_another(first: str) -> None:
     async with stage(busy(), size=(140, 40)) as acting:
         acting.app.targets = ("DWPROD", "storm")
         await burst(acting, f"{first}:storm\r")

@@ -119,7 +119,7 @@ def test_the_capacity_line_shows_the_capacity_of_its_time() -> None:
     ]
 
 
-def test_a_past_that_is_read_after_a_jump_is_on_the_chart() -> None:
+def test_the_past_read_after_a_jump_is_on_the_chart() -> None:
     """The newest poll stays the same: it was the only one at first, or the only one with other groups."""
     polls = [poll(number, BATCH=1.0) for number in range(9)]
     feed = ChartFeed(OverTime("used", "used", "CPUs used", lambda _: ()))
@@ -306,7 +306,7 @@ def test_the_same_without_colours() -> None:
 
 
 @pytest.mark.parametrize("name", BUILTIN_THEMES)
-def test_every_theme_has_a_style_for_every_meeting_of_areas(name: str) -> None:
+def test_every_theme_has_a_style_for_each_pair_of_areas(name: str) -> None:
     palette = palette_of(BUILTIN_THEMES[name])
     styles = {palette[area] for area in AREAS}
     assert len({style.color for style in styles}) == len(AREAS), "six colours, of sixteen too"

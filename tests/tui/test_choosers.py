@@ -80,12 +80,12 @@ def test_the_present_target_is_marked_and_a_copy_has_its_key() -> None:
 
 
 def test_a_text_to_copy_is_wrapped_and_never_cut() -> None:
-    whom = "RPT sales reports 1:5,1005, idle 15:00, holds 16; no command: BATCH and ETL want the same"
-    offered = [Copyable("c", "SQL_ID", "7xq3hdwx1kkd0"), Copyable("1", "sid,serial", "5,1005,@1", affects=whom)]
+    note = "RPT sales reports 1:5,1005, idle 15:00, holds 16; no command: BATCH and ETL want the same"
+    offered = [Copyable("c", "SQL_ID", "7xq3hdwx1kkd0"), Copyable("1", "sid,serial", "5,1005,@1", affects=note)]
     for width in (60, 80, 120, 200):
         lines = copy_lines(offered, width)
         assert all(len(each.text) <= width - 23 for each in lines)
-        assert " ".join(each.text for each in lines if each.copied is offered[1]).split() == f"5,1005,@1 {whom}".split()
+        assert " ".join(each.text for each in lines if each.copied is offered[1]).split() == f"5,1005,@1 {note}".split()
         assert [each.key for each in lines if each.key] == ["c", "1"]
     assert len(copy_lines(offered, 200)) == 2, "with enough room each has one line"
     assert CopyChooser(offered, 60).chosen(copy_lines(offered, 60)[-1]) is offered[1], "Enter on any line of it"

@@ -171,7 +171,7 @@ async def test_copying_works_on_a_statement_page() -> None:
 
 
 @acted
-async def test_a_text_that_is_not_known_is_not_copied() -> None:
+async def test_an_unknown_text_is_not_copied() -> None:
     async with stage(busy(), size=(120, 35)) as acting:
         row = replace(busy(), queue=(queued(1, sql_text="", sql_id="0000000000000"),))
         await acting.show(row)
@@ -180,7 +180,7 @@ async def test_a_text_that_is_not_known_is_not_copied() -> None:
         assert "Nothing copied: not read." in notice_text(acting.app)
 
 
-def test_a_file_of_a_replay_is_called_as_the_recording_without_its_folders() -> None:
+def test_a_file_of_a_replay_is_named_after_the_recording() -> None:
     at = datetime(2026, 11, 20).astimezone()
     for place in ("recording:/var/lib/a.presman", "recording:a.presman", "recording:/var/a/", "spool:/tmp/a"):
         assert file_name(place, "cpu", at) == "presman-a-cpu-20261120-000000.csv"

@@ -132,7 +132,7 @@ def test_the_holders_of_servers_fit_two_lines() -> None:
     assert plain(line) == " SERVERS  OTHER_GROUPS 78 · BATCH 64 of 64, 12 queued · …", "no fact ends in its middle"
 
 
-def test_a_line_that_is_too_long_ends_with_a_whole_fact() -> None:
+def test_a_long_line_ends_with_a_whole_fact() -> None:
     line = (("in use ", "dim"), ("248", ""), ("  max 480", "dim"))
     assert plain(in_one_line(line, 19)) == "in use 248  max 480"
     assert plain(in_one_line(line, 18)) == "in use 248"

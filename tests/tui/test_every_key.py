@@ -60,7 +60,7 @@ async def test_every_key_has_an_effect_or_a_notice(scenario: str) -> None:
 
 
 @acted
-async def test_a_flat_screen_says_that_heat_maps_have_no_room_and_never_is_empty() -> None:
+async def test_a_low_screen_reports_missing_room_for_heat_maps() -> None:
     async with stage(busy(), size=(80, 24)) as acting:
         assert "waits/s" in await acting.press("7", "m")
         await acting.resize(80, 12)

@@ -245,7 +245,7 @@ def test_a_copied_row_has_every_text_figure() -> None:
     ]
 
 
-def test_databases_are_sorted_by_the_worst_of_their_alerts_then_by_how_many() -> None:
+def test_databases_are_sorted_by_the_worst_alert_then_by_number() -> None:
     sort = FLEET.column("alerts").sort
     assert sort is not None
     many, bad, few = hurt("many", "warn", 9), hurt("bad", "bad", 1), hurt("few", "warn", 2)

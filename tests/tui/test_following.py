@@ -150,10 +150,10 @@ def test_looking_back_shows_the_forecasts_of_that_time() -> None:
     play = Play("storm")
     readings, timeline, came = Readings(with_forecasts=True), Timeline(), []
     for _ in range(3):
-        heard = readings.of(Polled(play.poll()))
-        assert isinstance(heard, ReadingCame)
-        came.append(heard.reading)
-        timeline.add(heard.reading, heard.snapshot)
+        event = readings.of(Polled(play.poll()))
+        assert isinstance(event, ReadingCame)
+        came.append(event.reading)
+        timeline.add(event.reading, event.snapshot)
     back = timeline.reading(2)
     assert back is not None
     assert back.queue[0].starts is not None

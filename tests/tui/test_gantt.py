@@ -190,7 +190,7 @@ def of_moment(ago: float, **choices: Any) -> tuple[GanttData, tuple[Any, ...]]:
     return data, asked[0]
 
 
-def test_the_window_ends_with_the_newest_poll_and_the_instant_on_show_is_marked() -> None:
+def test_the_window_ends_with_the_newest_poll_and_marks_the_shown_instant() -> None:
     """Of 15 minutes a stretch is 5 s."""
     end, newest = NOON + timedelta(seconds=5), NOON + timedelta(seconds=2)
     data, asked = of_moment(0)

@@ -224,7 +224,7 @@ def test_a_report_has_the_colours_of_the_screens(tmp_path: Path) -> None:
     names = {name for _, name in marks}
     assert {"ONLINE", "PAYROLL", "REPORTING"} <= names
     for name in ("ONLINE", "PAYROLL", "REPORTING"):
-        assert {style for style, whose in marks if whose == name} == {on_screen.style(name)}
+        assert {style for style, group in marks if group == name} == {on_screen.style(name)}
 
 
 def test_groups_without_number_are_coloured_in_no_time() -> None:

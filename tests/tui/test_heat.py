@@ -34,7 +34,7 @@ def test_every_bucket_has_one_row_and_longer_waits_are_higher(used: list[int], h
     assert len(shown) == len(set(shown))
 
 
-def test_buckets_share_a_row_only_where_they_must_and_rows_fill_the_height() -> None:
+def test_buckets_share_rows_only_if_necessary() -> None:
     assert heat.rows_for([5, 20], 16) == heat.BucketRows(5, 16)
     assert heat.rows_for([5, 20], 15) == heat.BucketRows(0, 15, 2)
     assert heat.rows_for(range(NUMBERS), 11).merged == 3
@@ -91,7 +91,7 @@ def test_rates_are_per_second_of_the_columns_own_interval_and_bounds() -> None:
     assert heat.rates(LatencyColumn(0.0, None, {}, None, None), Quantity.FREQUENCY, {}) == {}
 
 
-def test_a_poll_moves_the_map_only_when_it_is_full_and_then_by_a_fifth() -> None:
+def test_a_full_map_moves_by_a_fifth() -> None:
     left, moves = 0, 0
     for newest in range(1000):
         now = heat.anchor(left, 100, newest, None, 0)
@@ -235,7 +235,7 @@ def test_a_bucket_of_a_poll_maps_to_a_cell_and_back() -> None:
     assert found.at(heat.GUTTER, 5) == (10, -2)
 
 
-def test_all_maps_on_show_have_the_rows_of_the_lowest() -> None:
+def test_all_shown_maps_have_the_rows_of_the_lowest() -> None:
     assert heat.room_for(heat_data({}, height=13), 20) == 10
     assert heat.room_for(heat_data({}, height=30), 20) == 17
 

@@ -56,7 +56,7 @@ def test_ascii_bell_tour_and_fleet_are_optional(ran: list[Any]) -> None:
     assert (app.is_ascii, app.news is not None, app.home, "end_tour" in app.own_keys) == (True, True, True, True)
 
 
-def test_the_end_of_a_monitor_says_where_to_go(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_end_of_a_monitor_names_the_next_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run(app: Any) -> None:
         app.switch_to, app.goes_home = "next", True
 

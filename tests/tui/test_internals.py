@@ -90,7 +90,7 @@ def test_tidying_without_caches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @acted
-async def test_a_new_size_is_taken_on_a_machine_that_has_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_resize_works_on_a_busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Between two looks at the clock more time passes than Textual waits for the next size."""
     async with stage(busy(), size=(80, 24)) as acting:
         begun = time.monotonic()

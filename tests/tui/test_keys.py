@@ -106,7 +106,7 @@ async def test_sorting_by_a_number_begins_with_the_largest_by_a_name_with_a() ->
 
 
 @acted
-async def test_the_head_of_a_column_explains_itself_to_the_mouse() -> None:
+async def test_the_heading_of_a_column_has_a_tooltip() -> None:
     async with stage(busy(), size=(120, 30)) as acting:
         await acting.keys("2")
         grid = acting.app.panels.grid

@@ -53,7 +53,7 @@ def test_a_map_has_as_many_colours_as_the_terminal(no_color: bool, ansi: bool, s
         (50, 50, 10, 11, False),  # a user outside of the session began it
     ],
 )
-def test_presman_stops_only_where_a_shell_would_say_go_on(
+def test_presman_stops_only_under_a_shell(
     own: int, group: int, session: int, above: int, stops: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[str] = []

@@ -185,7 +185,7 @@ async def test_containers_are_painted_as_textual_would(monkeypatch: pytest.Monke
 
 
 @acted
-async def test_how_large_a_widget_is_is_asked_once_for_all_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_size_of_a_widget_is_read_once_for_all_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Widget] = []
     own = LineView.size
     async with stage(busy(), size=(200, 50), painted=True) as acting:

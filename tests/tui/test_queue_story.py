@@ -68,7 +68,7 @@ def test_early_bars_begin_at_the_edge_and_the_shortest_is_visible() -> None:
     assert chart(span(1, queued=300, started=299.9, ended=299.8))[1][31:].rstrip() == " " * 60 + "█"
 
 
-def test_the_statements_ids_are_whole_where_the_groups_leave_them_room() -> None:
+def test_sql_ids_are_shown_in_full_if_groups_leave_room() -> None:
     long = replace(span(2, started=300), group="_ORACLE_BACKGROUND_")
     assert chart(span(1, started=300))[1].startswith("BATCH       9md3ukhghgj58   32 ")
     assert [row.split()[1] for row in chart(span(1, started=300), long)[1:3]] == ["9md3u", "9md3u"]
@@ -348,7 +348,7 @@ async def test_g_replaces_the_tables_by_the_gantt_and_back() -> None:
 
 
 @acted
-async def test_with_the_gantt_no_key_acts_on_a_row_that_is_not_seen() -> None:
+async def test_with_the_gantt_no_key_acts_on_a_hidden_row() -> None:
     none = "The chart has no rows: g goes back to the tables."
     async with stage(busy(), size=(120, 35)) as acting:
         await acting.keys("4", *["down"] * 9)

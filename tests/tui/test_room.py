@@ -227,7 +227,7 @@ def test_every_tab_is_on_the_line_of_tabs_at_every_width(width: int) -> None:
         assert width < 80 or all(other.title in text for other, (text, _) in zip(tab_names(), texts, strict=True))
 
 
-def test_every_key_that_does_not_always_do_something_can_say_why() -> None:
+def test_every_conditional_key_can_give_its_reason() -> None:
     silent = [key.key.name for key in all_keys.APP_KEYS if key.when is not always and not key.why_not]
     assert silent == [NEXT_TABLE.key.name], "Tab is Textual's, and goes round"
 

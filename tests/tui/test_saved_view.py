@@ -235,7 +235,7 @@ async def test_another_target_is_chosen_from_config_ini() -> None:
 
 
 @acted
-async def test_the_bell_rings_for_an_alert_that_begins_or_gets_worse_whatever_its_figures() -> None:
+async def test_the_bell_rings_when_an_alert_begins_or_gets_worse() -> None:
     """Alerts of the first readings do not ring: the first has no rates and may lack alerts."""
 
     def found(seconds: int, *alerts: tuple[Severity, str, str]) -> Reading:

@@ -235,10 +235,10 @@ def test_the_app_ends_with_its_viewer(browser: Browser, how: str) -> None:
 
 def test_an_unresponsive_app_is_ended(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[int] = []
-    heard: list[App[None]] = []
+    exits: list[App[None]] = []
 
     async def let_be(app: App[None]) -> None:
-        heard.append(app)
+        exits.append(app)
 
     monkeypatch.setattr(served_app, "GRACE", 0.01)
     monkeypatch.setattr("os._exit", ended.append)
@@ -249,7 +249,7 @@ def test_an_unresponsive_app_is_ended(browser: Browser, monkeypatch: pytest.Monk
         app = Listener()
         running = asyncio.create_task(app.run_async())
         async with asyncio.timeout(PATIENCE):
-            while not (ended and heard):  # the reader must have ended before the loop does
+            while not (ended and exits):  # the reader must have ended before the loop does
                 await asyncio.sleep(0.005)
         monkeypatch.undo()
         app.exit()

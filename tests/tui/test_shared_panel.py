@@ -32,7 +32,7 @@ def test_lines_are_shared_by_need(height: int, found: list[int]) -> None:
     assert share(height, (ABOUT, queue, sessions), 2) == found
 
 
-def test_a_part_without_room_for_its_least_is_away_and_another_may_have_room() -> None:
+def test_a_part_without_its_minimum_room_is_hidden() -> None:
     assert share(6, (ABOUT, Wanted(5, 5, 5, 5), Wanted(3, 3, 3, 3)), 0) == [2, 0, 4]
     assert share(1, (ABOUT,), 0) == [0]
     assert share(9, (), 0) == []

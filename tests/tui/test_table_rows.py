@@ -130,7 +130,7 @@ def test_hidden_rows_above_and_below_are_counted() -> None:
     assert [texts(found, height=height) for height in (1, 2)] == [[""], ["", ""]], "no title without a row"
 
 
-def test_an_empty_table_says_why_to_the_last_word() -> None:
+def test_an_empty_table_gives_its_full_reason() -> None:
     nothing = frame(rows())
     assert texts(nothing) == ["Ones 0", "Name Size", "None is there."]
     nothing.unavailable = "V$SESSION cannot be read: no grant"
@@ -272,7 +272,7 @@ def test_a_text_is_wrapped_into_free_lines_before_it_is_cut() -> None:
     assert texts(found, 16, 3)[2:] == ["1.0 aaaa bbbb …"], "not every row is to be seen"
 
 
-def test_free_lines_go_round_and_no_row_has_more_than_eight() -> None:
+def test_free_lines_are_shared_up_to_eight_per_row() -> None:
     assert shared_out([3, 1, 2], 3) == [1, 1, 1]
     assert shared_out([3, 1, 2], 4) == [2, 1, 1]
     assert shared_out([3, 1, 2], 5) == [2, 1, 2]

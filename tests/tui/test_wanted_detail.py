@@ -31,9 +31,7 @@ async def test_tabs_that_show_idle_sessions_or_histograms_have_them_read() -> No
 
 
 @acted
-async def test_histograms_are_read_for_as_long_as_their_file_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_histograms_are_read_while_their_file_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     async with playing("mixed") as (acting, polls):
         await polls(1)

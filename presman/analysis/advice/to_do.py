@@ -245,7 +245,7 @@ def _pool(alert: Alert, reading: Reading) -> ToDo | None:
         text = f"give {row.title} {least} % or more{source}: {waits}; {more}"
         short = f"give {row.title} {least} %{source}: {waits}"
         return ToDo(Step.CHANGE, text, short, "plan", subject=row.title)
-    text = f"look at the active sessions of {row.title}, or raise ACTIVE_SESS_POOL_P1: {waits}"
+    text = f"look at the active sessions of {row.title}{pool.where}, or raise ACTIVE_SESS_POOL_P1: {waits}"
     return ToDo(Step.LOOK, text, f"look at {row.title}'s sessions: {waits}", "overview", subject=row.title)
 
 

@@ -343,9 +343,7 @@ def _session_pool(row: GroupReading) -> list[Line]:
     text = limit if active is None else f"{count(active)}{joint}{limit}"
     if pool.queued:
         longest = "" if pool.longest is None else f", the first for {duration(pool.longest)}"
-        end = "without a timeout" if pool.timeout is None else f"timeout {duration(pool.timeout)}"
-        end = end if pool.timeout_known else "the timeout is not known"
-        text += f"; waiting: {pool.queued}{longest}, {end}"
+        text += f"; waiting: {pool.queued}{pool.where}{longest}, {pool.end}"
     failed = row.sessions.pool_timeouts
     text += f"; {counted(failed, 'call')} failed at the timeout since the plan was activated" if failed else ""
     return [fact("session pool", text, "warn" if pool.queued else "")]

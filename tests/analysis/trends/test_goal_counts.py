@@ -62,7 +62,7 @@ def test_one_that_leaves_the_queue_before_its_time_does_not_count() -> None:
 
 
 def test_one_that_is_first_seen_at_work_waited_less_than_a_poll() -> None:
-    assert good_and_bad(at(0, held=[runs(1, 100.0)])) == (0, 0), "it was there before anybody watched"
+    assert good_and_bad(at(0, held=[runs(1, 100.0)])) == (0, 0), "it was there before the first poll"
     assert good_and_bad(at(0), at(10, held=[runs(1, 5.0)])) == (1, 0)
     assert good_and_bad(at(0), at(40, held=[runs(1, 5.0)])) == (0, 0), "in 40 seconds it may have waited for 35"
 
@@ -84,7 +84,7 @@ def test_half_an_hour_and_a_day_are_counted_apart() -> None:
     # Poll 1900 comes 1880 seconds after the one before it: what is first seen there at work does not count.
     assert (found.good, found.bad) == (2, 1)
     assert (found.recent, found.day) == ((1, 0), (2, 1))
-    assert found.watched == 25.0, "nobody watched in the 1880 seconds"
+    assert found.watched == 25.0, "no poll in the 1880 seconds"
     later = counts(at(0), at(10, held=[runs(1, 5.0)]), at(86_500))
     assert (later.good, later.day) == (1, (0, 0))
 
@@ -148,4 +148,4 @@ def test_what_was_recorded_is_counted_by_the_same_rule() -> None:
     (found,) = recorded_goals([GOAL], lives, AT, AT + timedelta(seconds=100), 5.0)
     assert (found.good, found.bad) == (2, 3)
     (slow,) = recorded_goals([GOAL], lives, AT, AT + timedelta(seconds=100), 60.0)
-    assert (slow.good, slow.bad) == (1, 3), "who did not queue may have waited for a minute"
+    assert (slow.good, slow.bad) == (1, 3), "a statement that was not seen queued may have waited for a minute"

@@ -262,7 +262,7 @@ def test_one_counter_that_goes_back_begins_all_anew(counter: str) -> None:
 
 
 @pytest.mark.parametrize(("view", "kept"), [("GV$PX_SESSION", {1, 2}), ("V$PX_SESSION", {1, 2}), ("V$SESSION", {2})])
-def test_nothing_ends_while_the_view_that_would_show_it_tells_nothing(view: str, kept: set[int]) -> None:
+def test_nothing_ends_while_its_view_is_silent(view: str, kept: set[int]) -> None:
     """1 runs and 2 is queued; then neither is seen. One that runs is seen in V$PX_SESSION alone."""
     runs = StatementRuns()
     queue = (queued(sid=2, waited=5.0),)

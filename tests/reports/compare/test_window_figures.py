@@ -86,7 +86,7 @@ def test_growth_of_a_counter_and_its_hours(
     assert growth == [pytest.approx(each) for each in grown]
 
 
-def test_a_counter_of_more_instances_than_before_has_not_grown_by_theirs() -> None:
+def test_a_counter_does_not_grow_by_new_instances() -> None:
     found = quotients({
         ("timeouts", 1): (1.0, 2.0, 3.0, 4.0), ("servers", 1): (0.0, 0.0, 0.0, 0.0),
         ("timeouts", 2): (nan, nan, 50.0, 50.0), ("servers", 2): (nan, nan, 0.0, 0.0),

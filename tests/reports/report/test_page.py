@@ -271,7 +271,7 @@ TABLE: Table[tuple[str, float]] = Table(
 )  # fmt: skip
 
 
-def test_a_table_of_the_page_has_the_columns_that_say_something_with_their_units_and_a_hundred_rows() -> None:
+def test_a_table_of_the_page_has_useful_columns_with_units() -> None:
     """The instance is hidden, no row has a limit, and pages have charts in place of trends."""
     colours = GroupColours()
     colours.add([(0, "ETL")])

@@ -522,7 +522,7 @@ def test_mistakes_are_one_line(arrivals_file: Path, inside: Run, more: tuple[str
     assert done.stderr.count("\n") == 1
 
 
-def test_two_changes_are_found_of_which_neither_alone_is_any_better() -> None:
+def test_two_changes_that_help_only_together_are_found() -> None:
     """Statements of 32 servers; limit and target both have room for one, so that each alone is enough to block."""
     arrivals = steady(32, 50, 100, target=32, limit=16)
     search = Search(ObservedLoad.of(arrivals, ObservedPlan(), [GOAL], 1), [GOAL], [], ("target", "limits"))

@@ -304,11 +304,11 @@ def test_finalists_are_nearest_to_the_goal_for_their_cost() -> None:
 
 
 def test_a_search_ends_after_a_number_of_choices() -> None:
-    found, heard = search(most=3), []
-    found.run(lambda number, best: heard.append((number, best)))
+    found, reports = search(most=3), []
+    found.run(lambda number, best: reports.append((number, best)))
     assert len(found.scored) <= 3
-    assert [number for number, _ in heard] == list(range(1, len(found.scored) + 1))
-    assert all(best == min(found.scored.values()) for _, best in heard[-1:])
+    assert [number for number, _ in reports] == list(range(1, len(found.scored) + 1))
+    assert all(best == min(found.scored.values()) for _, best in reports[-1:])
 
 
 def test_the_least_target_is_found_to_a_fiftieth() -> None:

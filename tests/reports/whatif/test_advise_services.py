@@ -184,7 +184,7 @@ def script(load: ObservedLoad, *changes: Change) -> Scripts:
     return found
 
 
-def test_undoing_sets_a_limit_that_had_been_set_and_the_shares_of_before() -> None:
+def test_undoing_restores_limits_and_shares() -> None:
     load = seen(bursts(limit=96), plan(100, 12))
     found = script(load, Change("concurrency", MEDIUM, 8), Change("shares", MEDIUM, 4), Change("shares", HIGH, 1))
     assert "'MEDIUM',\n    concurrency_limit => 8,\n    shares => 4);" in found.change

@@ -12,6 +12,7 @@ from presman.analysis.groups.entitlement import Load
 from presman.reports.whatif_cpu import CpuDemand, cpu_report, given, replay_cpu, under
 from tests.cli.run import Run
 from tests.recording.recorded import polled, record
+from tests.situations.spooled import RELEASE_19, reading
 
 A, B = (0, "A"), (0, "B")
 
@@ -65,6 +66,46 @@ def test_a_limit_holds_on_an_idle_instance() -> None:
 def test_a_group_outside_the_plan_keeps_its_cpu() -> None:
     other = BOTH_WANT_ALL._replace(loads={**BOTH_WANT_ALL.loads, (0, "C"): Load(0.5, 1.0)})
     assert given(other, THREE_TO_ONE)[0, "C"] == 0.5
+
+
+def test_what_a_group_outside_the_plan_used_is_not_divided_again() -> None:
+    """C has 4 of 8 CPUs; A and B, which want all, have 4 to divide."""
+    busy = demand(THREE_TO_ONE, (3.0, 5.0), (1.0, 7.0))
+    busy = busy._replace(loads={**busy.loads, (0, "C"): Load(4.0, 1.0)})
+    assert given(busy, THREE_TO_ONE) == pytest.approx({A: 3.0, B: 1.0, (0, "C"): 4.0})
+
+
+@pytest.mark.parametrize(
+    ("managed", "groups", "why"),
+    [
+        ("OFF", ("A | {} | 0", "B | {} | 0"), "CPU was not managed, so waits for it were not counted"),
+        ("ON", ("A | {0} | {0}", "X | {} | 0"), "groups outside the plan used 8.0 CPUs"),
+    ],
+)
+def test_polls_whose_division_is_not_known_are_no_polls_without_a_lack(
+    tmp_path: Path, inside: Run, managed: str, groups: tuple[str, ...], why: str
+) -> None:
+    """In a minute two groups used 8 CPUs each."""
+    views = {
+        **RELEASE_19,
+        "V$OSSTAT": "STAT_NAME | VALUE\nNUM_CPUS | 16",
+        "V$RSRC_PLAN": f"NAME | IS_TOP_PLAN | CPU_MANAGED | INSTANCE_CAGING\nP | TRUE | {managed} | OFF",
+        "DBA_RSRC_PLAN_DIRECTIVES": """
+            PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1
+            P | A | CONSUMER_GROUP | 50
+            P | B | CONSUMER_GROUP | 50
+        """,
+        "V$RSRC_CONSUMER_GROUP": "\n".join([
+            "SAMPLE_TIME | NAME | CONSUMED_CPU_TIME | CPU_WAIT_TIME | ACTIVE_SESSIONS",
+            *(f"2026-03-14 12:00:00 | {each.format(0)} | 20" for each in groups),
+            *(f"2026-03-14 12:01:00 | {each.format(480_000)} | 20" for each in groups),
+        ]),
+    }  # fmt: skip
+    found = reading(tmp_path, views)
+    assert [row.entitled for row in found.cluster_groups() if row.used] == [None, None]
+    done = inside("whatif", f"spool:{tmp_path}", "--share", "A=60")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert f"what CPU groups would get is not known: {why}" in done.stderr
 
 
 @pytest.fixture

@@ -334,7 +334,7 @@ def head(cause: Cause, *shortages: Shortage) -> QueueHead:
         (head(Cause.NEVER_FITS), ("limits", BATCH)),
     ],
 )
-def test_the_limit_that_is_meant_is_that_by_which_the_head_waits(first: QueueHead, knob: object) -> None:
+def test_the_selected_limit_is_the_one_the_head_waits_for(first: QueueHead, knob: object) -> None:
     reading = replace(busy(), heads=(first,))
     assert of_group(BATCH, reading) == knob
     alone = replace(first, wants=Servers(80, 80), allowed=None)

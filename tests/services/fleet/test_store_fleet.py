@@ -131,9 +131,7 @@ def test_views_missing_in_the_newest_poll_are_reported(tmp_path: Path, moments: 
     assert (none.connection, none.reason, none.key_figures) == (ConnectionState.LATE, "no view answers", None)
 
 
-def test_some_by_name_and_a_folder_with_a_file_for_each_day(
-    tmp_path: Path, moments: list[tuple[Snapshot, Reading]]
-) -> None:
+def test_databases_by_name_and_a_folder_of_daily_files(tmp_path: Path, moments: list[tuple[Snapshot, Reading]]) -> None:
     old, new = tmp_path / "presman-2026-03-12.presman", tmp_path / "presman-2026-03-13.presman"
     for name in ("prod-a", "prod-b", "test"):
         write(old, moments[:1], name).close()
@@ -295,7 +293,7 @@ def row(link: str = LIVE, age: float | None = 3.0, every: float | None = 5.0, si
         (row(age=None), 8.0, ConnectionState.STOPPED, None, 108.0),
     ],
 )
-def test_a_database_grows_old_by_the_time_that_passes(
+def test_a_database_ages_with_time(
     read: FleetRow, passed: float, connection: ConnectionState, age: float | None, since: float | None
 ) -> None:
     member = member_of(read, passed, Past(), 5.0)

@@ -100,14 +100,14 @@ def test_a_refused_or_ended_database_is_not_retried(watch: Callable[..., Watched
 def test_a_listener_gets_the_newest_poll_at_once_and_more_detail(watch: Callable[..., WatchedDatabase]) -> None:
     database = watch(FakeSource())
     reaches(database, ConnectionState.LIVE)
-    heard: list[Any] = []
-    database.listen(heard.append, 0.001)
-    assert isinstance(heard[0], ReadingCame)
-    assert heard[0].reading is database.reading
+    events: list[Any] = []
+    database.listen(events.append, 0.001)
+    assert isinstance(events[0], ReadingCame)
+    assert events[0].reading is database.reading
     assert database._readings.with_forecasts
     database.set_detail_level(DetailLevel.WHOLE)
-    until(lambda: len(heard) > 3, "polls as often as the listener wants")
-    numbers = [each.reading.number for each in heard]
+    until(lambda: len(events) > 3, "polls as often as the listener wants")
+    numbers = [each.reading.number for each in events]
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
     database.leave()
     assert not database.is_attached
@@ -122,12 +122,12 @@ def test_a_later_listener_gets_the_loss_with_the_seconds_left(
     source = FakeSource(failures=[SourceError("no listener")])
     database = watch(source, clock=clock)
     reaches(database, ConnectionState.LOST)
-    heard: list[Any] = []
+    events: list[Any] = []
     clock.now += 30.0
-    database.listen(heard.append, 3600.0)
-    assert isinstance(heard[0], SourceLost)
-    assert heard[0].retry_in is not None
-    assert heard[0].retry_in <= 30.0
+    database.listen(events.append, 3600.0)
+    assert isinstance(events[0], SourceLost)
+    assert events[0].retry_in is not None
+    assert events[0].retry_in <= 30.0
 
 
 def test_a_faulty_poll_is_reported_and_the_next_one_counts(

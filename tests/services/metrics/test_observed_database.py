@@ -173,7 +173,7 @@ def test_an_internal_error_affects_one_database_only(
     monkeypatch.setattr(assemble, "analyse", broken)
     bad, good = watch(FakeSource(name="bad"), label="bad"), watch(FakeSource())
     until(lambda: good.state().polls >= 2, "polls of the other")
-    until(lambda: bad.state().failures >= 2, "errors of the one")
+    until(lambda: bad.state().failures >= 2, "errors of the first")
     assert bad.sampler.is_alive
     assert not bad.state().is_up
     assert lines(messages) == ["bad: internal error: ZeroDivisionError: of ␛[31m its own"]

@@ -478,7 +478,7 @@ async def test_a_missing_body_times_out(monkeypatch: pytest.MonkeyPatch, access:
 
 
 @acted
-async def test_the_body_of_a_connection_that_is_gone_already_is_not_waited_for() -> None:
+async def test_the_body_of_a_closed_connection_is_not_awaited() -> None:
     async def post() -> None:
         await asyncio.Event().wait()
 

@@ -30,8 +30,8 @@ def test_an_outage_hits_what_it_names_while_it_lasts() -> None:
     assert everything.hits("DBA_RSRC_PLANS", 160.0)
 
 
-def test_for_all_views_none_is_named(tmp_path: Path) -> None:
-    """The error said that the list must not be empty, but not what to write."""
+def test_an_outage_of_all_views_names_none(tmp_path: Path) -> None:
+    """The error named the empty list, but not what to write."""
     path = tmp_path / "empty.toml"
     path.write_text('title = "t"\n[[outages]]\nat = 1\nlasts = 1\nviews = []\n')
     with pytest.raises(ScenarioError) as found:
