@@ -879,7 +879,7 @@ def test_of_several_queues_that_of_the_idle_holder_comes_first() -> None:
     both = replace(reading, heads=(reading.heads[0], etl), groups=(*reading.groups, group("ETL", px_servers=32)))
     assert advice(both).text == (
         "wait: MARTIN 1:526 keeps 32 servers that the head of ETL could use; idle 1:20, so perhaps between two fetches"
-        ": end it if it stays idle (from 2:00 on DO offers it)" + WAITS
+        ": end it if it stays idle (from 2:00 on DO offers it); for BATCH, wait, or cancel MARTIN 1:144: you decide"
     )
     assert "from 2:00 on" not in advice(foreseen(both, 1, 880.0, 900.0)).text, "DO will not: it saves too little"
 
@@ -940,6 +940,14 @@ def foreseen(
     range_ = (None, None, None) if gain is None else (gain, gain - third, gain + third)
     effect = EndingEffect((reading.running[0].executing(),), starts, through, otherwise, proven, *range_)
     return replace(reading, forecast=QueueForecast(effects=(effect,)))
+
+
+def test_do_says_perhaps_of_a_gain_that_is_not_proven() -> None:
+    """The head starts for certain; when the last of the queue does was foreseen by too few forecasts."""
+    alone = one_queue(running(526, **IDLE), running(144))
+    starts = {each: advice(foreseen(alone, 1, 254.0, 900.0, proven=each)).text for each in (False, True)}
+    assert "can start; the last queued statement perhaps starts 7:10-14:21 sooner: at " in starts[False]
+    assert "can start; the last queued statement starts 7:10-14:21 sooner: at " in starts[True]
 
 
 def test_a_small_holder_is_ended_if_the_whole_queue_starts_sooner() -> None:
