@@ -54,14 +54,14 @@ def test_ticks_hold_all_and_their_labels_are_exact(highest: float, lowest: float
     assert [value_of(tick_label(tick)) for tick in ticks] == pytest.approx(ticks, rel=1e-9)
 
 
-def test_what_three_was_divided_into() -> None:
+def test_an_axis_to_three_has_short_labels() -> None:
     """It was 0, 0.8, 1.5, 2.2, 3 for 0, 0.75, 1.5, 2.25, 3."""
     assert [tick_label(tick) for tick in nice_axis(3, 4)[1]] == ["0", "1", "2", "3"]
     assert [tick_label(tick) for tick in nice_axis(3, 6)[1]] == ["0", "0.5", "1", "1.5", "2", "2.5", "3"]
 
 
 @pytest.mark.parametrize("highest", [1, 2, 3, 7, 20, 81, 1234])
-def test_what_is_counted_has_whole_ticks(highest: int) -> None:
+def test_counts_have_whole_ticks(highest: int) -> None:
     """One queued statement had ticks at 0.4 and 0.8."""
     top, ticks = nice_axis(highest, 3, whole=True)
     assert all(tick.is_integer() for tick in ticks)
@@ -141,7 +141,7 @@ def test_bars_of_a_trace() -> None:
     assert_even(points)
 
 
-def test_charts_of_a_report_and_what_is_nothing_is_a_line(tmp_path: Path) -> None:
+def test_charts_of_a_report_and_a_line_for_no_values(tmp_path: Path) -> None:
     """`queueing` has no group whose I/O or CPU is limited: nothing waits for CPU."""
     record(tmp_path / "a.presman", list(polled("queueing", 30)))
     with Recording(str(tmp_path / "a.presman")) as recording:

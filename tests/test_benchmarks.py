@@ -25,7 +25,7 @@ def test_a_benchmark_finds_what_it_measures(name: str) -> None:
     import_module(f"benchmarks.{name}")
 
 
-def test_what_runs_outside_of_this_process_is_found_too(capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_processes_are_measured_too(capsys: pytest.CaptureFixture[str]) -> None:
     traces(Report(), megabytes=1, runs=1)
     assert "against awk" in capsys.readouterr().out
 

@@ -31,7 +31,7 @@ def test_the_package_is_called_with_binds_and_alter_system_without() -> None:
         assert command.statement + ";" == command.text
 
 
-def test_what_is_offered_depends_on_the_release_and_on_idleness() -> None:
+def test_commands_offered_depend_on_the_release_and_idleness() -> None:
     assert [each.kind for each in to_end(WHO, Release(19), idle=False)] == [CommandKind.CANCEL, CommandKind.KILL]
     assert [each.kind for each in to_end(WHO, Release(12, 2), idle=False)] == [CommandKind.KILL]
     assert [each.kind for each in to_end(WHO, Release(19), idle=True)] == [CommandKind.KILL]
@@ -47,7 +47,7 @@ def test_what_is_offered_depends_on_the_release_and_on_idleness() -> None:
 
 
 @given(st.text(max_size=20))
-def test_no_text_but_a_sql_id_gets_into_a_command(text: str) -> None:
+def test_only_a_sql_id_gets_into_a_command_as_text(text: str) -> None:
     if is_sql_id(text):
         assert len(text) == 13
         assert text.isascii()
@@ -60,7 +60,7 @@ def test_no_text_but_a_sql_id_gets_into_a_command(text: str) -> None:
 
 @pytest.mark.parametrize("bad", [0, -1, 2**31, True, "1", 1.0, None])
 @pytest.mark.parametrize("field", ["inst_id", "sid", "serial"])
-def test_no_number_but_a_positive_whole_one_gets_into_a_command(field: str, bad: object) -> None:
+def test_only_positive_integers_get_into_a_command(field: str, bad: object) -> None:
     victim = WHO._replace(**{field: bad})
     for make in (cancel, kill, dequeue):
         with pytest.raises(ValueError, match="not a usable"):
@@ -68,7 +68,7 @@ def test_no_number_but_a_positive_whole_one_gets_into_a_command(field: str, bad:
 
 
 @pytest.mark.parametrize("name", ["", "low", "A'B", 'A"', "A B", "A;", "1A", "A\n", "Ä", "A" * 129])
-def test_no_name_but_a_plain_one_is_a_group(name: str) -> None:
+def test_only_a_plain_name_is_a_group(name: str) -> None:
     with pytest.raises(ValueError, match="not the plain name"):
         switch(WHO, name)
 

@@ -22,7 +22,7 @@ def test_the_oldest_that_has_not_asked_makes_room() -> None:
     assert slots.take(6, "a", 10.0) == (True, 9)
 
 
-def test_who_is_safe_stays_and_takes_no_place_of_an_address() -> None:
+def test_a_safe_connection_stays_and_does_not_count_for_its_address() -> None:
     slots = filled(4, 2, "a", "a")
     for number in (0, 1):
         slots.rise(number, Standing.SAFE, 2.0)
@@ -30,18 +30,18 @@ def test_who_is_safe_stays_and_takes_no_place_of_an_address() -> None:
     assert slots.take(3, "a", 10.0) == (True, None)
     for number in (2, 3):
         slots.rise(number, Standing.SAFE, 10.0)
-    assert slots.take(4, "a", 99.0) == (False, None), "nobody may be closed"
+    assert slots.take(4, "a", 99.0) == (False, None), "no connection may be closed"
     slots.leave(0)
     assert slots.take(4, "b", 99.0) == (True, None)
 
 
-def test_one_address_takes_no_place_of_another() -> None:
+def test_an_address_does_not_take_slots_of_another() -> None:
     slots = filled(4, 3, "b", "a", "a", "a")
     assert slots.take(4, "a", 10.0) == (True, 1), "as many as one may have: one of its own"
     assert slots.take(5, "c", 10.0) == (True, 2), "full: one of the address that has most, though b's is older"
 
 
-def test_who_has_just_asked_is_answered_first() -> None:
+def test_a_connection_that_has_just_asked_is_answered_first() -> None:
     slots = filled(2, 2, "a", "a")
     for number in (0, 1):
         slots.rise(number, Standing.ASKED, 5.0)
@@ -49,8 +49,8 @@ def test_who_has_just_asked_is_answered_first() -> None:
     assert slots.take(2, "a", 5.0 + GRACE) == (True, 0)
 
 
-def test_who_has_but_one_keeps_it_in_a_flood_until_he_is_heard() -> None:
-    """The server may take more than a second to hear him, and those that came since are younger."""
+def test_an_address_with_one_connection_keeps_it_in_a_flood() -> None:
+    """The server may take more than a second to read its request, and later connections are younger."""
     slots = filled(6, 3, "owner", *"aabb")
     for number in range(100, 400):
         found, gone = slots.take(number, "ab"[number % 2], 20.0)
@@ -59,7 +59,7 @@ def test_who_has_but_one_keeps_it_in_a_flood_until_he_is_heard() -> None:
     assert slots.take(500, "c", 20.0)[1] not in {0, None}
 
 
-def test_where_new_ones_are_spared_a_flood_from_an_address_replaces_one_at_a_time() -> None:
+def test_sparing_new_ones_a_flood_replaces_one_connection_at_a_time() -> None:
     slots: ConnectionSlots[int] = ConnectionSlots(6, 3, spares_new=True)
     for number in range(3):
         assert slots.take(number, "a", 0.0) == (True, None)
@@ -69,7 +69,7 @@ def test_where_new_ones_are_spared_a_flood_from_an_address_replaces_one_at_a_tim
     assert slots.take(4, "a", GRACE + ROTATION) == (True, 1)
 
 
-def test_where_new_ones_are_spared_who_has_none_gets_one_of_those_who_have_most() -> None:
+def test_sparing_new_ones_a_new_address_gets_a_slot_of_the_largest() -> None:
     slots: ConnectionSlots[int] = ConnectionSlots(4, 3, spares_new=True)
     for number, address in enumerate("aabb"):
         slots.take(number, address, 0.0)
@@ -77,7 +77,7 @@ def test_where_new_ones_are_spared_who_has_none_gets_one_of_those_who_have_most(
     assert slots.take(8, "c", 0.0) == (False, None), "b has one more, which c would then have"
 
 
-def test_who_is_safe_when_it_comes_is_refused_by_nobody_but_its_like() -> None:
+def test_a_safe_connection_is_refused_only_for_other_safe_ones() -> None:
     slots: ConnectionSlots[int] = ConnectionSlots(3, 1, spares_new=True)
     for number, address in enumerate("abc"):
         slots.take(number, address, 0.0)

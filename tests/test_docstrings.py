@@ -22,7 +22,7 @@ def test_there_are_examples() -> None:
 
 
 @pytest.mark.parametrize("path", WITH_EXAMPLES, ids=str)
-def test_an_example_is_as_it_says(path: Path) -> None:
+def test_each_example_gives_the_result_it_shows(path: Path) -> None:
     module = import_module(".".join(path.with_suffix("").parts).removesuffix(".__init__"))
     found = doctest.testmod(module)
     assert found.attempted > 0

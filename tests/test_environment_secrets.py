@@ -21,7 +21,7 @@ def nothing_is_kept() -> None:
     secret.forget()
 
 
-def test_what_was_taken_is_known_here_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_taken_secret_is_known_only_to_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PASSWORD, "tiger")
     monkeypatch.delenv(METRICS_PASSWORD, raising=False)
     secret.take()
@@ -53,13 +53,13 @@ before.end(), after.end()
 
 
 def tell_environment() -> None:
-    """Tell who started this process what its environment is, as the system shows it to others."""
+    """Send the parent of this process its environment, as the system shows it to others."""
     os.write(3, Path("/proc/self/environ").read_bytes())
     os.read(3, 1)
 
 
 @needs_proc
-def test_the_system_shows_it_neither_of_presman_nor_of_its_children(tmp_path: Path) -> None:
+def test_the_system_shows_no_secret_of_presman_and_its_children(tmp_path: Path) -> None:
     brought = environment(PRESMAN_PASSWORD="tiger", PRESMAN_METRICS_PASSWORD="lion", KEPT="here")
     done = subprocess.run(
         [sys.executable, "-c", CHILDREN], cwd=tmp_path, env=brought, capture_output=True, text=True, check=True

@@ -40,7 +40,7 @@ TEXTUALS = {"Vertical", "Horizontal", "Container"}
 """Textual's own names, for its own classes with other lines."""
 
 BY_ROOM = {"database.py", "settings.py", "polling.py", "parallel_panel.py"}
-"""File names that say one thing in each of two rooms."""
+"""File names that mean one thing in each of two rooms."""
 
 
 @cache
@@ -54,7 +54,7 @@ def named(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def test_a_module_begins_with_what_it_is() -> None:
+def test_a_module_docstring_begins_with_a_noun() -> None:
     texts = {named(path): text for path, text in modules().items()}
     assert [name for name, text in texts.items() if not re.match(r'r?"""\S', text)] == []
     first = {name: re.split(r"\s", text.partition('"""')[2])[0] for name, text in texts.items()}
@@ -73,7 +73,7 @@ def test_a_file_name_stands_for_one_thing() -> None:
 
 
 @pytest.mark.parametrize("room", ["tui", "actions", "tabs"])
-def test_no_class_of_the_screen_is_a_god(room: str) -> None:
+def test_no_class_of_the_screen_has_too_many_methods(room: str) -> None:
     trees = [ast.parse(text) for path, text in modules().items() if path.relative_to(ROOT).parts[0] == room]
     sizes = {
         node.name: sum(isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef)) for each in node.body)
@@ -83,8 +83,8 @@ def test_no_class_of_the_screen_is_a_god(room: str) -> None:
     assert {name: size for name, size in sizes.items() if size > MOST_METHODS} == {}
 
 
-def test_no_thread_is_asked_whether_it_lives() -> None:
-    """Two who ask at a time, or a handler and whom it interrupts, get in each other's way: an event tells it."""
+def test_no_thread_is_asked_whether_it_is_alive() -> None:
+    """Two callers at a time, or a handler and the code it interrupts, disturb each other: use an event."""
     assert [named(path) for path, text in modules().items() if re.search(r"\.is_alive\(", text)] == []
 
 

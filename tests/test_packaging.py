@@ -37,14 +37,14 @@ def test_the_wheel_has_what_shells_and_man_read(tmp_path: Path, monkeypatch: pyt
     assert len(data["shared_data"]) == 4
 
 
-def test_what_the_packages_bring_is_there() -> None:
+def test_files_of_the_packages_exist() -> None:
     text = (ROOT / "packaging/nfpm.yaml").read_text("utf-8")
     sources = [name for name in re.findall(r"src: (\S+)", text) if not name.startswith("build/")]
     assert len(sources) >= 3
     assert [name for name in sources if not list(ROOT.glob(name))] == []
 
 
-def test_the_container_is_built_of_all_that_the_wheel_is_made_of() -> None:
+def test_the_container_has_every_source_of_the_wheel() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
     wanted = {*wheel["packages"], *wheel["force-include"], *project["project"]["license-files"], "pyproject.toml"}
@@ -75,7 +75,7 @@ def _requirement(text: str) -> tuple[str, frozenset[str]]:
     return name.replace("_", "-"), frozenset(bounds.strip().split(","))
 
 
-def test_what_the_release_makes_can_be_made() -> None:
+def test_the_release_runs_existing_make_targets() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
     workflow = (ROOT / ".github/workflows/release.yml").read_text("utf-8")
     asked = {word for line in re.findall(r"run: make (.+)", workflow) for word in line.split()}
@@ -83,7 +83,7 @@ def test_what_the_release_makes_can_be_made() -> None:
     assert asked <= targets
 
 
-def test_the_one_file_says_which_python_it_needs(tmp_path: Path) -> None:
+def test_the_single_file_names_the_python_it_needs(tmp_path: Path) -> None:
     text = (ROOT / "packaging/preamble.py").read_text("utf-8")
     for made_for, message in (((3, 1), "made for Python 3.1 and run with"), (sys.version_info[:2], "")):
         file = tmp_path / "preamble.py"

@@ -32,7 +32,7 @@ def values(record: Any, **given: Any) -> tuple[Any, ...]:
         (PlanXml, "other_xml", LONGEST_DOCUMENT * 3, TOO_LONG),
     ],
 )
-def test_what_is_kept(record: Any, field: str, size: int, kept: str) -> None:
+def test_values_that_are_kept(record: Any, field: str, size: int, kept: str) -> None:
     """The same whether the whole row came, or was shortened as it came."""
     row = values(record, **{field: "x" * size})
     for rows in ([row], shortened(record, [row])):
@@ -46,7 +46,7 @@ def test_only_texts_are_shortened() -> None:
     assert [one for one, other in zip(short, row, strict=True) if one != other] == ["x" * (LONGEST + 1)]
 
 
-def test_a_value_that_is_no_text_becomes_one() -> None:
+def test_a_value_other_than_text_becomes_text() -> None:
     assert to_records(Session, [values(Session, program=12)])[0].program == "12"
 
 

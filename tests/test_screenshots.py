@@ -29,7 +29,7 @@ def test_bars_are_rectangles_on_whole_pixels_and_words_stand_where_they_belong()
     assert re.findall(r'<text x="0" y="15" textLength="20" fill="#ff0000">(\w+)</text>', made) == ["ab"]
 
 
-def test_a_film_shows_each_scene_in_its_time_and_a_line_that_stays_is_there_once() -> None:
+def test_a_film_shows_each_scene_in_its_time_and_unchanged_lines_once() -> None:
     scenes = [Scene([[Segment("same")], [Segment(word)]], word, 2.0) for word in ("one", "two", "two")]
     made = svg(scenes)
     assert len(re.findall(r'<g id="l\d+">', made)) == 3, "same, one and two"
@@ -56,7 +56,7 @@ def test_the_film_that_is_shown_is_small_and_has_no_script() -> None:
     assert 18 <= seconds.pop() <= 25
 
 
-def test_the_folder_has_every_picture_and_no_other() -> None:
+def test_the_folder_has_exactly_the_pictures() -> None:
     names = {shot.name for shot in SHOTS}
     assert {Path(file).stem for file in FOLDER.glob("*.svg")} == {*names, FILM}
     assert {Path(file).stem for file in FOLDER.glob("*.png")} == names

@@ -51,7 +51,7 @@ def test_cleaning_twice_changes_nothing_more(text: str) -> None:
 @example(["a" + "\u0301" * 4])
 @example(["e\u0301\n"])
 @example(["x" * (LONGEST + 1)])
-def test_texts_that_look_clean_at_a_glance_are_left_as_they_are(texts: list[str]) -> None:
+def test_texts_that_look_clean_are_left_unchanged(texts: list[str]) -> None:
     assert not all_clean(texts) or [clean(each) for each in texts] == texts
     assert not all_clean(texts, 50) or [clean_lines(each, 50) for each in texts] == texts
     assert all_clean([clean(each) for each in texts])

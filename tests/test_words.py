@@ -43,7 +43,7 @@ FORBIDDEN = {
     r"\betc\.|\be\.g\.|\bi\.e\.": "plain words",
     r"\b[Pp]lease\b|\b[Ss]orry\b|\b[Oo]ops\b": "what is wrong and what cures it",
 }
-"""What was stumbled over or has another word, and what is said instead."""
+"""Phrases that readers misread or that have another word, and what to write instead."""
 
 _NOUNS = "statements|servers|sessions|groups|polls|rows|views|instances|queues|queries|minutes|holders|others|readings"
 _COUNT = re.compile(rf"\{{(?P<number>[^{{}}]*)\}} (?:{_NOUNS})\b")
@@ -57,7 +57,7 @@ def test_there_are_sentences_to_read() -> None:
 
 
 @pytest.mark.parametrize("phrase", FORBIDDEN)
-def test_no_sentence_says_what_was_stumbled_over(phrase: str) -> None:
+def test_no_sentence_has_a_forbidden_phrase(phrase: str) -> None:
     found = [each for each in all_sentences() if re.search(phrase, each.text)]
     assert not found, f"say {FORBIDDEN[phrase]}"
 

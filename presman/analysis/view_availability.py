@@ -7,7 +7,6 @@ on it would be wrong. Every sentence of the kind "nothing is ..." checks this fi
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from presman.analysis.facts.deltas import Deltas
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.system_facts import SystemFacts, answers
 from presman.analysis.instances import ROOT, container_of
@@ -87,8 +86,7 @@ def evidence(facts: Facts, groups: Sequence[GroupReading], operations: Sequence[
     the whole cluster: what is seen of it alone never shows that none does.
     """
     snapshot, system = facts.snapshot, facts.system
-    queue = unavailable(snapshot, Session, ("event",)) or without_rows(system, Session)
-    queue = queue or unlisted_queue(facts.deltas) or system.part
+    queue = unavailable(snapshot, Session, ("event",)) or unlisted_queue(facts) or system.part
     starved = _no_starvation(snapshot, groups) or without_rows(system, ConsumerGroup)
     starved = starved or _hidden(groups, facts.deltas.interval())
     downgrade = unavailable(snapshot, PxSession, ("degree", "req_degree"))
@@ -130,7 +128,7 @@ def _no_starvation(snapshot: Snapshot, groups: Sequence[GroupReading]) -> str:
         return TWO_POLLS
     unshared = [row.name for row in groups if row.verdict is Verdict.THROTTLED]
     if unshared:
-        return f"the share of {', '.join(unshared)} is not known"
+        return f"what {in_words(unshared)} {'is' if len(unshared) == 1 else 'are'} entitled to is not known"
     uncounted = [row.name for row in groups if not row.is_judged or _has_no_rates(row)]
     return f"no delta of {_some(uncounted)} yet" if uncounted else ""
 
@@ -269,11 +267,15 @@ def _queued(snapshot: Snapshot) -> tuple[int, int] | None:
     return len(waiting), sum([row.current_pqs_queued for row in snapshot.rows(ConsumerGroup)])
 
 
-def unlisted_queue(deltas: Deltas) -> str:
-    """Return that V$SESSION has not all queued statements, "" unless two polls show it.
+def unlisted_queue(facts: Facts) -> str:
+    """Return that V$SESSION answered without queued statements: without rows of an instance, or too few of them.
 
-    The views are read one after the other while statements come and go: only more than at either poll is missing.
+    "" unless two polls show the latter: the views are read one after the other while statements come and go, so only
+    more than at either poll is missing.
     """
+    if why := without_rows(facts.system, Session):
+        return why
+    deltas = facts.deltas
     now, before = (_queued(each) if each is not None else None for each in (deltas.current, deltas.previous))
     if now is None or before is None or min(now[1], before[1]) <= max(now[0], before[0]):
         return ""

@@ -187,7 +187,7 @@ GROUPS: Figures[GroupReading] = Figures(
     Group("session_pool_longest_s", "pool head", SECONDS, "The longest wait of a session to become active: V$SESSION, "
           "resmgr:become active.", "pool.longest"),
     Group("session_pool_timeout_s", "pool timeout", SECONDS, "How long a session waits to become active before its "
-          "call ends with an error: QUEUEING_P1; empty: no timeout.", "pool.timeout"),
+          "call ends with an error: QUEUEING_P1; empty: none, or not known.", "pool.timeout"),
     Group("pool_waits_total", "pool waits*", TOTAL, "Calls that had to wait for the active session pool since the plan "
           f"was activated ({_VIEW}.ACTIVE_SESSION_LIMIT_HIT).", "sessions.pool_waits", width=8, narrow=False),
     Group("pool_ms_total", "pool ms*", TOTAL, "Milliseconds that calls waited for the active session pool since the "

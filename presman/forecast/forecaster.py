@@ -227,7 +227,7 @@ class Forecaster:
         self._history.add(reading)
         if bypassed := self._bypassed.add(reading):
             reading = replace(reading, bypassed=bypassed)
-        lacking = reading.part or next(filter(None, map(reading.why_unavailable, _RESTS_ON)), "")
+        lacking = next(filter(None, map(reading.why_unavailable, _RESTS_ON)), "") or reading.why_unknown("queue")
         if reading.quiesce is not None or self._history.is_behind_gap:
             self._forget_open()
         if lacking := lacking or (_QUIESCED if reading.quiesce is not None else ""):

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Branch, Key, PlanShares
 from presman.analysis.groups.entitlement import DIVIDED, FULL, QUIET, Load
+from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import CLUSTER, Reading
 from presman.base.formats import counted, duration
 from presman.forecast.scheduler import Group
@@ -63,7 +64,7 @@ class CpuDemands:
             inst_id, shares = instance.inst_id, facts.division.shares[instance.inst_id]
             at = CLUSTER if alone else inst_id
             rows = [row for row in reading.groups if row.inst_id == at and row.used is not None]
-            hidden = next((row.hidden for row in rows if row.hidden and (row.con_id, row.name) in shares.shares), "")
+            hidden = next(filter(None, (_hidden(row, shares) for row in rows)), "")
             self.hidden = self.hidden or hidden
             if hidden or not rows or instance.num_cpus <= 0:
                 continue
@@ -72,6 +73,15 @@ class CpuDemands:
                 loads[row.con_id, row.name] = Load(row.used or 0.0, row.waiting or 0.0, row.execution_waiters or 0)
             inside = facts.plans.inside is not None
             self.found.append(CpuDemand(reading.interval, instance.num_cpus, loads, shares, inside))
+
+
+def _hidden(row: GroupReading, shares: PlanShares) -> str:
+    """Return why it is not known what a group wants or is due, "" if it is known."""
+    if row.verdict is Verdict.NOT_MANAGED:
+        return "CPU was not managed, so waits for it were not counted"
+    if row.wanted is None:
+        return row.doubt or f"how long {row.name} waited for CPU is not known"
+    return row.hidden if (row.con_id, row.name) in shares.shares else ""
 
 
 class GroupCpu(Struct, frozen=True):
@@ -113,7 +123,10 @@ def given(demand: CpuDemand, shares: PlanShares) -> dict[Key, float]:
 
 
 def _whole(demand: CpuDemand) -> float:
-    """Return the part of the CPUs that can be divided, judged by the use under the plan of that time."""
+    """Return the part of the CPUs that can be divided, judged by the use under the plan of that time.
+
+    What groups outside the plan had, they keep.
+    """
     used = sum(load.used for load in demand.loads.values()) / demand.capacity
     limited = False
     for cap in demand.shares.caps:
@@ -121,7 +134,8 @@ def _whole(demand: CpuDemand) -> float:
         limited = limited or inside >= FULL * cap.limit * demand.capacity
     # Inside a pluggable database the CDB plan cannot be seen: its groups had to share what they used together.
     scarce = demand.inside or DIVIDED <= used <= 1.0
-    return used if scarce and not limited else 1.0
+    outside = sum(load.used for key, load in demand.loads.items() if not demand.shares.has(key)) / demand.capacity
+    return max(0.0, (used if scarce and not limited else 1.0) - outside)
 
 
 def replay_cpu(demands: Iterable[CpuDemand], changes: CpuChanges) -> dict[Key, GroupCpu]:

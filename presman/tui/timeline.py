@@ -121,6 +121,8 @@ class Timeline:
 
     def first_number(self) -> int:
         """Return the number of the oldest poll from which on numbers grow: a new connection may begin again at 1."""
+        if not len(self):
+            return 1
         index = len(self._numbers) - 1
         while index > len(self._numbers) - len(self) and self._numbers[index - 1] < self._numbers[index]:
             index -= 1
@@ -133,11 +135,9 @@ class Timeline:
         """
         if self._extra is not None and self._extra[1].number == number and not kept:
             return self._extra
-        # Between it and the newest are at most as many polls as their numbers say: those of extra ones are missing.
-        behind = min(self._numbers[-1] - number, len(self) - 1) if self._numbers else -1
-        while behind >= 0 and self._numbers[-1 - behind] < number:
-            behind -= 1
-        return self._pair(behind) if behind >= 0 and self._numbers[-1 - behind] == number else None
+        # Numbers are no distances: those of extra polls are missing, and a new connection may begin again at 1.
+        behind = next((each for each in range(len(self)) if self._numbers[-1 - each] == number), -1)
+        return self._pair(behind)
 
     def reading(self, behind: int) -> Reading | None:
         """Return the reading `behind` polls before the newest, None if there is none."""

@@ -32,7 +32,7 @@ WHO = Victim(1, 144, 1201, "9md3ukhghgj58")
 
 
 class Database:
-    """A source with one session, which notes what it is told to do."""
+    """A source with one session that notes the commands sent to it."""
 
     name = "DWPROD"
     instance = 1
@@ -66,7 +66,7 @@ def logged(runner: ActionRunner) -> list[dict[str, Any]]:
     return [json.loads(line) for line in runner.log.read_text().splitlines()]
 
 
-def test_it_is_sent_as_shown_with_binds_and_written_down(runner: ActionRunner) -> None:
+def test_a_command_is_sent_as_shown_with_binds_and_logged(runner: ActionRunner) -> None:
     database = Database()
     outcome = runner.carry_out(dequeue(WHO), database, Release(19))
     assert outcome.done
@@ -89,7 +89,7 @@ def test_it_is_sent_as_shown_with_binds_and_written_down(runner: ActionRunner) -
         ({"sql_id": ""}, "executes nothing now"),
     ],
 )
-def test_nothing_is_sent_to_somebody_else(runner: ActionRunner, session: dict[str, Any], text: str) -> None:
+def test_nothing_is_sent_to_another_session(runner: ActionRunner, session: dict[str, Any], text: str) -> None:
     database = Database(**session)
     outcome = runner.carry_out(cancel(WHO), database, Release(19))
     assert not outcome.done
@@ -115,7 +115,7 @@ SEEN = WHO._replace(status="ACTIVE", exec_id=16777217)
     ],
 )
 @pytest.mark.parametrize("make", [kill, lambda victim: switch(victim, "LOW")])
-def test_nothing_is_sent_to_who_does_something_else(
+def test_nothing_is_sent_for_another_statement(
     runner: ActionRunner, make: Any, victim: Victim, session: dict[str, Any], text: str
 ) -> None:
     database = Database(**session)
@@ -136,7 +136,7 @@ def test_nothing_is_sent_to_who_does_something_else(
         (SEEN._replace(queued=True, exec_id=None), {"event": "resmgr:pq queued", "state": "WAITING"}),
     ],
 )
-def test_it_is_sent_to_who_still_does_the_same(runner: ActionRunner, victim: Victim, session: dict[str, Any]) -> None:
+def test_an_unchanged_session_gets_the_command(runner: ActionRunner, victim: Victim, session: dict[str, Any]) -> None:
     assert runner.carry_out(kill(victim), Database(**session), Release(19)).text == "done"
 
 
@@ -147,10 +147,10 @@ def test_marked_for_kill_is_done(runner: ActionRunner) -> None:
     assert outcome.done
     assert logged(runner)[-1]["outcome"].startswith("done: ORA-00031, marked for kill")
     outcome = runner.carry_out(cancel(WHO), database, Release(19))
-    assert not outcome.done, "of no other command it is an answer"
+    assert not outcome.done, "it answers no other command"
 
 
-def test_what_was_sent_and_not_answered_is_not_known(runner: ActionRunner) -> None:
+def test_the_outcome_of_an_unanswered_command_is_unknown(runner: ActionRunner) -> None:
     database = Database()
     database.error = OutcomeUnknown("no answer within 65 s")
     outcome = runner.carry_out(kill(WHO), database, Release(19))
@@ -159,7 +159,7 @@ def test_what_was_sent_and_not_answered_is_not_known(runner: ActionRunner) -> No
     assert [line["outcome"] for line in logged(runner)] == ["asked for", "being sent", outcome.text]
 
 
-def test_it_is_always_known_who_acted(runner: ActionRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_log_always_names_the_user(runner: ActionRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("USER", "LOGNAME", "USERNAME"):
         monkeypatch.setenv(name, "somebody else")
     runner.carry_out(kill(WHO), Database(), Release(19))
@@ -213,7 +213,7 @@ def test_a_switch_is_sent_in_the_sessions_own_container_only(
     assert runner.carry_out(kill(WHO), database, Release(19)).done
 
 
-def test_what_the_database_refuses_is_told_and_written_down(runner: ActionRunner) -> None:
+def test_a_refusal_by_the_database_is_reported_and_logged(runner: ActionRunner) -> None:
     database = Database()
     database.error = SourceError("User session ID does not exist.", code="ORA-00030", retry=False)
     outcome = runner.carry_out(kill(WHO), database, Release(19))
@@ -238,7 +238,7 @@ def test_a_session_that_cannot_be_read_is_not_acted_on(runner: ActionRunner) -> 
     assert database.sent == []
 
 
-def test_a_source_without_hands_is_told_so(runner: ActionRunner) -> None:
+def test_a_source_that_cannot_act_is_reported(runner: ActionRunner) -> None:
     class Spool:
         name = "spool:x"
         instance = 1
@@ -256,7 +256,7 @@ def load_session() -> Any:
     return load(Release(19))[Session]
 
 
-def test_what_is_offered_for_a_row() -> None:
+def test_the_actions_offered_for_a_row() -> None:
     play = Play("storm")
     reading = play.until(lambda reading: bool(reading.queue) and any(each.idle for each in reading.running))
     waiting = available_actions(reading.queue[0], reading)
@@ -269,7 +269,7 @@ def test_what_is_offered_for_a_row() -> None:
     assert available_actions(reading.groups[0], reading) == ()
 
 
-def test_the_sampler_carries_out_and_tells() -> None:
+def test_the_sampler_carries_out_and_reports() -> None:
     play = Play("storm")
     row_ = play.until(lambda reading: bool(reading.queue)).queue[0]
     found: list[Event] = []
@@ -283,7 +283,7 @@ def test_the_sampler_carries_out_and_tells() -> None:
     assert (acted.done, acted.text) == (True, "simulator 19")
 
 
-def test_what_was_ordered_before_the_connection_was_lost_is_dropped() -> None:
+def test_commands_before_a_lost_connection_are_dropped() -> None:
     def broken() -> Any:
         raise SourceError("no listener")
 
@@ -303,13 +303,13 @@ def test_what_was_ordered_before_the_connection_was_lost_is_dropped() -> None:
     assert not sampler._commands
 
 
-def test_without_permission_there_is_no_way() -> None:
+def test_without_permission_no_command_is_accepted() -> None:
     sampler = Sampler(lambda: Play("storm").source, refresh=60, scope=Scope.CLUSTER, post=lambda _event: None)
     with pytest.raises(PermissionError):
         sampler.act(kill(WHO))
 
 
-def test_nothing_imports_the_actions_but_the_option() -> None:
+def test_only_the_option_imports_the_actions() -> None:
     """A whole run of the monitor, every tab and page, never loads the package that acts."""
     code = """
 import asyncio, sys
@@ -318,7 +318,7 @@ from tests.tui.readings import busy
 async def main():
     async with stage(busy(), size=(120, 30)) as acting:
         await acting.press("4", "a", "enter", "a", "escape", "5", "a", "enter", "q", "1", "a")
-        assert acting.feed.told == [], acting.feed.told
+        assert acting.feed.requests == [], acting.feed.requests
 asyncio.run(main())
 import presman.cli.start, presman.polling.sampler, presman.polling.poller, presman.tui.app
 import presman.sources.oracle.oracle_source
@@ -333,8 +333,8 @@ print([name for name in sys.modules if name.startswith("presman.actions")])
     }
 
 
-def test_what_takes_too_long_to_look_at_is_not_sent(runner: ActionRunner, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A driver that was stopped, or a database that hung, in the middle of it: the confirmation is of another time."""
+def test_a_command_is_not_sent_after_a_slow_check(runner: ActionRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver was stopped, or the database hung, meanwhile: the confirmation is too old."""
     monkeypatch.setattr("presman.actions.gateway.READ_LIMIT", -1.0)
     database = Database()
     outcome = runner.carry_out(kill(WHO), database, Release(19))

@@ -24,7 +24,7 @@ async def open_dialog(acting: Stage) -> str:
 
 
 @acted
-async def test_it_offers_then_shows_then_asks() -> None:
+async def test_the_dialog_offers_shows_and_asks() -> None:
     async with stage(busy(), size=(140, 40)) as acting:
         screen = await open_dialog(acting)
         assert isinstance(acting.app.screen, ActionDialog)
@@ -33,20 +33,20 @@ async def test_it_offers_then_shows_then_asks() -> None:
         shown = await acting.press("1")
         assert "BEGIN DBMS_RESOURCE_MANAGER.DEQUEUE_PARALLEL_STATEMENT(" in shown
         assert ":sid = 501" in shown
-        assert acting.feed.told == []
+        assert acting.feed.requests == []
         await acting.keys("y", "enter")
-        (command,) = acting.feed.told
+        (command,) = acting.feed.requests
         assert command.kind is CommandKind.DEQUEUE
         assert not isinstance(acting.app.screen, ActionDialog)
-        told = "".join(str(each.message) for each in acting.app._notifications)
-        assert "within 10 s or not at all" in told
+        notices = "".join(str(each.message) for each in acting.app._notifications)
+        assert "within 10 s or not at all" in notices
         (line,) = default_log().read_text("utf-8").splitlines()[-1:]
         assert json.loads(line)["outcome"] == "confirmed"
 
 
 @pytest.mark.parametrize("size", some([(60, 8)], [(80, 24), (60, 15)]))
 @acted
-async def test_every_command_of_a_long_menu_is_to_be_seen(size: tuple[int, int]) -> None:
+async def test_every_command_of_a_long_menu_is_visible(size: tuple[int, int]) -> None:
     async with stage(busy(), size=size) as acting:
         seen = await open_dialog(acting)
         commands = available_actions(busy().queue[0], busy())
@@ -58,10 +58,10 @@ async def test_every_command_of_a_long_menu_is_to_be_seen(size: tuple[int, int])
         assert "There is no command 9 here." in await acting.press("9")
         shown = await acting.press("6")
         assert "This will be sent:" in shown or "Type y and Enter" in shown
-        assert "y and Enter send it" in shown, "what is typed in is on the screen"
+        assert "y and Enter send it" in shown, "the input line is on the screen"
 
 
-def test_each_command_has_a_digit_however_many_groups_there_are() -> None:
+def test_each_command_has_a_digit_even_with_many_groups() -> None:
     reading = busy()
     (waiting, *_), (one, *_) = reading.queue, reading.cluster_groups()
     groups = tuple(one._replace(name=f"G{number}", in_plan=True, con_id=waiting.con_id) for number in range(20))
@@ -86,12 +86,12 @@ async def test_anything_but_y_sends_nothing() -> None:
         for keys in REFUSALS:
             await open_dialog(acting)
             await acting.keys(*keys)
-            assert acting.feed.told == [], keys
+            assert acting.feed.requests == [], keys
             assert not isinstance(acting.app.screen, ActionDialog)
 
 
 @acted
-async def test_keys_of_the_monitor_do_nothing_while_it_asks() -> None:
+async def test_keys_of_the_monitor_do_nothing_in_the_dialog() -> None:
     async with stage(busy(), size=(140, 40)) as acting:
         await open_dialog(acting)
         await acting.keys("q", "5", "c", "space")
@@ -102,11 +102,11 @@ async def test_keys_of_the_monitor_do_nothing_while_it_asks() -> None:
 
 
 @acted
-async def test_the_outcome_is_told() -> None:
+async def test_the_outcome_is_shown() -> None:
     async with stage(busy(), size=(140, 40)) as acting:
         await open_dialog(acting)
         await acting.keys("2", "y", "enter")
-        (command,) = acting.feed.told
+        (command,) = acting.feed.requests
         acting.app.post_message(Acted(command, False, "not sent: it waited", tried=False))
         await acting.settle()
         assert "not sent: it waited" in default_log().read_text("utf-8").splitlines()[-1], "an attempt like any other"
@@ -116,7 +116,7 @@ async def test_the_outcome_is_told() -> None:
 
 
 @acted
-async def test_in_the_past_nothing_can_be_done() -> None:
+async def test_no_action_is_possible_in_the_past() -> None:
     async with stage(busy(), size=(140, 40)) as acting:
         acting.app.gateway = Gateway()
         await acting.keys("4")
@@ -126,14 +126,14 @@ async def test_in_the_past_nothing_can_be_done() -> None:
 
 
 @acted
-async def test_on_a_cluster_a_switch_is_offered_with_the_instance_it_works_from() -> None:
+async def test_a_switch_on_a_cluster_names_its_instance() -> None:
     async with stage(cluster(), size=(160, 45)) as acting:
         assert "switch its group to REPORTS (works from instance 1 only)" in await open_dialog(acting)
     async with stage(busy(), size=(140, 40)) as acting:
         assert "(works from instance" not in await open_dialog(acting)
 
 
-def test_it_says_who_blocks_a_session_and_what_ends_by_itself() -> None:
+def test_remarks_name_blockers_and_sessions_about_to_end() -> None:
     blocked = running(526, blocker="1:88")
     reading = replace(busy(), running=(blocked,), sessions=(session(88, user="MARTIN", status="INACTIVE"),))
     assert remarks(blocked, reading) == ("It is blocked by MARTIN 1:88, inactive: look at that session first.",)
@@ -143,7 +143,7 @@ def test_it_says_who_blocks_a_session_and_what_ends_by_itself() -> None:
 
 
 @acted
-async def test_what_is_confirmed_twice_at_once_is_sent_once() -> None:
+async def test_a_double_confirmation_is_sent_once() -> None:
     async with stage(busy(), size=(140, 40)) as acting:
         await open_dialog(acting)
         await acting.keys("1", "y")
@@ -152,12 +152,12 @@ async def test_what_is_confirmed_twice_at_once_is_sent_once() -> None:
         for _ in range(3):
             line.post_message(Input.Submitted(line, "y"))
         await acting.settle()
-        assert len(acting.feed.told) == 1
+        assert len(acting.feed.requests) == 1
 
 
 @acted
-async def test_it_says_that_it_is_queued_and_whom_do_names_also_when_it_is_asked_to_confirm() -> None:
-    """Nobody is to kill who waits where he means who holds; what C told before lies over no command."""
+async def test_the_dialog_warns_if_do_names_another_session() -> None:
+    """Nobody should kill a waiting session in place of a holder; the notice of C covers no command."""
     async with stage(busy(), size=(80, 24)) as acting:
         await acting.keys("C")
         screen = " ".join((await open_dialog(acting)).replace("│", " ").split())
@@ -171,7 +171,7 @@ async def test_it_says_that_it_is_queued_and_whom_do_names_also_when_it_is_asked
 
 
 @acted
-async def test_it_tells_what_has_changed_while_it_asks() -> None:
+async def test_the_dialog_shows_changes_since_it_was_opened() -> None:
     waits = busy()
     first = waits.queue[0]
     runs = running(first.sid, serial=first.serial, sql_id=first.sql_id)
@@ -188,7 +188,7 @@ async def test_it_tells_what_has_changed_while_it_asks() -> None:
             await acting.show(waits)
 
 
-def test_what_changed_is_told_only_where_the_views_tell() -> None:
+def test_changes_are_shown_only_if_the_views_answered() -> None:
     row = queued()
     session_of = {"inst_id": row.inst_id, "serial": row.serial}
     waits = replace(busy(), queue=(row,), running=())

@@ -51,26 +51,26 @@ def victim(row: object) -> Victim:
     return Victim(row.inst_id, row.sid, row.serial, row.sql_id)  # type: ignore[attr-defined]
 
 
-def there(rows: object, who: Victim) -> bool:
-    return any(victim(row) == who for row in rows)  # type: ignore[attr-defined]
+def there(rows: object, asked: Victim) -> bool:
+    return any(victim(row) == asked for row in rows)  # type: ignore[attr-defined]
 
 
-def test_dequeue_starts_it_past_every_limit() -> None:
+def test_dequeue_starts_a_statement_past_every_limit() -> None:
     play = Play("storm")
     reading = play.until(lambda reading: len(reading.queue) > 3)
-    who = victim(reading.queue[2])
-    play.send(dequeue(who))
+    waiting = victim(reading.queue[2])
+    play.send(dequeue(waiting))
     after = play.reading()
-    assert there(after.running, who)
-    assert not there(after.queue, who)
+    assert there(after.running, waiting)
+    assert not there(after.queue, waiting)
 
 
 def test_dequeue_does_nothing_to_another_statement() -> None:
     play = Play("storm")
     reading = play.until(lambda reading: len(reading.queue) > 3)
-    who = victim(reading.queue[2])
-    play.send(dequeue(who._replace(sql_id="9md3ukhghgj58")))
-    assert there(play.reading().queue, who)
+    waiting = victim(reading.queue[2])
+    play.send(dequeue(waiting._replace(sql_id="9md3ukhghgj58")))
+    assert there(play.reading().queue, waiting)
 
 
 def test_cancel_ends_the_statement_and_leaves_the_session() -> None:
@@ -94,7 +94,7 @@ def test_kill_ends_the_session(state: str) -> None:
     play.until(lambda reading: reading.at > after.at)
 
 
-def test_what_was_predicted_comes_true() -> None:
+def test_the_predicted_effect_comes_true() -> None:
     """The idle holder is ended as presman says, and the head that waited for its servers starts."""
     play = Play("mixed")
 
@@ -107,7 +107,7 @@ def test_what_was_predicted_comes_true() -> None:
     before = {victim(each) for each in reading.queue}
     play.send(offered(reading)[0])
     after = play.reading()
-    assert any(there(after.running, who) for who in before)
+    assert any(there(after.running, each) for each in before)
 
 
 def test_the_held_cursor_of_a_killed_session_is_not_closed_twice(tmp_path: Path) -> None:

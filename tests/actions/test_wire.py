@@ -74,7 +74,7 @@ def test_all_four_are_obeyed(live: tuple[Poller, OracleSource, Clock], tmp_path:
     assert len((tmp_path / "actions.log").read_text().splitlines()) == 12
 
 
-def test_refusals_come_through_and_the_connection_lives_on(live: tuple[Poller, OracleSource, Clock]) -> None:
+def test_refusals_are_passed_on_and_the_connection_stays(live: tuple[Poller, OracleSource, Clock]) -> None:
     poller, source, _ = live
     nobody = Victim(1, 3, 9, "9md3ukhghgj58")
     for command, code in ((kill(nobody), "ORA-00030"), (cancel(nobody), "ORA-00026"), (dequeue(nobody), "ORA-29370")):
@@ -92,12 +92,12 @@ def test_a_line_that_is_lost_after_sending_leaves_the_outcome_unknown(
 ) -> None:
     poller, source, clock = live
     clock.now += 60
-    who = victim(reading(poller).queue[1])
+    waiting = victim(reading(poller).queue[1])
     monkeypatch.setattr(oracle_source, "ACTING", 0.3)
     monkeypatch.setattr(source, "_settings", replace(source._settings, call_timeout=0.3))  # not while it polls
     SERVERS[source].faults.add(Stage.STATEMENT, fault, "alter system")
     runner = ActionRunner(tmp_path / "actions.log")
-    outcome = runner.carry_out(kill(who), source, RELEASE)
+    outcome = runner.carry_out(kill(waiting), source, RELEASE)
     assert not outcome.done
     assert outcome.text.startswith("sent; its result is not known: ")
     outcomes = [json.loads(line)["outcome"] for line in runner.log.read_text().splitlines()]

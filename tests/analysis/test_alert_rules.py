@@ -55,7 +55,7 @@ def on(found: Reading, **values: Any) -> Reading:
         (1.0, {"cpu_managed": "OFF", "num_cpus": 0.5}, True),
     ],
 )
-def test_cpu_without_a_plan_is_told_from_95_percent_of_the_cpus_on(cpus: float, values: Any, speaks: bool) -> None:
+def test_cpu_without_a_plan_is_an_alert_from_95_percent_of_the_cpus(cpus: float, values: Any, speaks: bool) -> None:
     found = cpu_without_plan(on(reading([using(cpus)]), **values))
     assert [alert.subject for alert in found] == [""] * speaks
 
@@ -69,7 +69,7 @@ def test_whether_a_plan_divides_the_cpus_is_not_known_where_its_view_does_not_an
     assert states["cpu_without_plan"] == "unknown"
 
 
-def test_cpu_without_a_plan_is_told_of_each_instance_in_the_sum_of_its_groups() -> None:
+def test_cpu_without_a_plan_is_an_alert_for_each_instance() -> None:
     groups = [using(16.0, 1), using(15.0, 2), using(1.0, 2, name="ETL"), using(31.0)]
     first, second = cpu_without_plan(on(reading(groups, instances=2), cpu_managed="OFF"))
     assert (first.subject, second.subject) == ("1", "2")
@@ -80,7 +80,7 @@ def test_cpu_without_a_plan_is_told_of_each_instance_in_the_sum_of_its_groups() 
     assert alone.short == "16.0 of 16.0 CPUs used, no plan divides them"
 
 
-def test_containers_that_use_all_they_are_due_without_a_plan_inside_are_a_note() -> None:
+def test_containers_without_a_plan_that_use_their_entitlement_are_a_note() -> None:
     gold = using(3.1, name="OTHER_GROUPS")._replace(
         con_id=3, container="GOLD", in_plan=True, entitled=3.2, waiting=5.6, verdict=Verdict.CONTENDED
     )
@@ -95,7 +95,7 @@ def test_containers_that_use_all_they_are_due_without_a_plan_inside_are_a_note()
 
 
 @pytest.mark.parametrize("values", [{"doubt": "impossible"}, {"used": None}, {"usage": None}])
-def test_what_groups_use_is_not_known_where_one_is_in_doubt_or_none_is_counted(values: dict[str, Any]) -> None:
+def test_usage_of_groups_is_not_known_if_one_is_doubtful_or_none_counted(values: dict[str, Any]) -> None:
     assert cpu_without_plan(on(reading([using(16.0, **values)]), cpu_managed="OFF")) == []
 
 
@@ -110,21 +110,21 @@ def test_what_groups_use_is_not_known_where_one_is_in_doubt_or_none_is_counted(v
         (1.0, {"host_busy": 1.0, "host_cpus": None}, None),
     ],
 )
-def test_a_full_host_of_which_others_use_a_quarter_is_told(used: float, values: Any, short: str | None) -> None:
+def test_a_full_host_is_an_alert_if_others_use_a_quarter(used: float, values: Any, short: str | None) -> None:
     found = host_shared(on(reading([using(used)]), **values))
     assert [alert.short for alert in found] == ([short] if short else [])
     assert all(alert.subject == "" for alert in found)
     assert all(alert.text.endswith(": no plan of this database limits them") for alert in found)
 
 
-def test_others_of_a_host_are_told_sooner_where_a_group_is_held_up_by_them() -> None:
+def test_others_on_the_host_are_an_alert_sooner_if_a_group_waits() -> None:
     (alert,) = host_shared(on(reading([using(13.0, verdict=Verdict.HOST)]), host_busy=0.9))
     assert alert.text == "CPU: the host is 90 % busy, 1.4 of the host's 16 CPUs are used by others: " + (
         "no plan of this database limits them"
     )
 
 
-def test_other_instances_of_the_database_are_no_strangers_on_its_host() -> None:
+def test_other_instances_of_the_database_do_not_count_as_others_on_the_host() -> None:
     """Of 16 CPUs 8 are used here and 3 beside: 5 are others'. Where 5 are used beside, 3 are, less than a quarter."""
     three = on(reading([using(8.0, 1), using(3.0, 2), using(11.0)], instances=2), host_busy=1.0)
     first, second = host_shared(three)
@@ -175,7 +175,7 @@ def test_a_group_that_is_held_off(values: Any, text: str, key: str, state: str, 
     assert (alert.text, alert.key, alert.state, alert.amount, alert.subject) == (text, key, state, amount, "BATCH")
 
 
-def test_the_quiesced_database_names_who_sees_to_it_and_who_waits() -> None:
+def test_the_alert_names_who_quiesces_and_counts_who_waits() -> None:
     def text(*values: Any) -> str:
         (alert,) = quiesced(replace(reading(), quiesce=Quiesce(*values)))
         return alert.text
@@ -199,8 +199,8 @@ def test_the_quiesced_database_names_who_sees_to_it_and_who_waits() -> None:
          "7 active (ACTIVE_SESS_POOL_P1); without a timeout", "warn", None),
         (ActiveSessionPool(4, 2, 599.0, 600), "BATCH: 2 wait for the session pool, the first for 9:59; "
          "7 of 4 allowed active (ACTIVE_SESS_POOL_P1); timeout 10:00", "bad", None),
-        (ActiveSessionPool(4, 2, 5.0, None, timeout_known=False), "BATCH: 2 wait for the session pool, the first for "
-         "0:05; 7 of 4 allowed active (ACTIVE_SESS_POOL_P1); the timeout is not known", "warn", 5.0),
+        (ActiveSessionPool(4, 2, 5.0, None, "the timeout is not known"), "BATCH: 2 wait for the session pool, "
+         "the first for 0:05; 7 of 4 allowed active (ACTIVE_SESS_POOL_P1); the timeout is not known", "warn", 5.0),
         (ActiveSessionPool(4, 0, None, 600), None, "", None),
     ],
 )  # fmt: skip
@@ -218,7 +218,7 @@ def test_a_plan_that_changed_is_news_for_ten_minutes(ago: int, speaks: bool) -> 
     assert all(alert.text.endswith(": no plan to DAY, no view shows who set it") for alert in alerts)
 
 
-def test_idle_holders_stand_behind_the_worst_and_notes_are_no_trouble() -> None:
+def test_idle_holders_come_after_the_worst_and_notes_are_no_alerts() -> None:
     def alert(state: Any, glyph: str = "▲") -> Alert:
         return Alert(state, glyph, state, state, state)
 
@@ -231,7 +231,7 @@ def test_idle_holders_stand_behind_the_worst_and_notes_are_no_trouble() -> None:
 
 
 @pytest.mark.parametrize(("failed", "end"), [(None, ""), (0, ""), (1, "; 1 call failed"), (8, "; 8 calls failed")])
-def test_what_failed_at_the_pools_timeout_is_told_with_what_waits(failed: int | None, end: str) -> None:
+def test_calls_that_failed_at_the_pool_timeout_are_counted_beside_those_that_wait(failed: int | None, end: str) -> None:
     row = using(1.0, pool=ActiveSessionPool(4, 1, 75.0, 600), sessions=SessionTotals(pool_timeouts=failed))
     (found,) = session_pools(reading([row]))
     since = " at it since the plan was activated" if end else ""

@@ -21,7 +21,7 @@ from tests.output.readings import reading
 
 
 def waiting(seconds: float, after: float = 0.0, *, cause: Cause = Cause.GROUP) -> Reading:
-    """Return a reading whose queue's head has waited so long, `after` seconds after the first."""
+    """Return a reading with a head that has waited so long, `after` seconds after the first."""
     found = reading()
     head = found.heads[0]
     head = replace(head, cause=cause, statement=replace(head.statement, waited=seconds))
@@ -44,7 +44,7 @@ def test_a_threshold_grades_what_the_rule_found(waited: float, state: str) -> No
     assert states(judge, waiting(waited)) == [state]
 
 
-def test_with_a_critical_threshold_alone_what_is_a_warning_otherwise_stays_one() -> None:
+def test_a_critical_threshold_alone_leaves_warnings_as_they_are() -> None:
     for thresholds, state in (("critical=10m", "warn"), ("warning=5m critical=10m", "note")):
         judge = Judge(read_alerts(f"queue_waits {thresholds}"))
         assert states(judge, waiting(60.0)) == [state]
@@ -54,14 +54,14 @@ def test_with_a_critical_threshold_alone_what_is_a_warning_otherwise_stays_one()
 @pytest.mark.parametrize(
     ("thresholds", "state"), [("warning=1h", "bad"), ("warning=3h", "bad"), ("warning=3h critical=4h", "note")]
 )
-def test_with_a_warning_threshold_alone_what_is_critical_otherwise_stays_so(thresholds: str, state: str) -> None:
+def test_a_warning_threshold_alone_leaves_critical_alerts_as_they_are(thresholds: str, state: str) -> None:
     found = waiting(300.0)
     found = replace(found, heads=(replace(found.heads[0], queue_waited=27 * 260.0),))
     assert [alert.state for alert in by_rules(found) if alert.key == "queue_waits"] == ["bad"]
     assert states(Judge(read_alerts(f"queue_waits {thresholds}")), found) == [state]
 
 
-def test_what_can_never_start_is_critical_whatever_the_threshold() -> None:
+def test_a_statement_that_can_never_start_is_critical_with_any_threshold() -> None:
     judge = Judge(read_alerts("queue_waits warning=1h"))
     assert states(judge, waiting(1.0, cause=Cause.NEVER_FITS)) == ["bad"]
 
@@ -109,14 +109,14 @@ def test_a_pending_alert_says_how_long_it_has_lasted() -> None:
     assert "(for 0:35; an alert after 2:00)" in wrong(judge.judge(waiting(85.0, after=35)))[0].text
 
 
-def test_what_a_late_view_does_not_show_has_not_ended() -> None:
+def test_an_alert_does_not_end_while_its_view_is_late() -> None:
     judge = Judge(read_alerts("queue_waits for=10s"))
     judge.judge(waiting(50.0))
     judge.judge(replace(waiting(55.0, after=5), heads=(), stale=5.0))
     assert states(judge, waiting(61.0, after=11)) == ["warn"]
 
 
-def test_no_all_clear_of_what_is_switched_off() -> None:
+def test_a_switched_off_rule_gives_no_all_clear() -> None:
     clear = (Evidence("queue", ("V$SESSION",), ""), Evidence("downgrade", ("V$PX_SESSION",), ""))
     found = replace(reading(), basis=clear, queue=(), heads=())
     assert by_rules(found)[0].key == "downgraded"
@@ -124,7 +124,7 @@ def test_no_all_clear_of_what_is_switched_off() -> None:
     assert notes == ("No queue now (by V$SESSION).",)
 
 
-def test_rules_that_are_asked_for_say_amounts_or_why_not() -> None:
+def test_requested_rules_return_amounts_or_why_they_are_not_known() -> None:
     lines = "servers_used warning=15\ndowngrades warning=1\nlatency nothing warning=1ms\nqueue_length NOBODY warning=1"
     lines += "\nown_cost warning=5ms"
     judge = Judge(read_alerts(lines))
@@ -180,7 +180,7 @@ def test_a_section_comes_before_the_defaults() -> None:
     assert (first.warning, first.critical, second.key) == (60.0, None, "own_cost")
 
 
-def test_every_rule_that_speaks_is_in_the_book() -> None:
+def test_every_rule_with_an_alert_is_in_the_rule_book() -> None:
     assert {alert.key for alert in by_rules(reading())} <= set(RULE_BOOK)
 
 
@@ -188,7 +188,7 @@ def alert(state: str, subject: str = "ETL") -> Alert:
     return Alert(state, "▲", "text", "short", "cpu_starved", subject)  # type: ignore[arg-type]
 
 
-def test_changes_are_told_once() -> None:
+def test_each_change_is_reported_once() -> None:
     changes = AlertChanges()
     seen = {0: "warn", 2: "warn", 4: "bad", 6: "warn", 8: "bad", 10: "", 30: "warn", 80: "", 95: "", 99: ""}
     course = [(at, [state] if state else []) for at, state in seen.items()]
@@ -196,14 +196,14 @@ def test_changes_are_told_once() -> None:
     assert reported == [[("began", 0)], [], [("worse", 4)], [], [], [], [], [], [("ended", 80)], []]
 
 
-def test_nothing_ends_that_could_not_be_seen_and_the_first_may_be_known() -> None:
+def test_an_alert_that_cannot_be_checked_does_not_end() -> None:
     changes = AlertChanges(None)
     assert changes.take([alert("bad")], 0) == []
     assert changes.take([], 500, whole=False) == []
     assert [each.change for each in changes.take([], 502)] == ["ended"]
 
 
-def test_a_group_that_nobody_has_defined_is_told() -> None:
+def test_a_group_that_is_not_defined_is_reported() -> None:
     """BATCH is in force and ETL is only defined; BATHC is neither, nor is NIGHT."""
     lines = "queue_waits BATHC warning=5m", "queue_waits batch warning=1h", "cpu_capped etl severity=off"
     settings = read_alerts("\n".join((*lines, "session_pool NIGHT for=1m")))
@@ -223,7 +223,7 @@ def test_a_group_that_nobody_has_defined_is_told() -> None:
     assert "set: etl: off\n" in shown
 
 
-def test_where_nobody_tells_which_groups_there_are_none_is_missed() -> None:
+def test_no_group_is_missing_if_no_view_lists_the_groups() -> None:
     found = reading()
     assert found.group_names is None
     assert groupless(read_alerts("queue_waits BATHC warning=5m"), found) == {}
@@ -244,7 +244,7 @@ def test_where_nobody_tells_which_groups_there_are_none_is_missed() -> None:
         ("note", 60.0, None, None, "note"),
     ],
 )
-def test_an_alert_is_as_severe_as_it_has_been_for_long_enough(
+def test_severity_rises_after_the_duration_of_each_level(
     state: Any, hold: float | None, warn: float | None, bad: float | None, expected: str
 ) -> None:
     alert = Alert(state, "▲", "text", "short", "queue_waits")

@@ -100,8 +100,8 @@ def test_problems_become_troubles_with_their_cure() -> None:
     assert (trouble.text, trouble.cure) == ("ORA-00942: table or view does not exist", "GRANT SELECT ON ...")
 
 
-def test_what_a_view_left_unanswered_alike_is_said_once() -> None:
-    """Sessions are asked for by two questions of one view; what another view says is another thing."""
+def test_views_with_the_same_problem_are_named_once() -> None:
+    """Two queries read V$SESSION, and their problem is named once; that of another view is named apart."""
     refused = Section(problem=Problem("ORA-00942", "table or view does not exist", "GV$SESSION", "GRANT SELECT ON ..."))
     other = Section(problem=Problem("ORA-00942", "table or view does not exist", "GV$OSSTAT", "GRANT SELECT ON ..."))
     found = analyse(None, snapshot(sections={NamedSession: refused, Session: refused, Osstat: other})).troubles
@@ -147,7 +147,7 @@ def test_pools_are_summed_over_the_cluster() -> None:
     assert (pool.inst_id, pool.in_use, pool.counted, pool.target, pool.maximum) == (CLUSTER, 18, 15, 64, None)
 
 
-def test_instances_with_different_plans_are_told() -> None:
+def test_instances_with_different_plans_are_reported() -> None:
     rows = [active_plan("DAY", 1), active_plan("NIGHT", 2), directive("DAY", "A", 100), directive("NIGHT", "A", 40)]
     reading = analyse(None, snapshot(*rows))
     assert reading.header.mixed_plans
@@ -203,7 +203,7 @@ def test_an_idle_holder_shows_the_statement_it_has_not_fetched() -> None:
     assert (found.idle, found.sql_id, found.child, found.status) == (700.0, "q", 0, "INACTIVE")
 
 
-def test_idle_holders_stand_before_those_that_work_however_many_servers_they_hold() -> None:
+def test_idle_holders_come_before_working_ones_of_any_size() -> None:
     rows: list[Any] = []
     for sid, servers, status in ((1, 4, "ACTIVE"), (2, 1, "INACTIVE"), (3, 8, "ACTIVE"), (4, 2, "INACTIVE")):
         rows.append(row(Session, sid=sid, serial=1, status=status, last_call_et=700, sql_id="q"))
@@ -217,7 +217,7 @@ def test_a_server_with_the_coordinators_sid_on_another_instance_is_a_server() ->
     assert (found.servers, found.inst_id) == (2, 1)
 
 
-def test_a_session_is_not_who_had_its_sid_before() -> None:
+def test_a_session_is_not_the_previous_one_with_its_sid() -> None:
     def poll(serial: int, cpu: int, after: float) -> Snapshot:
         session = row(Session, sid=5, serial=serial, logon_time=NOON)
         return snapshot(session, row(SessionInfo, sid=5, consumed_cpu_time=cpu, large_read_megabytes=cpu), after=after)
@@ -235,7 +235,7 @@ def test_sessions_show_their_part_in_parallel_execution() -> None:
     assert found == {9: ("QC", 2), 20: ("server", 0), 5: ("queued", 0), 6: ("", 0)}
 
 
-def test_servers_without_a_coordinator_are_nobodys_and_that_is_said() -> None:
+def test_servers_without_a_coordinator_are_counted_and_reported() -> None:
     rows = [row(PxSession, sid=sid, serial=1, degree=4, req_degree=4, server_set=1) for sid in range(20, 24)]
     reading = analyse(None, snapshot(instance(), *rows))
     assert reading.running == ()
@@ -305,7 +305,7 @@ def test_the_first_long_wait_since_startup_is_seen_before_it_ends() -> None:
     )  # fmt: skip
 
 
-def test_short_waits_are_averages_whoever_waits_now() -> None:
+def test_short_waits_are_averages_even_if_sessions_wait_now() -> None:
     """Six sessions wait for 0.4 s just now; what ended took 5 s in 2 s: 2.5 sessions."""
     now = [row(Session, sid=sid, event="e", state="WAITING", wait_time_micro=400_000) for sid in range(6)]
     totals = [row(SystemEvent, event="e", total_waits=n, time_waited_micro=n * 250_000) for n in (10, 30)]
@@ -357,7 +357,7 @@ def test_groups_are_counted_from_sessions_where_their_own_view_is_missing() -> N
     (batch,) = [each for each in found if each.name == "BATCH"]
     assert (batch.px_active, batch.px_servers, batch.px_queued, batch.head_waited) == (1, 2, 2, 25.0)
     assert batch.active_sessions == 3  # two that wait, and the coordinator
-    assert (batch.execution_waiters, batch.pool_queue_length) == (None, None)  # that view alone tells them
+    assert (batch.execution_waiters, batch.pool_queue_length) == (None, None)  # only that view shows them
 
 
 def test_a_target_of_zero_is_none_and_the_parameter_counts() -> None:

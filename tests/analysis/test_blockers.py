@@ -36,7 +36,7 @@ from tests.scenarios import with_short_past
         ("", 1, 2, 88, ""),
     ],
 )
-def test_only_who_waits_now_is_blocked(
+def test_only_a_session_that_waits_now_is_blocked(
     state: str, inst_id: int, blocking_instance: int | None, blocking_session: int | None, expected: str
 ) -> None:
     assert blocker(state, inst_id, blocking_instance, blocking_session) == expected
@@ -79,7 +79,7 @@ def test_a_load_on_both_instances_of_a_cluster_that_waits_for_a_lock(tmp_path: P
 
 
 def test_a_load_on_one_instance_that_waits_for_a_lock_of_the_other() -> None:
-    """16 of the load's 32 servers are on each instance; it was begun on 1, and who locked its table is on 2."""
+    """16 of the load's 32 servers are on each instance; its coordinator is on 1, the blocker on 2."""
     reading = of(with_short_past("locked_rac"))
     (load,) = [each for each in reading.running if each.user == "LOADER"]
     assert (load.inst_id, load.sid, load.blocker) == (1, 310, "2:96")
@@ -94,14 +94,14 @@ def test_a_load_on_one_instance_that_waits_for_a_lock_of_the_other() -> None:
     assert "SESSION '96,2025,@2'" in kill(Victim(holder.inst_id, holder.sid, holder.serial)).text
 
 
-def test_where_nobody_is_blocked_nothing_is_said_of_it() -> None:
+def test_no_blocked_statement_no_alert() -> None:
     reading = of(with_short_past("quiet"))
     assert not any(each.blocker for each in (*reading.sessions, *reading.running))
     assert without_blockers(Moment(reading)) == {"blocked_by"}
     assert not [each for each in alerts(reading, Link()) if "blocked" in each.text]
 
 
-def test_before_anybody_is_ended_one_is_sent_to_who_holds_him_up() -> None:
+def test_a_blocker_is_named_before_any_session_to_end() -> None:
     reading = of(with_short_past("locked"))
     (found,) = unblock(reading)
     assert [each.user for each in found.blocked] == ["ETL"]
@@ -111,7 +111,7 @@ def test_before_anybody_is_ended_one_is_sent_to_who_holds_him_up() -> None:
     (found,) = unblock(reading)
     assert found.sentence == "look at 1:88 first: 32 servers are held by a session that waits for it"
     assert found.candidates[0].statement.user == "MARTIN"
-    assert not [each for each in found.candidates if each.statement.blocker], "its victim is nobody to end"
+    assert not [each for each in found.candidates if each.statement.blocker], "the blocked session is not one to end"
     (blocked,) = found.blocked
     assert not offers_for(blocked, reading).commands
     assert not any("KILL" in each.text for each, _ in offers_for(found.head.statement, reading).commands)
@@ -119,10 +119,10 @@ def test_before_anybody_is_ended_one_is_sent_to_who_holds_him_up() -> None:
         "look at 1:88 first: ETL 1:412 waits for it"
     }
     assert offers_for(blocked, reading).why.startswith("it waits for 1:88: look at that session first")
-    assert blocked.remaining is None, "nobody knows when one ends that does not move"
+    assert blocked.remaining is None, "the end of a statement without progress is not known"
 
 
-def test_that_all_that_is_held_up_is_too_little_for_the_head_is_told() -> None:
+def test_blocked_servers_that_are_too_few_for_the_head_are_reported() -> None:
     """ETL held 10 servers and waited for MARTIN, who held 4: with all of them REPORTS lacked 12 of 26."""
     reading = of(with_short_past("holders"))
     (found,) = unblock(reading)
@@ -138,13 +138,13 @@ def test_that_all_that_is_held_up_is_too_little_for_the_head_is_told() -> None:
         assert unblock(replace(reading, heads=(head,)))[0].too_few == remark
 
 
-def test_the_numbers_are_those_in_the_order_of_copying() -> None:
+def test_numbers_follow_the_order_of_copying() -> None:
     reading = of(with_short_past("locked"))
     freely = (replace(each, blocker="") for each in reading.running if ends_in(each) is None)
     reading = replace(reading, running=tuple(freely))
     (found,) = unblock(reading)
     alone = [each.enough for each in found.candidates]
-    assert alone == sorted(alone, reverse=True), "those that would do alone before those who would not"
+    assert alone == sorted(alone, reverse=True), "sessions that are enough alone come first"
     named = [each.statement.user for each in found.candidates]
     offered = [each.statement.user for each in found.candidates if each.commands]
     copied = [holder.split()[0] for _, holder in offers_for(found.head.statement, reading).commands]

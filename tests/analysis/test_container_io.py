@@ -66,7 +66,7 @@ def doing(requests: float, mb: float) -> IoRates:
         ),
     ],
 )
-def test_verdict_and_its_words(row: LimitedContainer, expected: IoVerdict, sentence: str) -> None:
+def test_each_verdict_has_its_sentence(row: LimitedContainer, expected: IoVerdict, sentence: str) -> None:
     assert io_verdict(row) is expected
     assert io_sentence(row) == sentence
 
@@ -83,7 +83,7 @@ def test_verdict_and_its_words(row: LimitedContainer, expected: IoVerdict, sente
         (None, None, (500, 80), ""),
     ],
 )
-def test_what_held_io_back_in_a_minute_is_told_by_what_that_minute_used(
+def test_the_io_limit_that_throttled_is_found_by_what_that_minute_used(
     iops: float | None, mb: float | None, limits: tuple[int | None, int | None], expected: str
 ) -> None:
     minute = null_row(PdbMetric)._replace(avg_io_throttle=2.0, iops=iops, iombps=mb)

@@ -14,7 +14,7 @@ IDLE = running(526, servers=16, idle=900.0, status="INACTIVE")
 
 
 def held(counted: int, *others: int) -> Reading:
-    """BATCH counts so many servers; MARTIN holds 16, the others as many as they say."""
+    """BATCH counts so many servers; MARTIN holds 16, the others `others`."""
     rows = [running(600 + number, servers=servers) for number, servers in enumerate(others)]
     pool = replace(busy().header.servers, counted=counted)
     header = replace(busy().header, servers=pool)
@@ -25,7 +25,7 @@ def is_counted(reading: Reading, row: Any = IDLE) -> bool | None:
     return Counted.of(reading).of_statement(row, everybody=False)
 
 
-def test_what_sums_have_shown_at_three_polls_holds_while_they_are_ambiguous() -> None:
+def test_facts_of_three_polls_hold_while_sums_are_ambiguous() -> None:
     """48 of 64 are counted: of 16 and 48 it is the 16; of four times 16 it may be any."""
     clear, ambiguous, bypassed = held(48, 48), held(48, 16, 16, 16), Bypassed()
     assert (is_counted(clear), is_counted(ambiguous)) == (False, None)
@@ -37,7 +37,7 @@ def test_what_sums_have_shown_at_three_polls_holds_while_they_are_ambiguous() ->
     assert [is_counted(later, each) for each in later.running[1:]] == [True, True, True], "so the others are counted"
 
 
-def test_a_poll_that_shows_the_contrary_is_believed_at_once_and_who_is_gone_is_forgotten() -> None:
+def test_contrary_polls_count_at_once_and_ended_sessions_are_forgotten() -> None:
     clear, counted, bypassed = held(48, 48), held(64, 48), Bypassed()
     assert [bypassed.add(clear) for _ in range(3)][-1] == (IDLE.executing(),)
     assert is_counted(replace(counted, bypassed=(IDLE.executing(),))) is True, "all 64 are counted"

@@ -91,7 +91,7 @@ def test_what_ends_a_delta(before: list[Any], after: list[Any]) -> None:
     ],
     ids=["now unreadable", "was unreadable", "other order"],
 )
-def test_what_could_not_be_read_once_does_not_end_a_delta(before: list[Any], after: list[Any]) -> None:
+def test_a_failed_read_does_not_end_a_delta(before: list[Any], after: list[Any]) -> None:
     counter = {"active_sessions": 1}
     reading = between([*before, group("A", **counter)], [*after, group("A", consumed_cpu_time=4000, **counter)])
     assert cluster(reading, "A").used == 2.0
@@ -188,10 +188,25 @@ def test_a_group_that_the_plan_does_not_name_has_no_known_share() -> None:
     assert judge(HALVES, {"X": Load(1, 2), "A": Load(15, 2)}, "X") is Verdict.THROTTLED
 
 
+@pytest.mark.parametrize(
+    ("outside", "expected"),
+    [
+        (Load(6, 4), Verdict.THROTTLED),  # by the plan, 5 of 16 are for A and 11 for X and B, or 8 for A
+        (Load(6, 0), Verdict.THROTTLED),  # nor is it known if X waits for none
+        (Load(0.1, 0), Verdict.STARVED),
+    ],
+)
+def test_what_groups_outside_the_plan_used_is_no_proof_of_starvation(outside: Load, expected: Verdict) -> None:
+    """A and B are due half each of what is divided: of 16 CPUs that is 8, without the 6 of X it is 5."""
+    in_plan = {"A": Load(4.5, 7.5), "B": Load(11.5 - outside.used, 4)}
+    assert judge(HALVES, in_plan | {"X": outside}, "A") is expected
+    assert judge(HALVES, {"A": Load(2, 6), "B": Load(12, 0), "X": Load(2, 0)}, "A") is Verdict.STARVED
+
+
 def test_a_limit_explains_a_wait_on_an_idle_host_its_own_and_that_of_its_subplan() -> None:
     own = plan(directive("P", "A", 90, utilization_limit=25), directive("P", "B", 10))
     assert judge(own, {"A": Load(3.9, 10)}, "A") is Verdict.CAPPED
-    assert judge(own, {"A": Load(2.0, 10)}, "A") is Verdict.NOT_EXHAUSTED, "14 of 16 CPUs were used by nobody"
+    assert judge(own, {"A": Load(2.0, 10)}, "A") is Verdict.NOT_EXHAUSTED, "14 of 16 CPUs were not used"
     assert judge(own, {"A": Load(2.0, 10), "B": Load(14.0, 0)}, "A") is Verdict.STARVED
     rows = [directive("P", "SUB", 50, type="PLAN", utilization_limit=40), directive("P", "B", 50)]
     shared = plan(*rows, directive("SUB", "C", 50), directive("SUB", "D", 50))
@@ -335,7 +350,7 @@ def test_without_the_groups_view_active_sessions_are_counted_from_the_sessions()
     assert (found.name, found.active_sessions, found.in_plan) == ("A", 2, False)
 
 
-def test_inside_a_pluggable_database_nobody_is_called_starved() -> None:
+def test_inside_a_pluggable_database_no_group_is_called_starved() -> None:
     fixed: list[Any] = [instance(), active_plan(con_id=3), row(GroupMetric, con_id=3, num_cpus=8)]
     fixed += [directive("DAY", "A", 9), directive("DAY", "B", 1)]
     old = [group("A", con_id=3), group("B", con_id=3)]
@@ -371,7 +386,7 @@ def test_a_container_whose_plan_cannot_be_read_still_takes_its_part() -> None:
     }
 
 
-def test_who_came_in_the_middle_is_due_a_part_of_what_it_wants_and_who_was_there_all_of_it() -> None:
+def test_a_group_that_came_in_the_interval_is_due_only_a_part() -> None:
     assert Load(2.0, 2.0).due(9.0) == 4.0
     assert Load(2.0, 2.0).due(3.0) == 3.0
     assert Load(2.0, 2.0, lasting=0.5).due(9.0) == 2.0

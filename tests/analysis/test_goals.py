@@ -55,7 +55,7 @@ def test_options_and_goals_read_a_group_alike(given: str, name: str) -> None:
         ("REPORTS p95 wait <= 0s", "the time must be longer than 0"),
     ],
 )
-def test_what_is_no_goal_is_told_in_a_line(text: str, why: str) -> None:
+def test_an_invalid_goal_is_a_message_of_one_line(text: str, why: str) -> None:
     with pytest.raises(InputError, match=why) as caught:
         parse_goal(text)
     assert "\n" not in str(caught.value)

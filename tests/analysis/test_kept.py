@@ -1,4 +1,4 @@
-"""What an idle holder keeps: which heads its end is enough for, said alike by DO and by each head."""
+"""Servers that an idle holder keeps: DO and each head agree for which heads its end is enough."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tests.recording.recorded import polled
 _SHORT = {Cause.SYSTEM, Cause.GROUP}
 
 
-def test_whom_do_names_every_head_in_need_names_too() -> None:
+def test_do_and_each_head_name_the_same_idle_holder() -> None:
     """DO said that MARTIN keeps 16 servers, and TO START IT of the first head, the only one with room, did not."""
     met = 0
     for _, reading in polled("storm", 40):
         step = to_do(reading)
         named = re.search(r"MARTIN 1:\d+ \(idle [\d:]+\) keeps 16 servers", step.text if step is not None else "")
         for found in unblock(reading) if named else ():
-            if found.head.cause in _SHORT and found.turns and not found.by_forecast and not is_new(found):
+            if found.head.cause in _SHORT and found.turns and not found.leaves_soon and not is_new(found):
                 assert named is not None
                 assert named[0] in found.sentence
                 met += 1
@@ -37,7 +37,7 @@ def lacks(reading: Reading) -> dict[str, int]:
     }
 
 
-def test_for_which_heads_an_end_is_enough_is_what_they_lack() -> None:
+def test_an_end_is_enough_for_heads_that_lack_no_more() -> None:
     words = re.compile(r"keeps 16 servers .*: ending it is enough for (.+?), but (.+?); the plan decides")
     met = 0
     for _, reading in list(polled("storm", 60))[45:]:

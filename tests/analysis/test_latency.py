@@ -51,7 +51,7 @@ exact = st.lists(st.integers(0, 1 << 34), min_size=1, max_size=200)
 
 
 @given(exact, st.sampled_from([micro_bound, milli_bound]))
-def test_the_true_percentile_is_always_in_the_bucket_that_is_told(waits: list[int], bound: object) -> None:
+def test_the_true_percentile_is_always_in_the_bucket_shown(waits: list[int], bound: object) -> None:
     found = of(bucketed(waits, bound))
     for percentile, permille in zip(found.percentiles, PERMILLES, strict=True):
         true = sorted(waits)[ceil(permille * len(waits) / 1000) - 1]
@@ -117,24 +117,24 @@ def test_buckets_missing_between_are_empty_ones() -> None:
     ]  # fmt: skip
 
 
-def test_nothing_waited_is_nothing_told() -> None:
+def test_an_event_without_waits_has_no_figures() -> None:
     found = of({1024: 0})
     assert (found.waits, found.buckets, found.percentiles, found.thresholds, found.longest) == (0, (), (), (), None)
     assert found.estimated_mean_us is None
 
 
-def test_a_wait_that_goes_on_is_in_no_histogram_and_that_is_told() -> None:
-    """Beside `resmgr:pq queued 2.00 sessions` it said that there are no waits."""
+def test_a_wait_that_goes_on_is_reported_as_missing_from_the_histogram() -> None:
+    """Beside `resmgr:pq queued 2.00 sessions` the line read "no waits"."""
     assert plain(brief("now", of({}), 80)).split(maxsplit=3) == ["now", "2.0", "s", "no wait has ended"]
 
 
-def test_an_average_of_nearly_a_second_is_told_in_digits() -> None:
+def test_an_average_of_nearly_a_second_is_written_in_digits() -> None:
     """It was `avg 1e+03 ms`."""
     span = of({1048576: 2}, EventWaits(2, 2 * 999_700))
     assert "avg 999.7ms" in plain(brief("now", span, 120))
 
 
-def test_what_matters_most_of_a_span_is_whole_at_every_width() -> None:
+def test_the_line_of_a_period_has_only_whole_figures() -> None:
     """ "p50 <2:14 p99…" stood on 60 columns that had blanks between its parts."""
     span = of({1024: 5, 134217728: 2})
     whole = plain(brief("now", span, 120)).split()
@@ -269,14 +269,14 @@ def test_events_to_choose_from_are_those_with_a_histogram_or_waits_the_dearest_f
     assert {each.sessions for each in histograms.events(analyse(None, snapshot(*after)))} == {None}
 
 
-def test_summaries_tell_every_histogram() -> None:
+def test_summaries_include_every_histogram() -> None:
     reading = analyse(None, snapshot(*counted(_512=5), *counted("latch free", _64=3)))
     assert [(each.now, each.startup.event, each.startup.waits) for each in histograms.summaries(reading)] == [
         (None, "latch free", 3), (None, PLACE[1], 5),
     ]  # fmt: skip
 
 
-def test_what_no_bucket_can_be_is_left_out() -> None:
+def test_impossible_buckets_are_left_out() -> None:
     """A bound of nothing and a count below 0: their share of the estimated time would be a division by nothing."""
     rows = [
         EventHistogram(1, PLACE[1], upper, count) for upper, count in ((0, 7), (-8, 2), (512, 5), (1024, -5), (2048, 1))
@@ -307,14 +307,14 @@ def test_a_long_average_names_its_unit_and_is_no_count_of_milliseconds() -> None
         (41 * 86400.0, "90 (2.2/d)"),  # 90 / 41
     ],
 )
-def test_a_low_rate_is_told_by_the_hour_or_the_day(seconds: float, words: str) -> None:
+def test_a_low_rate_is_per_hour_or_per_day(seconds: float, words: str) -> None:
     """90 waits in 41 days were `2.5e-05/s`."""
     counted = histograms.now(Histogram(1, "e", (Bucket(1024, 90, 90),), seconds=seconds))
     assert next(each.now for each in figures(counted, None, None, 15) if each.name == "waits") == words
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(5.3, "5.3 s"), (59.9, "59.9 s"), (60.2, "1:00"), (125.0, "2:05")])
-def test_one_and_the_same_time_is_written_in_one_way(seconds: float, words: str) -> None:
+def test_equal_times_are_written_in_one_way(seconds: float, words: str) -> None:
     """It was `last 5.3 s` and `0:05 of 15 min` beside each other, and `60.2 s` above them."""
     counted = histograms.now(Histogram(1, "e", (Bucket(1024, 4, 4),), seconds=seconds))
     (over, *_) = figures(counted, counted, None, 15)

@@ -47,7 +47,7 @@ def just_after() -> tuple[Snapshot, Reading]:
     return changes(AWAY, AWAY)[0]
 
 
-def test_what_the_lost_instance_coordinated_does_not_run() -> None:
+def test_statements_of_a_lost_instance_do_not_run() -> None:
     _, reading = just_after()
     (gone,) = reading.running
     assert (gone.inst_id, gone.orphaned, gone.servers_by_instance) == (2, True, {1: 12})
@@ -58,7 +58,7 @@ def test_what_the_lost_instance_coordinated_does_not_run() -> None:
     assert objection(gone) == "it is gone with instance 2, so there is no session to end"
 
 
-def test_what_does_not_run_any_more_is_no_new_downgrade() -> None:
+def test_a_lost_statement_is_no_new_downgrade() -> None:
     snapshot, reading = just_after()
     (gone,) = reading.running
     less = replace(reading, running=(replace(gone, degree=6, requested=12, downgraded=50.0),))
@@ -78,7 +78,7 @@ def test_as_many_run_by_the_table_as_by_the_groups(at: float) -> None:
     assert sum("gone with inst 2" in row for row in rows) == len(rows) - running
 
 
-def test_the_alert_says_what_is_not_freed_and_do_names_the_instance() -> None:
+def test_the_alert_names_what_is_not_freed_and_do_the_instance() -> None:
     (_, first), *_, (_, last) = changes(AWAY, AWAY + 30.0)
     (alert,) = instances_gone(first)
     assert alert.text.endswith("are gone with it; 12 servers still held on other instances for its statements")
@@ -98,7 +98,7 @@ def test_a_queue_behind_what_is_gone_says_so_once() -> None:
     assert not any(each.commands for each in found.candidates)
 
 
-def test_what_else_can_be_done_comes_before_an_instance_that_has_been_gone_for_a_while() -> None:
+def test_other_advice_comes_before_an_instance_that_is_long_gone() -> None:
     _, reading = just_after()
     (gone,) = reading.gone
     host = replace(reading.header.instances[0], host_busy=1.0)  # nearly all of it is used by others
@@ -110,15 +110,15 @@ def test_what_else_can_be_done_comes_before_an_instance_that_has_been_gone_for_a
         assert step.subject == subject
 
 
-def test_what_is_too_large_only_without_the_instance_waits_for_it_and_the_instance_comes_first() -> None:
-    """16 s after the crash DO told to cancel what started by itself when the instance was back."""
+def test_a_head_too_large_without_the_lost_instance_waits_for_it() -> None:
+    """16 s after the crash DO advised to cancel what started by itself when the instance was back."""
     *_, (snapshot, reading) = polled("lost", 20, step=2.0)
     queued = next(each for each in reading.queue if each.position == 1)
     (gone,) = reading.gone
     assert gone.servers_target == 32
 
     def at_the_head(dop: int, servers_target: int | None = 32, seconds_ago: float = 60.0) -> Reading:
-        """The reading whose head has that DOP, of an instance that had so many servers."""
+        """Return the reading with a head of that DOP, and a lost instance that had so many servers."""
         sessions = snapshot.rows(SessionInfo)
         changed = tuple(
             each._replace(dop=dop) if (each.inst_id, each.sid) == (queued.inst_id, queued.sid) else each
@@ -147,7 +147,7 @@ def test_what_is_too_large_only_without_the_instance_waits_for_it_and_the_instan
     assert later.short == "run REPORTS's head with a lower DOP, or wait until instance 2 is back"
 
 
-def test_who_did_not_see_the_instance_knows_of_it_by_the_servers_that_are_held_for_it() -> None:
+def test_servers_held_for_an_instance_that_was_never_seen_reveal_it() -> None:
     snapshot, _ = just_after()
     sections = {record: each for record, each in snapshot.sections.items() if record is not GoneInstance}
     reading = analyse(None, replace(snapshot, sections=sections))
@@ -175,7 +175,7 @@ def test_its_run_ends_with_the_instance() -> None:
     assert runs.open == []
 
 
-def test_nothing_is_learnt_of_how_long_statements_last_from_those_that_are_gone() -> None:
+def test_lost_statements_do_not_count_as_durations() -> None:
     history = StatementHistory()
     for _, reading in polled("lost", 6, step=2.0):
         history.add(reading)
@@ -183,7 +183,7 @@ def test_nothing_is_learnt_of_how_long_statements_last_from_those_that_are_gone(
     assert (history.ended, len(history.arrivals)) == (0, 0)
 
 
-def test_only_v_instance_of_the_whole_cluster_tells_that_it_is_gone() -> None:
+def test_only_v_instance_of_the_whole_cluster_shows_that_it_is_gone() -> None:
     snapshot, _ = just_after()
     problem = Section(snapshot.section(Instance).rows, problem=Problem("ORA-00942", "no grant", "GV$INSTANCE"))
     unanswered = replace(snapshot, sections={**snapshot.sections, Instance: problem})
@@ -191,7 +191,7 @@ def test_only_v_instance_of_the_whole_cluster_tells_that_it_is_gone() -> None:
         assert [each.orphaned for each in analyse(None, doubtful).running] == [False]
 
 
-def test_its_start_is_told_for_an_hour() -> None:
+def test_its_start_is_reported_for_an_hour() -> None:
     _, back = changes(BACK + 30.0, BACK + 30.0)[0]
     (note,) = instances_started(back)
     assert (note.state, note.short) == ("note", "instance 2 (CHGDB2) was started 0:30 ago")

@@ -35,7 +35,7 @@ def coordinators(*rows: Any) -> list[int]:
     return [each.sid for each in analyse(None, snapshot(*rows)).running]
 
 
-def test_is_gv_tells_and_so_do_the_names() -> None:
+def test_is_gv_and_the_names_mark_gv_queries() -> None:
     servers = [server(1, 11, 5), server(2, 12, 5), server(1, 13, 6), server(2, 14, 6), server(1, 15, 7)]
     listed = [
         process(1, 11, "P000", "FALSE"), process(2, 12, "P000", "FALSE"),
@@ -47,7 +47,7 @@ def test_is_gv_tells_and_so_do_the_names() -> None:
     assert all(each.certain for each in reading.running)
 
 
-def test_the_process_in_the_program_tells_where_the_view_cannot_be_read() -> None:
+def test_the_program_names_the_process_if_the_view_cannot_be_read() -> None:
     sessions = [
         row(Session, inst_id=1, sid=13, serial=3, program="oracle@racdb01 (PZ98)"),
         row(Session, inst_id=1, sid=11, serial=3, program="ORACLE.EXE (P00A)"),
@@ -56,13 +56,13 @@ def test_the_process_in_the_program_tells_where_the_view_cannot_be_read() -> Non
     assert analyse(None, snapshot(*PAIR, server(1, 13, 6), *sessions)).monitor_servers == 1
 
 
-def test_another_user_of_the_sid_tells_nothing() -> None:
-    """SIDs are used again: the process of serial 4 says nothing of the server of serial 3."""
+def test_another_user_of_the_sid_proves_nothing() -> None:
+    """SIDs are reused: the process of serial 4 is not that of the server of serial 3."""
     assert coordinators(*PAIR, server(1, 11, 5), process(1, 11, "P000", "FALSE", serial=4)) == []
     assert coordinators(*PAIR, server(1, 11, 5), process(1, 11, "P000", "FALSE", serial=3)) == [5]
 
 
-def test_what_came_or_went_between_two_reads_is_left_out_if_all_servers_were_listed() -> None:
+def test_servers_that_came_or_went_between_two_reads_are_left_out() -> None:
     assert coordinators(*PAIR, server(1, 11, 5), process(1, 99, "P000", "FALSE")) == []
     reading = analyse(None, snapshot(*PAIR, server(1, 11, 5)))
     assert [(each.sid, each.certain) for each in reading.running] == [(5, False)]
@@ -81,7 +81,7 @@ def test_on_a_single_instance_every_server_is_a_statements() -> None:
     assert known.serves_gv_query(1, 11, 3) is False
 
 
-def test_servers_without_serial_numbers_are_told_as_well() -> None:
+def test_servers_without_serial_numbers_are_recognised_as_well() -> None:
     known = ServerProcesses.of(PAIR, [process(1, 11, "PZ99", serial=0)], (), several=True)
     assert known.serves_gv_query(1, 11, 77) is True
     known = ServerProcesses.of(PAIR, [process(1, 11, "PZ99"), process(1, 11, "P000", serial=9)], (), several=True)
@@ -123,6 +123,6 @@ def test_the_monitors_of_the_cluster_are_no_statements(release: Release) -> None
 
 
 @pytest.mark.parametrize(("parallel", "is_cluster"), [(["NO", "YES"], True), (["NO"], False), (["YES"], True)])
-def test_one_instance_of_a_cluster_is_enough_to_tell_it_is_one(parallel: list[str], is_cluster: bool) -> None:
+def test_one_instance_is_enough_to_recognise_a_cluster(parallel: list[str], is_cluster: bool) -> None:
     rows = [row(Instance, inst_id=number, parallel=each) for number, each in enumerate(parallel, start=1)]
     assert (ServerProcesses.of(rows, (), (), several=False) is not ALL_STATEMENTS) is is_cluster

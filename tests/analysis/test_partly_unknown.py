@@ -37,7 +37,7 @@ def _second(reading: Reading) -> float:
         ((), Verdict.UNKNOWN),
     ],
 )
-def test_trouble_on_one_instance_is_trouble_and_well_is_what_is_well_on_all(
+def test_an_alert_needs_one_instance_and_an_all_clear_all_of_them(
     verdicts: tuple[Verdict, ...], found: Verdict
 ) -> None:
     assert worst(verdicts) is found
@@ -48,7 +48,7 @@ def test_a_container_is_under_its_limit_only_if_it_is_so_on_all_instances() -> N
     assert worst_io([IoVerdict.NEAR, IoVerdict.UNKNOWN]) is IoVerdict.NEAR
 
 
-def test_at_the_return_of_an_instance_nobody_is_said_not_to_be_starved() -> None:
+def test_no_group_is_called_well_when_an_instance_returns() -> None:
     back = changes_at(390.0)
     text = " ".join(alert.text for alert in all_clear(back))
     assert text == "No queue now (by GV$SESSION)."
@@ -56,7 +56,7 @@ def test_at_the_return_of_an_instance_nobody_is_said_not_to_be_starved() -> None
     assert {row.verdict for row in back.cluster_groups() if row.used is None} == {Verdict.UNKNOWN}
 
 
-def test_of_many_groups_without_a_delta_three_are_named() -> None:
+def test_three_of_many_groups_without_a_delta_are_named() -> None:
     (alert,) = basis_not_known(changes_at(390.0))
     assert "(no delta of SYS_GROUP, REPORTS, SHOP and 1 more yet)" in alert.text
 

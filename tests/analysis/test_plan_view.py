@@ -59,7 +59,7 @@ def test_the_tree_has_shares_limits_in_cpus_and_servers_and_rules_in_words() -> 
     assert [parts_text(found[name]) for name in ("SYS_GROUP", "USERS")] == ["L1 50 %", "L2 80 %"]
 
 
-def test_each_percentage_says_of_what_it_is() -> None:
+def test_each_percentage_names_its_base() -> None:
     found = {line.name: line for line in view(*NESTED).lines}
     limits = [PLAN.column(key) for key in ("limit_cpus", "px_servers_limit")]
     texts = {name: [limit.text(line) for limit in limits] for name, line in found.items()}
@@ -137,12 +137,12 @@ def test_who_set_the_plan_and_whether_windows_may_change_it() -> None:
     assert "MONDAY_WINDOW" in view(*NESTED, own).set_by, "a pluggable database sees its own windows"
 
 
-def test_mappings_tell_which_groups_the_plan_has_not() -> None:
+def test_mappings_to_groups_outside_the_plan_are_listed() -> None:
     rules = [row(GroupMapping, attribute="SERVICE_NAME", value=name, consumer_group=name) for name in ("USERS", "GONE")]
     assert [rule.in_plan for rule in view(*NESTED, *rules).mappings] == [True, False]
 
 
-def test_another_plan_has_shares_but_no_entitlement_and_its_differences_are_told() -> None:
+def test_another_plan_has_shares_no_entitlement_and_its_differences() -> None:
     night = [
         directive("NIGHT", "SYS_GROUP", 50),
         directive("NIGHT", "OTHER_GROUPS", 0, 100, parallel_server_limit=50),
@@ -285,7 +285,7 @@ def tree(*parts: int) -> Branch:
     return Branch("DAY", (), branches=tuple(branches))
 
 
-def test_what_a_branch_gets_of_instances_counts_by_their_cpus() -> None:
+def test_a_branchs_share_of_instances_counts_by_their_cpus() -> None:
     """Level 1 in percent of 4 CPUs and of 12; B is there on the first instance alone."""
     trees = ((tree(75, 25), 4.0), (tree(50), 12.0))
     found = {each.branch.name: (each.share, each.by_level[0], there) for each, there in _together(trees)}
@@ -296,7 +296,7 @@ def test_what_a_branch_gets_of_instances_counts_by_their_cpus() -> None:
     assert found["B"] == (pytest.approx(4 * 0.25 / 16), pytest.approx(4 * 0.25 / 16), 4.0)
 
 
-def test_without_cpus_the_first_instance_tells_what_a_branch_gets() -> None:
+def test_without_cpus_a_branch_is_shown_for_the_first_instance() -> None:
     found = list(_together([(tree(75, 25), 0.0), (tree(50, 50), 0.0)]))
     assert [(each.branch.name, each.share, each.by_level[:1], there) for each, there in found] == [
         ("A", 0.75, (0.75,), 0.0), ("B", 0.25, (0.25,), 0.0),

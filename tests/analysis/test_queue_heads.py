@@ -77,7 +77,7 @@ def test_a_statement_that_may_run_anywhere_has_what_is_free_anywhere() -> None:
         (SERVICES, "first", "service first"),
     ],
 )
-def test_one_that_is_confined_has_what_is_free_there(rows: list[Any], service: str, by: str) -> None:
+def test_a_confined_statement_has_what_is_free_on_its_instances(rows: list[Any], service: str, by: str) -> None:
     # 56 of the 64 of instance 1 are in use: one or two sets of DOP 8 are 8 or 16 servers.
     found = head(*rows, service=service)
     assert (found.in_use, found.target, found.cause) == (56, 64, Cause.SYSTEM)
@@ -92,13 +92,13 @@ def test_the_instance_group_goes_before_the_service() -> None:
 
 
 @pytest.mark.parametrize("rows", [[], SERVICES], ids=["no view", "a service that runs nowhere"])
-def test_what_is_not_known_is_said(rows: list[Any]) -> None:
+def test_unknown_values_are_named(rows: list[Any]) -> None:
     found = head(*rows, service="gone")
     assert (found.in_use, found.target) == (56, 128)
     assert found.sentence.endswith("; on which instances its servers may run is not known")
 
 
-def test_on_one_instance_nothing_is_said() -> None:
+def test_one_instance_adds_no_remark() -> None:
     waiting = queued_session(7, "BATCH", service_name="gone")
     (found,) = analyse(None, snapshot(instance(), active_plan("DAY", target=64), waiting)).heads
     assert "instances" not in found.sentence
@@ -161,7 +161,7 @@ def test_the_room_before_is_that_below_every_limit(limits: list[ServerLimit], wa
     assert over(*limits, wants=wants) is is_over
 
 
-def test_where_others_may_be_chosen_the_counts_must_be_the_same() -> None:
+def test_if_others_may_be_chosen_the_counts_must_agree() -> None:
     assert over(LIMIT, contested=True)
     assert not over(LIMIT, contested=True, then=23)
     assert not over(LIMIT._replace(held=19), contested=True)
@@ -175,7 +175,7 @@ def test_only_the_same_statement_in_the_queue_can_have_been_passed_over() -> Non
     assert not over(before=QUEUED._replace(serial=1))
 
 
-def test_few_words_say_how_many_are_missing_not_that_a_limit_is_reached() -> None:
+def test_short_texts_name_the_missing_servers() -> None:
     """56 of 64 are in use: the target is not reached. One set of servers may want 8 or 16."""
     found = head(*SERVICES, service="first")
     assert (found.in_use, found.target, found.why) == (56, 64, "short of servers (target)")
@@ -198,9 +198,7 @@ def test_the_number_beside_a_limit_is_that_limits_own() -> None:
 
 
 @pytest.mark.parametrize(("percent", "confirmed"), [(None, False), (75, False), (50, True)])
-def test_what_a_container_may_hold_by_the_last_full_minute_is_not_that_of_now(
-    percent: int | None, confirmed: bool
-) -> None:
+def test_a_containers_limit_of_the_last_full_minute_is_not_current(percent: int | None, confirmed: bool) -> None:
     """Inside a container V$RSRC_PLAN has the percent of now; V$RSRCPDBMETRIC the servers of a minute that is over."""
     plan = active_plan("DAY", con_id=3, target=80)._replace(parallel_server_limit=percent)
     waiting = [queued_session(7, "BATCH", con_id=3), row(SessionInfo, sid=7, con_id=3, dop=8)]

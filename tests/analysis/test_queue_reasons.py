@@ -68,7 +68,7 @@ def test_the_others_are_behind_their_head() -> None:
     assert heads[0].statement is queue[0]
 
 
-def test_of_those_that_waited_alike_none_is_said_to_be_behind_the_head() -> None:
+def test_of_statements_that_waited_alike_none_is_behind_the_head() -> None:
     rows = [replace(queued(sid), waited=waited) for sid, waited in ((1, 60.0), (2, 59.5), (3, 58.0), (4, None))]
     found, _ = with_queue_reasons(rows, (head(Cause.SYSTEM, row=rows[0]),), quiesced=False)
     behind = QueueReason.BEHIND_IN_QUEUE
@@ -76,9 +76,7 @@ def test_of_those_that_waited_alike_none_is_said_to_be_behind_the_head() -> None
 
 
 @pytest.mark.parametrize(("cause", "unknown"), [(Cause.UNKNOWN, ["how many servers are free now"]), (Cause.SYSTEM, [])])
-def test_that_a_view_is_silent_is_said_only_where_the_reason_is_not_known_without_it(
-    cause: Cause, unknown: list[str]
-) -> None:
+def test_a_silent_view_is_named_only_if_the_reason_needs_it(cause: Cause, unknown: list[str]) -> None:
     state = QueueState(ServerBudget(60, 64), outdated="V$PX_SESSION")
     found = not_known(Servers(16, 16), cause, state)
     assert [each.what for each in [found] if each is not None] == unknown

@@ -41,7 +41,7 @@ def planned(*plans: str) -> Reading:
         (("", "DAY", ""), "no resource plan is in force on instance 1, 3"),
     ],
 )
-def test_no_plan_speaks_where_an_instance_runs_none(plans: tuple[str, ...], text: str | None) -> None:
+def test_the_rule_no_plan_finds_an_instance_without_one(plans: tuple[str, ...], text: str | None) -> None:
     answer = one(planned(*plans), "no_plan")
     assert [alert.text for alert in answer.alerts] == ([] if text is None else [text])
     assert answer.unknown == ""
@@ -127,7 +127,7 @@ def test_a_group_whose_amount_is_not_known_is_named_beside_the_others() -> None:
     assert answer.unknown == "queue_length of BATCH: it takes two polls"
 
 
-def test_what_is_said_of_one_group_is_not_said_again_for_all() -> None:
+def test_an_alert_of_one_group_is_not_repeated_for_all() -> None:
     settings = (
         AlertSetting("queue_length", "ETL", 1.0),
         AlertSetting("queue_length", "", 5.0),
@@ -136,8 +136,8 @@ def test_what_is_said_of_one_group_is_not_said_again_for_all() -> None:
     assert [list(amounts(answer)) for answer in asked(grouped(ETL=3, BATCH=1), settings)] == [["ETL"], ["BATCH"]]
 
 
-def test_an_answer_is_that_of_its_rule() -> None:
-    """With nothing known, what each of them finds or lacks is told under its own key."""
+def test_each_answer_is_that_of_its_rule() -> None:
+    """With nothing known, each rule answers under its own key."""
     for rule in RULE_BOOK.values():
         if rule.answer is not None:
             answer = rule.answer(reading(), AlertSetting(rule.key, subject=EVENT if rule.subject == "event" else ""))
@@ -151,7 +151,7 @@ def test_amounts_that_are_always_there() -> None:
     assert {rule.key for rule in RULE_BOOK.values() if rule.is_amount} == asked_for - {"no_plan"}
 
 
-def test_the_age_of_an_alert_stands_in_its_place_or_at_the_end() -> None:
+def test_an_alert_has_its_age_in_place_or_at_the_end() -> None:
     words = f"3 wait{AGE}; 4 are active (idle 0:10{AGO})"
     alert = Alert("warn", "▲", words, "3 wait", others=("3",), age=6.0)
     assert alert.text == "3 wait (as of 0:06 ago); 4 are active (idle 0:10 as of 0:06 ago)"

@@ -50,7 +50,7 @@ def test_a_degree_of_which_nothing_is_left_is_lost_as_a_whole() -> None:
 
 
 @pytest.mark.parametrize(("later", "queued"), [(1.0, False), (0.0, True), (None, True)])
-def test_who_holds_servers_that_were_read_after_its_session_queues_no_more(
+def test_a_session_with_servers_read_after_it_is_no_longer_queued(
     later: float | None, queued: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(of_running, "outdated_view", lambda _: "V$SESSION")
@@ -63,9 +63,7 @@ def test_who_holds_servers_that_were_read_after_its_session_queues_no_more(
 
 
 @pytest.mark.parametrize(("remaining", "nearer"), [(9.0, True), (10.0, True), (10.5, False)])
-def test_an_estimate_in_whole_seconds_may_stay_for_two_seconds_while_the_work_goes_on(
-    remaining: float, nearer: bool
-) -> None:
+def test_an_estimate_in_whole_seconds_may_stay_for_two_seconds(remaining: float, nearer: bool) -> None:
     before = row(SessionLongops, opname="Table Scan", target="SALES", sofar=100, time_remaining=10)
     facts: Any = SimpleNamespace(
         earlier_operations={(1, 9, "x"): [before]}, deltas=SimpleNamespace(interval=lambda _: 2.0)
@@ -122,7 +120,7 @@ def test_servers_of_gv_queries_are_counted_apart() -> None:
     assert counts(of(server(1), process(1, "FALSE"))) == ({(1, 9, 77): 1}, {})
     assert counts(of(server(1), process(1, "TRUE"))) == ({}, {(1, 9, 77): 1})
     mixed = of(server(1), server(2), server(3), process(1, "FALSE"), process(2, "TRUE"))
-    assert counts(mixed) == ({(1, 9, 77): 2}, {}), "2 works for a monitor, 3 for whom it came with"
+    assert counts(mixed) == ({(1, 9, 77): 2}, {}), "2 works for a monitor, 3 for the session it came with"
     assert counts(of(server(1), server(2), process(1, "TRUE"))) == ({}, {(1, 9, 77): 2})
     assert counts(of(server(1), process(5, "FALSE"))) == ({}, {}), "it has come or gone between two reads"
     unread = of(server(1))
@@ -149,7 +147,7 @@ def coordinator(**values: Any) -> Session:
     return row(Session, **(given | {"resource_consumer_group": "ETL", "last_call_et": 30} | values))
 
 
-def test_what_is_told_of_a_statement_by_its_coordinator() -> None:
+def test_a_statements_facts_are_those_of_its_coordinator() -> None:
     found = one(server(1), server(2), coordinator(sql_exec_start=NOON - timedelta(seconds=20)))
     assert (found.inst_id, found.sid, found.serial, found.servers, found.group) == (1, 9, 77, 2, "ETL")
     assert (found.user, found.program, found.machine, found.sql_id) == ("ANNA", "p", "m", "x")
@@ -177,7 +175,7 @@ def test_an_idle_coordinator_keeps_servers_of_what_it_ran_last() -> None:
     ("poll_seconds", "sessions_later", "since", "idle"),
     [(1.5, 0.0, 1, None), (1.5, 0.0, 2, 2.0), (0.01, 1.5, 1, None), (0.01, 0.0, 1, 1.0)],
 )
-def test_who_became_idle_during_the_poll_is_no_idle_holder(
+def test_a_session_that_became_idle_during_the_poll_is_no_idle_holder(
     poll_seconds: float, sessions_later: float, since: int, idle: float | None
 ) -> None:
     """A statement that ended after V$PX_SESSION and before V$SESSION was read was a warning of `check`."""
@@ -194,9 +192,7 @@ def test_who_became_idle_during_the_poll_is_no_idle_holder(
 @pytest.mark.parametrize(
     ("held_before", "waited", "queued"), [(False, 60.0, False), (True, 60.0, True), (False, 3.0, True)]
 )
-def test_servers_that_came_during_its_wait_show_that_a_session_is_queued_no_more(
-    held_before: bool, waited: float, queued: bool
-) -> None:
+def test_servers_that_came_during_a_wait_end_the_queueing(held_before: bool, waited: float, queued: bool) -> None:
     """A row of V$SESSION that was a poll older made a statement that had started queue behind itself."""
     session = coordinator(event="resmgr:pq queued", state="WAITING", wait_time_micro=int(1e6 * waited))
     before = snapshot(server(1, qcsid=9 if held_before else 8, qcserial=77), session, instance())
@@ -205,7 +201,7 @@ def test_servers_that_came_during_its_wait_show_that_a_session_is_queued_no_more
     assert (statement.queued, len(found.queue)) == (queued, int(queued))
 
 
-def test_without_its_coordinator_a_servers_session_tells() -> None:
+def test_without_its_coordinator_a_statement_is_known_by_a_server() -> None:
     started = NOON - timedelta(seconds=8)
     of_server = row(Session, sid=1, serial=1, sql_id="z", resource_consumer_group="BATCH", username="BERT",
                     program="P000", sql_exec_start=started)  # fmt: skip

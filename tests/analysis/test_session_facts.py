@@ -23,7 +23,7 @@ def session(sid: int, **values: Any) -> Session:
     return row(Session, **({"sid": sid, "serial": 7, "status": "ACTIVE"} | values))
 
 
-def test_only_who_waits_for_a_session_now_is_blocked() -> None:
+def test_only_a_session_that_waits_for_another_now_is_blocked() -> None:
     rows = [
         session(1, blocking_session=9, state="WAITING"),
         session(2, blocking_session=9, state="WAITED SHORT TIME"),
@@ -32,7 +32,7 @@ def test_only_who_waits_for_a_session_now_is_blocked() -> None:
     assert list(facts(*rows).blocked) == [(1, 1)]
 
 
-def test_a_sid_is_used_again_by_others() -> None:
+def test_a_sid_is_reused_by_another_session() -> None:
     found = facts(session(1), session(2, serial=0))
     assert [found.find(1, *place) is not None for place in ((1, 7), (1, None), (1, 8), (3, 7), (2, 8))] == [
         True, True, False, False, True
@@ -97,7 +97,7 @@ def scan(sid: int, serial: int = 7, **values: Any) -> SessionLongops:
     ("rows", "places"),
     [
         ([session(1), scan(1)], [(1, 1)]),
-        ([session(1), scan(1, serial=8)], []),  # left behind by who had the SID before
+        ([session(1), scan(1, serial=8)], []),  # left behind by the session that had the SID before
         ([scan(1, serial=8)], [(1, 1)]),  # the session was not read
         ([scan(5, qcsid=1), row(PxSession, sid=5, qcsid=1, qcinst_id=1)], [(1, 1)]),
         ([scan(5, qcsid=1)], [(1, 1)]),  # on one instance the SID alone will do

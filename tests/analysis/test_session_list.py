@@ -31,7 +31,7 @@ def session(**facts: object) -> Session:
     return null_row(Session)._replace(status="ACTIVE", state="WAITING", **facts)
 
 
-def test_who_is_active_and_in_which_class() -> None:
+def test_active_sessions_and_their_classes() -> None:
     found = activity((
         session(event="resmgr:cpu quantum", wait_class="Scheduler", sql_id="a"),
         session(event="db file sequential read", wait_class="User I/O", sql_id="a"),
@@ -70,7 +70,7 @@ def test_averages_are_weighed_by_the_time_between_polls() -> None:
     assert (top.on_cpu, top.waiting, top.servers) == (1.5, 2 / 12, 8.0)
 
 
-def test_where_nobody_looked_nothing_is_known() -> None:
+def test_without_polls_nothing_is_known() -> None:
     series, minutes = Series(), SqlMinutes()
     readings = (polled(0, 9), polled(500, 9), polled(502, 2), replace(polled(504, 9), activity=None))
     for reading in readings:
@@ -129,7 +129,7 @@ def test_a_rate_of_a_column_that_is_not_there_is_not_known(absent: set[str], rat
     assert of_sessions(Facts.of(*seen))[1, 7] == rates
 
 
-def test_of_several_rows_numbers_are_added_up_and_the_first_text_and_instant_stays() -> None:
+def test_several_rows_add_up_numbers_and_keep_the_first_text() -> None:
     rows: list[dict[str, Amount | None]] = [
         {"bytes": None, "work": "", "since": None},
         {"bytes": 2.0, "work": "sort", "since": NOON},

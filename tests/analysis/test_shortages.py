@@ -118,7 +118,7 @@ def test_a_statement_is_about_to_time_out() -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_comes_at_the_timeout_decides_how_bad_it_is(action: str, left: float, state: str, text: str) -> None:
+def test_the_timeout_action_decides_the_severity(action: str, left: float, state: str, text: str) -> None:
     first, *_ = busy().queue
     reading = replace(quiet(), queue=(replace(first, timeout_left=left, timeout_action=action),))
     (alert,) = by_rules(reading)
@@ -209,7 +209,7 @@ def test_every_rule_has_a_key_of_its_own() -> None:
     assert len({(alert.key, alert.subject) for alert in found}) == len(found)
 
 
-def test_heads_are_told_the_longest_wait_first_and_idle_holders_by_the_longest() -> None:
+def test_heads_come_by_their_wait_and_idle_holders_have_the_longest() -> None:
     found = busy()
     waits = {"BATCH": 10.0, "ETL": 400.0}
     heads = tuple(replace(each, statement=replace(each.statement, waited=waits[each.group])) for each in found.heads)

@@ -1,4 +1,4 @@
-"""What DO says from poll to poll: nobody is named for a decision because a head has just changed."""
+"""The step of DO from poll to poll: no session is named for a decision because a head has just changed."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def course(scenario: str) -> list[Reading]:
 
 
 def named(reading: Reading, words: str) -> set[str]:
-    """Return whom words name as somebody whose end a person would have to decide."""
+    """Return the sessions that a text names for a person to decide about."""
     sessions = {each.who for each in reading.running}
     return {each for each in sessions if any(f"{verb} {each}" in words for verb in ("cancel", "whether to end"))}
 
 
 @pytest.mark.parametrize("scenario", ["rac", "mixed", "lost"])
-def test_who_is_named_for_a_decision_has_been_named_for_a_while(scenario: str) -> None:
+def test_a_session_is_named_for_a_decision_only_after_a_while(scenario: str) -> None:
     steady, texts, hidden = SteadyStep(), list[str](), 0
     lasts = int(MARGIN // EVERY)
     for reading in course(scenario):
@@ -43,7 +43,7 @@ def test_who_is_named_for_a_decision_has_been_named_for_a_while(scenario: str) -
     assert hidden or scenario == "mixed"
 
 
-def test_the_first_poll_and_the_first_with_rates_name_at_once_whoever_they_name() -> None:
+def test_the_first_poll_and_the_first_with_rates_name_sessions_at_once() -> None:
     polls = [each for each in course("rac") if (step := to_do(each)) is not None and named(each, step.text)]
     for reading in polls:
         assert SteadyStep().take(reading).step == to_do(reading)
@@ -52,7 +52,7 @@ def test_the_first_poll_and_the_first_with_rates_name_at_once_whoever_they_name(
     assert steady.take(polls[1]).step == to_do(polls[1])
 
 
-def test_where_nobody_is_named_there_is_one_answer_and_it_is_found_once() -> None:
+def test_without_named_sessions_the_answer_is_computed_once() -> None:
     nameless = [
         each for each in course("mixed") if not any(one.commands for way in unblock(each) for one in way.candidates)
     ]
@@ -60,7 +60,7 @@ def test_where_nobody_is_named_there_is_one_answer_and_it_is_found_once() -> Non
     assert all(to_do_for_now(each) is to_do(each) for each in nameless)
 
 
-def test_a_proven_end_waits_for_nothing_and_goes_at_once() -> None:
+def test_a_proven_end_is_shown_and_withdrawn_at_once() -> None:
     """The end of an idle holder is no decision about lost work; each reading has only what holds in it."""
     steady = SteadyStep()
     for reading in course("rac"):
@@ -79,7 +79,7 @@ def test_an_earlier_reading_is_shown_as_it_is_and_the_same_may_be_taken_again() 
     assert steady.take(readings[19]) == taken[-1]
 
 
-def test_the_screen_says_what_is_steady() -> None:
+def test_the_screen_shows_the_steady_step() -> None:
     steady, monitor = SteadyStep(), Monitor("x", 2.0, (), lambda: 0.0)
     differs = 0
     for reading in course("rac"):

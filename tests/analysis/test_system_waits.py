@@ -68,7 +68,7 @@ def test_waits_since_the_last_poll(old: tuple[int, int], new: list[Any], expecte
     assert found([ended(*old)], new) == expected
 
 
-def test_the_most_waited_for_comes_first_and_what_was_not_read_before_says_nothing() -> None:
+def test_the_longest_wait_comes_first_and_new_events_have_none() -> None:
     old = [ended(0, 0, name) for name in "ab"]
     assert [each[0] for each in found(old, [ended(1, 10, "a"), ended(1, 20, "b"), ended(5, 99, "new")])] == ["b", "a"]
     assert found([], [ended(1, 10)]) == []
@@ -97,7 +97,7 @@ def test_buckets_since_the_last_poll(counts: dict[int, int], deltas: list[int | 
     assert one.now == (None if None in deltas else EventWaits(4, 1_000_000))
 
 
-def test_what_a_restarted_instance_measured_is_not_of_this_poll() -> None:
+def test_a_restarted_instance_has_no_rates_in_this_poll() -> None:
     old = [instance(), ended(10, 5_000_000), bucket(1024, 3)]
     new = [instance(startup_time=NOON), ended(14, 6_000_000), bucket(1024, 5)]
     (one,) = analyse(snapshot(*old), snapshot(*new, after=2.0, number=2)).histograms

@@ -52,7 +52,7 @@ def one_queue(*held: Any, **facts: Any) -> Reading:
 IDLE = {"idle": 900.0, "status": "INACTIVE"}
 
 
-def test_an_idle_holder_who_alone_lets_the_head_start_is_ended() -> None:
+def test_an_idle_holder_that_alone_lets_the_head_start_is_ended() -> None:
     found = advice(one_queue(running(526, **IDLE), running(144, user="ETL")))
     assert found.step is Step.END
     assert found.text == "end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of BATCH can start"
@@ -72,18 +72,18 @@ def test_an_idle_holder_who_alone_lets_the_head_start_is_ended() -> None:
         running(526, remaining=20.0, progress=0.9, operation="Table Scan", is_last=True),  # it is about to end
     ],
 )
-def test_nobody_else_is_ever_named_to_be_ended(holder: Any) -> None:
+def test_only_an_idle_holder_is_named_to_be_ended(holder: Any) -> None:
     found = to_do(one_queue(holder))
     assert found is None or (found.step is not Step.END and found.command is None)
 
 
-def test_nobody_is_ended_whose_servers_may_not_count() -> None:
+def test_a_session_whose_servers_may_not_count_is_not_ended() -> None:
     reading = one_queue(running(526, **IDLE), running(144, **IDLE))
     uncounted = replace(reading, groups=(group("BATCH", px_servers=32, px_queued=12),))  # one bypassed it
     assert advice(uncounted).command is None
 
 
-def test_what_ends_by_itself_is_waited_for() -> None:
+def test_a_statement_about_to_end_is_waited_for() -> None:
     ending = running(526, remaining=20.0, progress=0.9, operation="Table Scan", is_last=True)
     found = advice(one_queue(ending, running(144, **IDLE)))
     assert (found.step, found.command) == (Step.WAIT, None)
@@ -92,7 +92,7 @@ def test_what_ends_by_itself_is_waited_for() -> None:
     assert later.text == "wait: the head of BATCH can start in about 4:00, when MARTIN 1:526 should be done"
 
 
-def test_who_holds_up_others_is_looked_at_first_and_not_ended() -> None:
+def test_a_blocker_is_looked_at_first_and_not_ended() -> None:
     reading = one_queue(running(526, blocker="1:88"), running(144, **IDLE))
     reading = replace(reading, sessions=(session(88, status="INACTIVE", last_call=1318.0, user="MARTIN"),))
     found = advice(reading)
@@ -106,7 +106,7 @@ def test_a_head_that_never_fits_needs_another_degree() -> None:
     assert "run it with a lower DOP, or in another group" in found.text
 
 
-def test_a_limit_without_an_instance_is_told_as_that_of_those_that_are_left() -> None:
+def test_the_limit_after_a_lost_instance_is_that_of_the_others() -> None:
     reading = one_queue(running(526), cause=Cause.NEVER_FITS, shortages=())
     gone = (GoneInstance(2, "DB2", reading.at - timedelta(minutes=30)),)  # it has been gone for too long to come first
     found = advice(replace(reading, gone=gone))
@@ -123,8 +123,8 @@ def cancel(sid: int) -> str:
     return f"whether to cancel MARTIN 1:{sid}: then the head of BATCH can start, and that work is lost"
 
 
-def test_where_nobody_is_idle_a_person_decides() -> None:
-    """DO said to decide whose work to end, and TO START IT beside it named who."""
+def test_without_an_idle_holder_a_person_decides() -> None:
+    """DO said to decide whose work to end, and TO START IT beside it named the session."""
     nobody = "no idle session holds servers that the head of BATCH could use: wait"
     reading = one_queue(running(526))
     found = advice(reading)
@@ -137,7 +137,7 @@ def test_where_nobody_is_idle_a_person_decides() -> None:
         replace(reading, heads=(starts,), forecast=QueueForecast(ForecastRecord(judged, 2, 30.0))) for judged in (2, 5)
     ]
     waits = f"{nobody} (it should start in 0:48-1:04, by its forecast), or decide {cancel(526)}"
-    assert [advice(each).text for each in soon] == [waits, found.text], "of forecasts that do not hold it tells nothing"
+    assert [advice(each).text for each in soon] == [waits, found.text], "forecasts that do not hold are not used"
     several = advice(one_queue(running(526, servers=16), running(144, servers=16)))
     assert several.short == "wait, or cancel MARTIN 1:144 and MARTIN 1:526: you decide"
     assert advice(one_queue(running(526, servers=8))).text == f"{nobody}, or decide whose work to end"
@@ -150,12 +150,12 @@ def test_where_nobody_is_idle_a_person_decides() -> None:
 
 
 def lines(reading: Reading, *widths: int) -> list[str]:
-    """Return what the line DO says at these widths on the tab that it names."""
+    """Return the line DO at these widths on the tab that it names."""
     found = advice(reading)
     return [plain(do_line(found, width, found.tab)).removeprefix(" DO  ") for width in widths]
 
 
-def test_between_the_full_and_the_short_words_the_deciding_half_stays_while_it_fits() -> None:
+def test_the_deciding_half_of_the_text_stays_while_it_fits() -> None:
     """It was dropped with 50 free columns beside it."""
     both, keeps = storm(running(526, **IDLE)), "MARTIN 1:526 (idle 15:00) keeps 32 servers"
     one = "ending it starts at least one of the heads, and the plan decides which"
@@ -173,7 +173,7 @@ def test_between_the_full_and_the_short_words_the_deciding_half_stays_while_it_f
     assert lines(ended, 100)[0].startswith("end MARTIN 1:526 (idle 15:00, keeps 32 servers): BATCH can start   C")
 
 
-def test_who_is_to_be_cancelled_and_who_to_be_ended_is_told_by_what_each_does() -> None:
+def test_working_sessions_are_cancelled_and_idle_ones_ended() -> None:
     """It said to cancel the idle one, whose work would be lost, and did not name the other."""
     idle = running(526, servers=16, **IDLE)
     found = advice(one_queue(idle, running(144, servers=16)))
@@ -216,7 +216,7 @@ def test_who_is_to_be_cancelled_and_who_to_be_ended_is_told_by_what_each_does() 
         ),
     ],
 )
-def test_an_idle_holder_who_is_not_the_answer_is_told_of_with_the_reason(holder: Any, text: str, short: str) -> None:
+def test_an_idle_holder_that_does_not_help_is_named_with_the_reason(holder: Any, text: str, short: str) -> None:
     found = advice(one_queue(holder, running(144)))
     assert (found.step, found.commands) == (Step.WAIT, ())
     assert (found.text, found.short) == (text, short)
@@ -241,7 +241,7 @@ def test_an_idle_holder_who_is_not_the_answer_is_told_of_with_the_reason(holder:
         ({}, Shortage(32, everybody=True, inst_ids=(2,)), 32, "its servers run on other instances"),
     ],
 )
-def test_why_an_idle_holders_servers_do_not_count_is_told_where_he_is_named(
+def test_an_idle_holder_is_named_with_why_its_servers_do_not_count(
     holder: dict[str, Any], shortage: Shortage, counted: int, why: str
 ) -> None:
     idle = running(526, **IDLE, **holder)
@@ -311,7 +311,7 @@ THROTTLED = (
 
 
 def test_a_limit_that_can_be_raised_comes_before_a_wait_as_bad() -> None:
-    wait = one_queue(running(526))  # 12 of container 0 are queued behind it, and nobody is idle
+    wait = one_queue(running(526))  # 12 of container 0 are queued behind it, and no session is idle
     both = replace(wait, io_limited=THROTTLED)
     waits = advice(wait)
     assert advice(both).text == (
@@ -326,7 +326,7 @@ def test_a_limit_that_can_be_raised_comes_before_a_wait_as_bad() -> None:
         wait, heads=tuple(replace(each, statement=replace(each.statement, waited=59.0)) for each in wait.heads)
     )
     assert not advice(replace(young, io_limited=THROTTLED)).beside, (
-        "who has just come may start before anybody has read it"
+        "a new statement may start before anyone has read it"
     )
     of_sales = tuple(replace(each, con_id=3) for each in wait.queue[:12])
     assert advice(replace(both, queue=of_sales)).text == (
@@ -346,7 +346,7 @@ def test_a_limit_that_can_be_raised_comes_before_a_wait_as_bad() -> None:
     )
 
 
-def test_what_has_just_been_queued_makes_no_limit_the_worse_one() -> None:
+def test_a_statement_that_was_just_queued_does_not_make_a_limit_worse() -> None:
     """It may have started at the next poll: DO went to and fro between two containers."""
     wait = one_queue(running(526))
     just = tuple(replace(each, con_id=3, waited=2.0) for each in wait.queue[:1])
@@ -366,13 +366,13 @@ def test_a_queue_that_is_critical_comes_before_a_limit_that_throttles() -> None:
     assert slowed.short.startswith("wait, or cancel MARTIN 1:526"), "its alert has a line of its own"
 
 
-def test_a_group_near_its_due_comes_last_for_it_comes_and_goes() -> None:
+def test_a_group_near_its_entitlement_comes_last() -> None:
     near = group("ETL", 3.1, 0.9, entitled=4.0, verdict=Verdict.SHORT)
     assert advice(replace(quiet(), groups=(near,))).text.startswith("check who uses the CPUs: ETL")
     assert advice(replace(quiet(), groups=(near,), io_limited=THROTTLED)).text.startswith("raise MAX_IOPS in TEST")
 
 
-def test_a_session_pool_about_to_fail_comes_first_with_the_share_that_its_group_lacks() -> None:
+def test_a_session_pool_near_its_timeout_comes_first() -> None:
     """That others take all CPU changes from poll to poll, the plan does not."""
     batch = group("BATCH", 0.0, 4.0, share=0.0, verdict=Verdict.ZERO_SHARE, pool=POOL)
     capped = group("CAPPED", 0.0, 4.0, share=0.0, verdict=Verdict.ZERO_SHARE)
@@ -385,8 +385,8 @@ def test_a_session_pool_about_to_fail_comes_first_with_the_share_that_its_group_
     assert advice(replace(quiet(), groups=(one,))).text == text.replace("14 wait", "1 waits")
 
 
-def test_whose_share_a_group_without_one_may_have_a_part_of_and_on_which_level() -> None:
-    """A part of what a full level leaves is a part of nothing; what the plan gives to nobody costs nobody anything."""
+def test_a_group_without_a_share_gets_a_part_of_one_on_its_level() -> None:
+    """A part of what a full level leaves is nothing; what the plan leaves unallocated costs no group anything."""
     web, system = group("WEB", 7.0, share=0.9, level=1), group("SYS_GROUP", 0.0, share=0.1, level=1)
     second = group("BATCH", 0.0, 4.0, share=0.0, level=2, verdict=Verdict.ZERO_SHARE)
 
@@ -409,7 +409,7 @@ def test_whose_share_a_group_without_one_may_have_a_part_of_and_on_which_level()
     assert many.text.startswith("give CAPPED and 2 others 5 % or more each")
 
 
-def test_a_missing_plan_comes_before_a_wait_and_behind_an_idle_holder_to_be_ended() -> None:
+def test_a_missing_plan_comes_before_waiting_and_after_an_end() -> None:
     (instance,) = header().instances
     usage = UsageTotals(*(None for _ in UsageTotals._fields))
     top = replace(header(), instances=(replace(instance, cpu_managed="OFF"),))
@@ -428,17 +428,17 @@ def test_an_idle_holder_is_ended_where_no_server_is_left() -> None:
     top = replace(header(), servers=full, instances=(replace(instance, servers=full),))
     found = advice(replace(quiet(), header=top, running=(running(526, **IDLE),)))
     assert found.text == "end MARTIN 1:526 (idle 15:00): it keeps 32 servers and none is free"
-    assert found.proven == (Proof.SERVERS_FREED,), "nobody is queued"
+    assert found.proven == (Proof.SERVERS_FREED,), "no statement is queued"
     assert found.command is not None
 
 
-def test_nothing_is_said_where_nothing_is_wrong() -> None:
+def test_no_advice_if_nothing_is_wrong() -> None:
     assert to_do(quiet()) is None
     capped = group("REPORTS", 6.0, 1.1, limit=6.0, verdict=Verdict.CAPPED)
     assert to_do(replace(quiet(), groups=(capped,), io_limited=(limited(IoVerdict.NEAR),))) is None
 
 
-def test_the_end_of_a_wait_for_several_names_how_many() -> None:
+def test_waiting_for_several_names_their_number() -> None:
     reading = one_queue(running(526, **IDLE), running(144, **IDLE), shortages=(Shortage(64, group="BATCH"),))
     assert "end MARTIN 1:144 (idle 15:00, keeps 32 servers) and 1 other idle holder" in advice(reading).text
 
@@ -456,7 +456,7 @@ def storm(*held: Any, target: int = 64) -> Reading:
     return replace(reading, heads=heads, queue=firsts, running=held, groups=())
 
 
-def test_a_start_is_promised_only_where_nobody_else_could_take_the_servers() -> None:
+def test_a_start_is_promised_only_if_no_other_head_can_take_the_servers() -> None:
     reading = storm(ending(526, 10.0))
     assert advice(reading).text == (
         "wait: the head of BATCH may start in about 0:10, when MARTIN 1:526 ends; ETL wants the same servers"
@@ -487,13 +487,13 @@ def step(sid: int, left: float, **facts: Any) -> Any:
         ("", "oracle@h (MMON)", True),
     ],
 )
-def test_what_is_no_background_process_can_be_ended(user: str, program: str, refused: bool) -> None:
+def test_only_background_processes_cannot_be_ended(user: str, program: str, refused: bool) -> None:
     kind = session_kind("", user, program, "", "")
     assert kind is not None
     assert bool(refusal(running(1, kind=kind))) is refused
 
 
-def test_what_is_not_known_without_a_view_is_what_that_view_shows() -> None:
+def test_facts_of_a_missing_view_are_not_known() -> None:
     """V$SESSION and V$PX_SESSION show that a session is idle and holds servers; the other views count for limits."""
     assert refusal(running(1, outdated="GV$SESSION")) == "GV$SESSION did not answer, so this may be over"
     assert refusal(running(1, outdated="V$PX_SESSION")) == "V$PX_SESSION did not answer, so this may be over"
@@ -502,7 +502,7 @@ def test_what_is_not_known_without_a_view_is_what_that_view_shows() -> None:
         assert refusal(running(1, outdated=view)) == known
 
 
-def test_no_work_is_offered_to_be_lost_while_nothing_shows_what_ends_soon() -> None:
+def test_no_cancel_is_offered_while_what_ends_soon_is_not_known() -> None:
     busy = one_queue(running(144, elapsed=9.0))
     assert unblock(busy)[0].answers
     silent = UnansweredQuery("session_longops", "GV$SESSION_LONGOPS", "no answer in time", "")
@@ -514,8 +514,8 @@ def test_no_work_is_offered_to_be_lost_while_nothing_shows_what_ends_soon() -> N
     assert advice(replace(busy, troubles=(silent,))).text.endswith("wait, or decide whose work to end")
 
 
-def test_who_may_end_with_the_step_that_is_nearly_done_is_waited_for() -> None:
-    """It was offered to be cancelled at 66 to 100 %, and was over before anybody had decided."""
+def test_a_statement_near_the_end_of_its_operation_is_waited_for() -> None:
+    """Its cancellation was offered at 66 to 100 %, and it ended before anyone had decided."""
     reading = one_queue(step(526, 14.0), running(144, elapsed=9.0))
     (way,) = unblock(reading)
     assert (way.answers, way.wait) == ((), None), "whether that step is its last is not known"
@@ -523,14 +523,14 @@ def test_who_may_end_with_the_step_that_is_nearly_done_is_waited_for() -> None:
     assert advice(reading).text == f"{way.sentence}, and then the head of BATCH can start"
     assert advice(reading).short == "wait: MARTIN 1:526 may end by itself in about 0:14"
     assert plain(ends_it(way, key=True)) == f" TO START IT  {way.sentence}"
-    assert all("may end by itself" in each.why_not for each in way.candidates), "nor is anybody else cancelled"
+    assert all("may end by itself" in each.why_not for each in way.candidates), "nor is another session cancelled"
     first = reading.heads[0]
     new = replace(reading, heads=(replace(first, statement=replace(first.statement, waited=17.0)),))
     assert unblock(new)[0].sentence == way.sentence, "a head that has just come waits for the same one"
     assert advice(new).text.startswith(way.sentence)
     for other in (step(526, 31.0), replace(step(526, 14.0), comes_nearer=False), step(526, 14.0, servers=16)):
         (way,) = unblock(one_queue(other, running(144, elapsed=9.0)))
-        assert way.answers, "it goes on for longer than it takes to decide, stands still, or is not enough"
+        assert way.answers, "it runs longer than it takes to decide, does not progress, or is not enough"
     assert advice(one_queue(step(526, 14.0), running(144, **IDLE))).step is Step.END, "no work is lost by that"
     both = one_queue(step(526, 14.0, servers=16), step(144, 20.0, servers=16))
     assert unblock(both)[0].sentence.startswith("wait: MARTIN 1:144 may end by itself in about 0:20"), "the last of two"
@@ -542,7 +542,7 @@ def test_who_may_end_with_the_step_that_is_nearly_done_is_waited_for() -> None:
         "wait: MARTIN 1:526 may end by itself in about 0:14; until then ending MARTIN 1:144 (idle 15:00) is not enough"
     )
     far = one_queue(step(526, 14.0, servers=16), running(144, servers=16))
-    assert unblock(far)[0].answers == (), "nor is one beside whom another works for longer"
+    assert unblock(far)[0].answers == (), "nor is one if another works for longer"
 
 
 PAUSE = {"idle": 80.0, "status": "INACTIVE"}
@@ -555,7 +555,7 @@ def waiting(reading: Reading, waited: float) -> Reading:
     )
 
 
-def test_who_may_end_soon_is_waited_for_though_somebody_is_idle() -> None:
+def test_a_statement_about_to_end_is_waited_for_beside_an_idle_holder() -> None:
     """DO named the idle holder, while TO START IT named the one that may end within half a minute."""
     reading = one_queue(step(526, 14.0), running(144, **PAUSE))
     (way,) = unblock(reading)
@@ -563,7 +563,7 @@ def test_who_may_end_soon_is_waited_for_though_somebody_is_idle() -> None:
     assert advice(reading).text == f"{way.sentence}, and then the head of BATCH can start"
 
 
-def test_do_and_to_start_it_give_the_same_reason_to_end_nobody() -> None:
+def test_do_and_to_start_it_give_the_same_reason_against_an_end() -> None:
     alone, together = running(526, **PAUSE), (running(526, servers=16, **PAUSE), running(144, servers=16, elapsed=9.0))
     for reading in (one_queue(alone), one_queue(*together)):
         assert "too early" in unblock(waiting(reading, 17.0))[0].sentence
@@ -575,7 +575,7 @@ def test_do_and_to_start_it_give_the_same_reason_to_end_nobody() -> None:
     assert "has waited only 0:17" in shown
 
 
-def test_until_it_may_be_named_whose_work_is_lost_do_says_with_whose_end_that_is_decided() -> None:
+def test_do_says_which_end_decides_before_it_names_a_session_to_cancel() -> None:
     """DO said that ending the idle holder alone is not enough, and TO START IT offered both."""
     reading = one_queue(running(526, servers=16, **IDLE), running(144, servers=16, elapsed=9.0))
     assert len(unblock(reading)[0].answers[0]) == 2
@@ -586,7 +586,7 @@ def test_until_it_may_be_named_whose_work_is_lost_do_says_with_whose_end_that_is
     assert "wait, or decide whose work to end with MARTIN 1:526 (idle 15:00)" in plain(do_line(step, 100))
 
 
-def test_a_head_that_should_start_within_the_time_it_takes_to_decide_is_waited_for() -> None:
+def test_a_head_that_should_start_soon_is_waited_for() -> None:
     """`Starts in` had 0:01-0:14, and the line beside it offered a command."""
 
     def starting(latest: float, record: ForecastRecord, *held: Any) -> Reading:
@@ -615,21 +615,21 @@ def test_a_head_that_should_start_within_the_time_it_takes_to_decide_is_waited_f
     assert advice(foreseen(idle, 0, 700.0, 900.0, proven=True)).step is Step.END, "the last of the queue starts sooner"
 
 
-def test_for_waiting_the_earliest_end_that_does_counts() -> None:
+def test_waiting_counts_by_the_earliest_end_that_is_enough() -> None:
     slow, quick = ending(405, 124.0, elapsed=10.0), ending(992, 100.0, elapsed=900.0)
     assert advice(one_queue(slow, quick)).text == (
         "wait: the head of BATCH can start in about 1:40, when MARTIN 1:992 should be done"
     )
 
 
-def test_where_two_must_end_the_last_is_named() -> None:
+def test_if_two_must_end_the_last_is_named() -> None:
     found = advice(one_queue(ending(405, 8.0, servers=16), ending(992, 21.0, servers=16)))
     assert found.text == (
         "wait: the head of BATCH should start by itself in about 0:21, when MARTIN 1:992, the last of 2, ends"
     )
 
 
-def test_among_equals_nobody_is_called_the_head() -> None:
+def test_of_equal_waits_none_is_called_the_head() -> None:
     assert advice(one_queue(running(526), equals=9)).text.startswith(
         "no idle session holds servers that one of the first 10 of BATCH could use"
     )
@@ -642,8 +642,8 @@ def one_of_them_may_want_more(reading: Reading) -> Reading:
     return replace(reading, heads=(head, *reading.heads[1:]), queue=(*reading.queue, other))
 
 
-def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() -> None:
-    """What is free at one instant decides nothing: who is served first, and what it wants, changes within seconds."""
+def test_if_queues_take_turns_only_a_forecast_proves_an_end() -> None:
+    """Free servers of one instant decide nothing: which head is first, and what it wants, changes within seconds."""
     both = storm(running(526, **IDLE))  # keeps the 32 that each of the two heads is short of
     etl = replace(both.heads[1], wants=Servers(48, 48), shortages=(Shortage(48, everybody=True),))
     larger = replace(both, heads=(both.heads[0], etl))
@@ -670,7 +670,7 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
     )
     proven = foreseen(both, 0, 700.0, 900.0, proven=True)
     assert advice(proven).step is Step.END
-    assert advice(proven).proven == (Proof.QUEUE_SOONER,), "who of the two starts is not proven"
+    assert advice(proven).proven == (Proof.QUEUE_SOONER,), "which of the two starts is not proven"
     assert [each.proven for way in unblock(proven) for each in way.candidates] == [(Proof.QUEUE_SOONER,)] * 2
     assert proven.forecast is not None
     proven = one_of_them_may_want_more(proven)
@@ -684,8 +684,8 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
     assert advice(own).text == "end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of BATCH can start"
 
 
-def test_a_queue_that_was_there_a_minute_ago_takes_turns_still() -> None:
-    """For one poll of 400 ETL had nobody queued, and DO ended somebody for BATCH alone until the next."""
+def test_a_queue_of_a_minute_ago_still_takes_turns() -> None:
+    """For one poll of 400 ETL had no queue, and DO ended a session for BATCH alone until the next."""
     alone = storm(running(526, **IDLE))
     alone = replace(alone, heads=alone.heads[:1], queue=alone.queue[:1])
     assert advice(replace(alone, groups=(group("ETL", px_queued_minute=0.0), group("REPORTS")))).step is Step.END
@@ -706,7 +706,7 @@ def test_a_queue_that_was_there_a_minute_ago_takes_turns_still() -> None:
     little = replace(lately, running=(running(526, **IDLE, servers=16), running(900, **IDLE, servers=16)))
     assert unblock(little)[0].sentence == (
         f"{keeps.replace('32', '16')}BATCH is short by 32, so ending it alone is not enough now"
-    ), "whatever ETL would want: it has nobody queued"
+    ), "whatever ETL would want: it has no queue"
     works = replace(lately, running=(running(144, group="ETL"),))
     (way,) = unblock(works)
     assert (way.turns, way.sentence) == ((), "ending one statement frees the 32 servers that let it start"), "now, too"
@@ -714,11 +714,11 @@ def test_a_queue_that_was_there_a_minute_ago_takes_turns_still() -> None:
     own = replace(lately, heads=(replace(lately.heads[0], shortages=(Shortage(32, group="BATCH"),)),))
     assert advice(own).step is Step.END, "of BATCH's own limit ETL takes nothing"
     fifo = replace(lately, header=replace(lately.header, px_managed="FIFO"))
-    assert advice(fifo).step is Step.END, "in one queue who comes later is behind"
+    assert advice(fifo).step is Step.END, "in one queue later statements are behind"
 
 
-def test_where_who_waited_as_long_wants_more_nobody_is_ended() -> None:
-    """One of 18 was shown that wanted 16, and was not the first: the first wanted 32, and nobody started."""
+def test_no_end_if_an_equal_wait_wants_more() -> None:
+    """One of 18 that wanted 16 was shown as first: the real first wanted 32, and none started."""
     reading = one_queue(running(526, **IDLE), running(144, **IDLE), equals=1)
     wants = Servers(64, 64)
     alike = replace(reading.queue[1], waited=reading.queue[0].waited, wants=wants)
@@ -739,21 +739,17 @@ def test_where_who_waited_as_long_wants_more_nobody_is_ended() -> None:
     assert advice(same).step is Step.END
 
 
-@pytest.mark.parametrize(("short", "advice"), [(16, []), (17, ["BATCH"])])
-def test_a_limit_that_holds_a_head_back_only_if_it_wants_its_most_is_no_reason_against_an_end(
-    short: int, advice: list[str]
-) -> None:
+@pytest.mark.parametrize(("short", "groups"), [(16, []), (17, ["BATCH"])])
+def test_a_limit_that_binds_only_at_most_does_not_forbid_an_end(short: int, groups: list[str]) -> None:
     """The head wants 16 to 32 servers: with 16 less than it may want it starts if it wants the least."""
     limits = (Shortage(short, group="BATCH"), Shortage(32, everybody=True))
     holder = running(526, group="ETL", user="ETL", **IDLE)
     reading = one_queue(holder, wants=Servers(16, 32), shortages=limits)
-    assert list(no_use(holder, reading)) == advice
+    assert list(no_use(holder, reading)) == groups
 
 
 @pytest.mark.parametrize("waits", [(None, 60.0), (60.0, None), (None, None)])
-def test_where_it_is_not_known_who_waited_longest_nobody_is_ended_for_who_may_not_be_first(
-    waits: tuple[float | None, float | None],
-) -> None:
+def test_no_end_if_the_longest_wait_is_not_known(waits: tuple[float | None, float | None]) -> None:
     reading = one_queue(running(526, **IDLE), equals=1)
     first, other = (replace(each, waited=waited) for each, waited in zip(reading.queue[:2], waits, strict=True))
     head = replace(reading.heads[0], statement=first)
@@ -763,7 +759,7 @@ def test_where_it_is_not_known_who_waited_longest_nobody_is_ended_for_who_may_no
     assert way.unsure == "another wants 64 servers, and which is first is not known"
 
 
-def test_where_an_end_alone_is_too_little_for_each_head_it_is_said_to_start_nobody() -> None:
+def test_an_end_too_small_for_each_head_is_said_to_start_none() -> None:
     """8 were free, an idle holder kept 16, each of two heads wanted 32, and what its end would do was "not known"."""
     both = storm(running(526, **IDLE, servers=16), running(144, group="ETL"))
     keeps = "MARTIN 1:526 (idle 15:00) keeps 16 servers that BATCH and ETL want: "
@@ -789,7 +785,7 @@ def test_where_an_end_alone_is_too_little_for_each_head_it_is_said_to_start_nobo
     assert "ending it should start the last queued statement" in advice(foretold).text, "that is more than now"
 
 
-def test_of_one_limit_an_end_may_free_some_and_yet_be_of_no_use() -> None:
+def test_an_end_under_one_of_two_limits_is_of_no_use() -> None:
     """It freed 8 of 24 that the target lacked, DO said 0 of 24, and it was in another group than the full one."""
     idle = running(526, group="ETL", **IDLE, servers=8)
     both = (Shortage(24, everybody=True), Shortage(16, group="BATCH"))
@@ -816,7 +812,7 @@ WAITS = "; for BATCH you can only wait"
 
 
 def test_do_names_the_queues_whose_limits_count_what_an_idle_holder_keeps() -> None:
-    """The alert says that BATCH is held by its group limit, which may leave him out: he is not what it waits for."""
+    """The alert says that BATCH is held by its group limit, which may not count MARTIN: it does not wait for him."""
     both = storm(running(526, **IDLE), running(144))  # one of the two did not queue
     own = (Shortage(32, everybody=True), Shortage(16, group="BATCH"))
     held = replace(both, heads=(replace(both.heads[0], cause=Cause.GROUP, shortages=own), both.heads[1]))
@@ -829,8 +825,8 @@ def test_do_names_the_queues_whose_limits_count_what_an_idle_holder_keeps() -> N
     assert alone.text == f"end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of ETL can start{WAITS}"
 
 
-def test_who_is_at_his_own_limit_takes_no_turns_for_what_others_free() -> None:
-    """BATCH held 32 of 32, and REPORTS lacked 16 that an idle session of its own kept: nobody else wanted them."""
+def test_a_queue_at_its_own_limit_takes_no_turns_for_other_servers() -> None:
+    """BATCH held 32 of 32, and REPORTS lacked 16 that an idle session of its own kept: no other queue wanted them."""
     both = storm(running(526, group="ETL", **IDLE), running(144))
     own = (Shortage(16, everybody=True), Shortage(16, group="BATCH"))
     etl = both.heads[1]
@@ -842,7 +838,7 @@ def test_who_is_at_his_own_limit_takes_no_turns_for_what_others_free() -> None:
     assert advice(held).text == ends
     assert batch.turns == ("BATCH", "ETL"), "of what an end in BATCH frees ETL may take some"
     works = replace(held, running=(running(144), running(145)))
-    assert unblock(works)[1].turns == ("BATCH", "ETL"), "the end of one of BATCH lets BATCH go on, too"
+    assert unblock(works)[1].turns == ("BATCH", "ETL"), "the end of one of BATCH helps BATCH, too"
     whole = replace(works, groups=(group("BATCH", px_servers=64), group("ETL", px_servers=0)))
     assert [each.sentence.partition(": ")[0] for each in unblock(whole)] == [
         "only servers that BATCH's limit counts can start it, and ETL wants them, too",  # not all that come free next
@@ -860,15 +856,15 @@ def test_who_is_at_his_own_limit_takes_no_turns_for_what_others_free() -> None:
         assert unblock(replace(lately, groups=(batch_group, group("ETL", px_servers=32))))[0].turns == turns
 
 
-def test_do_names_the_holders_own_queue_where_it_is_short_of_the_target_alone() -> None:
-    """A limit that holds nobody back is no matter, whoever it counts: BATCH wants these servers as ETL does."""
+def test_do_names_the_holders_own_queue_if_it_lacks_only_the_target() -> None:
+    """A limit that holds no head back does not matter: BATCH wants these servers as ETL does."""
     both = storm(running(526, **IDLE), running(144))
     found = advice(replace(both, groups=(group("BATCH", servers_limit=64, px_servers=32),)))
     assert "keeps 32 servers that BATCH and ETL want: ending it starts at least one of" in found.text
     assert found.short == "wait, or decide: MARTIN 1:526 (idle 15:00) keeps 32 servers"
 
 
-def test_a_start_that_is_promised_comes_before_an_idle_holder_whom_several_queues_wait_for() -> None:
+def test_a_promised_start_comes_before_an_idle_holder_of_several_queues() -> None:
     """64 come free in ten seconds, which is enough for both heads, so nothing is to be decided."""
     assert advice(storm(running(527, **IDLE), ending(526, 10.0, servers=64))).text == (
         "wait: the head of BATCH should start by itself in about 0:10, when MARTIN 1:526 ends"
@@ -876,19 +872,19 @@ def test_a_start_that_is_promised_comes_before_an_idle_holder_whom_several_queue
     assert "wait, or decide" in advice(storm(running(527, **IDLE), ending(526, 10.0))).text, "one of them may, no more"
 
 
-def test_of_several_queues_it_is_about_the_one_whose_servers_an_idle_holder_keeps() -> None:
-    """Else DO says of him that his end does not let BATCH start, while TO START IT of ETL offers it."""
+def test_of_several_queues_that_of_the_idle_holder_comes_first() -> None:
+    """DO said that ending MARTIN does not let BATCH start, while TO START IT of ETL offered it."""
     reading = one_queue(running(526, group="ETL", idle=80.0, status="INACTIVE"), running(144))
     etl = replace(busy().heads[1], shortages=(Shortage(32, group="ETL"),), cause=Cause.GROUP)
     both = replace(reading, heads=(reading.heads[0], etl), groups=(*reading.groups, group("ETL", px_servers=32)))
     assert advice(both).text == (
         "wait: MARTIN 1:526 keeps 32 servers that the head of ETL could use; idle 1:20, so perhaps between two fetches"
-        ": end it if it stays idle (from 2:00 on DO offers it)" + WAITS
+        ": end it if it stays idle (from 2:00 on DO offers it); for BATCH, wait, or cancel MARTIN 1:144: you decide"
     )
     assert "from 2:00 on" not in advice(foreseen(both, 1, 880.0, 900.0)).text, "DO will not: it saves too little"
 
 
-def test_it_is_about_the_queue_that_is_first_though_another_should_start_sooner() -> None:
+def test_the_first_queue_comes_first_even_if_another_starts_sooner() -> None:
     reading = one_queue(running(144))
     later = replace(busy().heads[1], shortages=(Shortage(16, group="ETL"),), cause=Cause.GROUP)
     both = replace(reading, running=(*reading.running, ending(145, 10.0, group="ETL")), heads=(reading.heads[0], later))
@@ -898,11 +894,11 @@ def test_it_is_about_the_queue_that_is_first_though_another_should_start_sooner(
     assert advice(critical).text.startswith("wait: the head of ETL should start by itself in about 0:10")
 
 
-def test_whom_do_names_stands_first_among_those_who_let_the_head_start() -> None:
+def test_the_session_that_do_names_is_the_first_candidate() -> None:
     """One that has worked for seven seconds would do alone; yet the idle holder is what `c 1` copies, and `C`."""
     reading = one_queue(running(526, servers=16, **IDLE), running(144, user="ETL", elapsed=7.0))
     (found,) = unblock(reading)
-    assert [each.statement.sid for each in found.candidates[: found.needed]] == [144], "he is not needed"
+    assert [each.statement.sid for each in found.candidates[: found.needed]] == [144], "MARTIN is not needed"
     proven = foreseen(reading, 0, 1500.0, 2470.0, proven=True)
     (found,) = unblock(proven)
     assert [each.statement.sid for each in found.candidates[: found.needed]] == [526, 144]
@@ -913,7 +909,7 @@ def test_whom_do_names_stands_first_among_those_who_let_the_head_start() -> None
 
 
 def test_a_forecast_by_a_limit_read_minutes_ago_proves_no_end() -> None:
-    """Courses that were played before the view fell silent still say that the queue would empty sooner."""
+    """Courses that were simulated before the view fell silent still show that the queue would empty sooner."""
     proven = foreseen(one_queue(running(526, servers=16, **IDLE)), 0, 1500.0, 2470.0, proven=True)
     assert advice(proven).step is Step.END
     old = NotKnown("how many servers BATCH may hold now", "DBA_RSRC_PLAN_DIRECTIVES", 246.0)
@@ -924,7 +920,7 @@ def test_a_forecast_by_a_limit_read_minutes_ago_proves_no_end() -> None:
 
 
 @pytest.mark.parametrize(("waited", "step"), [(29.0, Step.WAIT), (30.0, Step.END), (None, Step.END)])
-def test_nobody_is_ended_for_one_that_has_just_come(waited: float | None, step: Step) -> None:
+def test_no_end_for_a_statement_that_was_just_queued(waited: float | None, step: Step) -> None:
     reading = one_queue(running(526, **IDLE))
     first = replace(reading.heads[0].statement, waited=waited)
     found = advice(replace(reading, heads=(replace(reading.heads[0], statement=first),)))
@@ -938,7 +934,7 @@ def test_nobody_is_ended_for_one_that_has_just_come(waited: float | None, step: 
 def foreseen(
     reading: Reading, starts: int, through: float | None, otherwise: float | None, *, proven: bool = False
 ) -> Reading:
-    """Return a reading of whose first running statement this is forecast, with a third of the gain on either side."""
+    """Return a reading with this forecast of its first running statement, with a third of the gain on either side."""
     gain = None if through is None or otherwise is None else otherwise - through
     third = 0.0 if gain is None else gain / 3
     range_ = (None, None, None) if gain is None else (gain, gain - third, gain + third)
@@ -946,7 +942,15 @@ def foreseen(
     return replace(reading, forecast=QueueForecast(effects=(effect,)))
 
 
-def test_who_keeps_less_is_ended_where_the_queue_is_through_sooner() -> None:
+def test_do_says_perhaps_of_a_gain_that_is_not_proven() -> None:
+    """The head starts for certain; when the last of the queue does was foreseen by too few forecasts."""
+    alone = one_queue(running(526, **IDLE), running(144))
+    starts = {each: advice(foreseen(alone, 1, 254.0, 900.0, proven=each)).text for each in (False, True)}
+    assert "can start; the last queued statement perhaps starts 7:10-14:21 sooner: at " in starts[False]
+    assert "can start; the last queued statement starts 7:10-14:21 sooner: at " in starts[True]
+
+
+def test_a_small_holder_is_ended_if_the_whole_queue_starts_sooner() -> None:
     little = one_queue(running(526, servers=8, **IDLE), running(144))
     through, otherwise = (clock(little.at + timedelta(seconds=each))[:5] for each in (1500.0, 2470.0))
     found = advice(foreseen(little, 0, 1500.0, 2470.0, proven=True))
@@ -959,7 +963,7 @@ def test_who_keeps_less_is_ended_where_the_queue_is_through_sooner() -> None:
     assert advice(foreseen(little, 3, None, None)).step is Step.WAIT
 
 
-def test_where_the_forecast_says_that_waiting_is_as_good_it_is_waited() -> None:
+def test_wait_if_the_forecast_says_that_waiting_is_as_good() -> None:
     half = one_queue(running(526, servers=16, **IDLE), running(144))
     assert advice(foreseen(half, 0, 900.0, 900.0)).text == (
         "MARTIN 1:526 (idle 15:00) keeps 16 servers; ending it should not let any statement start sooner, so waiting "
@@ -973,7 +977,7 @@ def test_where_the_forecast_says_that_waiting_is_as_good_it_is_waited() -> None:
     assert advice(foreseen(replace(half, running=(pausing, half.running[0])), 5, 10.0, 900.0)).commands == ()
 
 
-def test_nobody_is_ended_for_a_head_beside_other_queues_if_little_is_saved() -> None:
+def test_no_end_beside_other_queues_if_it_saves_little() -> None:
     """Whether REPORTS takes turns for the servers changed with each poll: a kill was shown and withdrawn in 5 s."""
     both = storm(running(526, group="ETL", **IDLE), running(144))
     own = (Shortage(16, everybody=True), Shortage(16, group="BATCH"))
@@ -989,7 +993,7 @@ def test_nobody_is_ended_for_a_head_beside_other_queues_if_little_is_saved() -> 
     )
 
 
-def test_without_a_queue_who_is_held_up_with_the_most_servers_is_looked_at() -> None:
+def test_without_a_queue_the_largest_blocked_statement_is_looked_at() -> None:
     held = running(526, blocker="1:88", servers=8), running(144, blocker="1:89", servers=16, user="ETL")
     found = advice(replace(quiet(), running=held))
     assert found.text == "look at session 1:89: ETL 1:144 waits for it and holds 16 servers"
@@ -1009,14 +1013,14 @@ def test_a_session_that_is_past_the_pools_timeout_has_no_time_left(longest: floa
         (8, "14 wait, 8 have failed, the next fails in 5:00"),
     ],
 )
-def test_what_has_failed_at_the_pools_timeout_is_not_told_as_the_first_to_fail(failed: int, words: str) -> None:
+def test_a_call_that_failed_at_the_pool_timeout_is_not_the_next_to_fail(failed: int, words: str) -> None:
     row = group("BATCH", pool=ActiveSessionPool(4, 14, 300.0, 600), sessions=SessionTotals(pool_timeouts=failed))
     found = advice(replace(quiet(), groups=(row,)))
     assert words in found.text
     assert words in found.short
 
 
-def test_what_is_wrong_beside_the_queue_is_told_after_it_where_there_is_room() -> None:
+def test_other_alerts_follow_the_queue_if_they_fit() -> None:
     """DO spoke of the queue alone for ten minutes, while a limit throttled I/O and a group was at its CPU limit."""
     wait = one_queue(running(526))
     critical = replace(wait, heads=(replace(wait.heads[0], queue_waited=7200.0),))
@@ -1043,7 +1047,7 @@ def test_a_downgraded_statement_keeps_its_degree_and_comes_after_the_queue() -> 
     assert "BATCH" in advice(one_queue(smaller)).text
 
 
-def test_who_should_have_ended_and_went_idle_instead_is_told() -> None:
+def test_a_statement_that_went_idle_instead_of_ending_is_named() -> None:
     """`may end by itself at any moment` was followed by no word of the servers that it kept."""
     assert advice(one_queue(step(526, 1.0))).text.startswith("wait: MARTIN 1:526 may end by itself at any moment")
     now = one_queue(running(526, idle=2.0, status="INACTIVE"))
@@ -1055,7 +1059,7 @@ def test_who_should_have_ended_and_went_idle_instead_is_told() -> None:
     assert "went idle" not in advice(later).text
 
 
-def test_who_is_named_no_more_because_one_of_them_may_end_is_told() -> None:
+def test_a_session_about_to_end_replaces_several_named_to_end() -> None:
     """DO went from two sessions to cancel to `no idle session holds servers`, with the queue unchanged."""
     reading = one_queue(step(526, 20.0, servers=16), running(144, servers=16))
     (way,) = unblock(reading)

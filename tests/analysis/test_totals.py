@@ -10,7 +10,7 @@ from presman.analysis.totals import totals
 from tests.output.readings import group, queued, reading, running
 
 
-def test_an_empty_queue_has_waited_for_no_time_and_one_that_is_not_seen_is_not_known() -> None:
+def test_an_empty_queue_has_waited_0_s_and_an_unseen_one_is_not_known() -> None:
     found = reading()
     empty = totals(replace(found, queue=(), basis=()))
     assert (empty.queued, empty.longest) == (0, 0.0)

@@ -62,7 +62,7 @@ def plan_lines(*operations: str) -> Rows:
 
 
 def waiting(sid: int, name: str, dop: int, sql_id: str = "7xq3hdwx1kkd0") -> Rows:
-    """A queued statement that wants `dop` servers: another execution of it tells that it has one set."""
+    """A queued statement that wants `dop` servers: another execution of it shows that it has one set."""
     queued = queued_session(sid, name, 60.0, sql_id=sql_id)
     info = row(SessionInfo, sid=sid, current_consumer_group=name, dop=dop)
     return [queued, info]
@@ -114,7 +114,7 @@ def sids(one: Unblock) -> list[int]:
     return [each.statement.sid for each in one.candidates]
 
 
-def test_the_systems_target_is_freed_by_anybody() -> None:
+def test_any_session_frees_servers_of_the_target() -> None:
     # 64 of 64 in use, ETL wants 8 to 16: short by 16 at most
     one = found(
         waiting(9, "ETL", 8), holder(1, "BATCH", 20, elapsed=300), holder(2, "ETL", 24, elapsed=50),
@@ -128,8 +128,8 @@ def test_the_systems_target_is_freed_by_anybody() -> None:
     assert one.candidates[0].commands[0].text == "ALTER SYSTEM CANCEL SQL '3, 1003, @1, 9md3ukhghgj58';"
 
 
-def test_a_groups_limit_is_freed_by_the_group_alone() -> None:
-    # BATCH holds 32 of 32 (50 % of 64); 24 more are free, so nobody else's end helps
+def test_only_its_own_sessions_free_servers_of_a_groups_limit() -> None:
+    # BATCH holds 32 of 32 (50 % of 64); 24 more are free, so only an end in BATCH helps
     one = found(
         waiting(9, "BATCH", 8), holder(1, "BATCH", 20), holder(2, "BATCH", 12), holder(3, "ETL", 8, idle=5000),
         active=40, plan=DAY, held={"BATCH": 32, "ETL": 8},
@@ -164,7 +164,7 @@ def test_as_few_together_as_will_do() -> None:
     assert [each.proven for each in one.candidates] == [(together,), (together, Proof.DBA_DECIDES), (), ()]
 
 
-def test_who_may_pause_between_two_fetches_is_not_offered_nor_who_is_enough_with_him_alone() -> None:
+def test_a_pausing_session_is_not_offered_nor_another_with_it() -> None:
     one = found(
         waiting(9, "ETL", 16), holder(1, "BATCH", 16, idle=119), *(holder(n, "ETL", 16, elapsed=n) for n in (2, 3, 4)),
         active=64, plan=DAY, held={"BATCH": 16, "ETL": 48},
@@ -172,7 +172,7 @@ def test_who_may_pause_between_two_fetches_is_not_offered_nor_who_is_enough_with
     pause = "idle 1:59, so perhaps between two fetches"
     assert one.sentence.endswith(f"that let it start; but U1 1:1: {pause}")
     assert [each.why_not for each in one.candidates][:3] == [
-        pause, f"not enough alone, and of another one: {pause}", "not enough alone: it frees 16 of 32 servers",
+        pause, f"not enough alone, and of another one: {pause}", "perhaps not enough alone: it frees 16 of 32 servers",
     ]  # fmt: skip
 
 
@@ -186,7 +186,7 @@ def test_who_may_pause_between_two_fetches_is_not_offered_nor_who_is_enough_with
             for name, servers in (("U2 1:2", 6), ("U1 1:1", 4)))),
     ],
 )  # fmt: skip
-def test_too_few_servers_are_told_as_that_unless_nobody_can_be_ended(killed: tuple[int, ...], sentence: str) -> None:
+def test_too_few_servers_are_reported_unless_no_session_can_be_ended(killed: tuple[int, ...], sentence: str) -> None:
     """All 64 are in use, and of those 10 can be found: 32 are not to be had."""
     holders = [
         [each._replace(status="KILLED") if isinstance(each, Session) and sid in killed else each for each in rows]
@@ -197,7 +197,7 @@ def test_too_few_servers_are_told_as_that_unless_nobody_can_be_ended(killed: tup
     assert one.sentence == sentence
 
 
-def test_one_who_frees_enough_alone_is_chosen_before_two_who_have_done_less() -> None:
+def test_one_session_that_frees_enough_comes_before_two_with_less_work() -> None:
     """16 are short: 1 frees them and loses 4,800 server seconds, 2 and 3 together 20, 4 more than 1."""
     one = found(
         waiting(9, "ETL", 8), holder(1, "BATCH", 16, elapsed=300), holder(2, "ETL", 10, elapsed=1),
@@ -207,7 +207,7 @@ def test_one_who_frees_enough_alone_is_chosen_before_two_who_have_done_less() ->
     assert (one.needed, sids(one)[0]) == (1, 1)
 
 
-def test_who_is_not_counted_does_not_help_its_group() -> None:
+def test_uncounted_servers_do_not_help_their_group() -> None:
     # BATCH's statements hold 44, it is counted with 32: the 12 can only be those of 2
     one = found(
         waiting(9, "BATCH", 4), holder(1, "BATCH", 32), holder(2, "BATCH", 12, idle=9000), active=44, plan=DAY,
@@ -216,7 +216,7 @@ def test_who_is_not_counted_does_not_help_its_group() -> None:
     assert (one.needed, sids(one)) == (1, [1])
 
 
-def test_who_may_not_be_counted_is_not_relied_on() -> None:
+def test_servers_that_may_not_be_counted_are_not_relied_on() -> None:
     one = found(
         waiting(9, "BATCH", 4), holder(1, "BATCH", 20), holder(2, "BATCH", 12), holder(3, "BATCH", 12, idle=60),
         active=44, plan=DAY, held={"BATCH": 32},
@@ -225,14 +225,14 @@ def test_who_may_not_be_counted_is_not_relied_on() -> None:
     assert [(each.frees, each.perhaps) for each in one.candidates] == [(20, 20), (0, 12), (0, 12)]
 
 
-def test_one_that_wants_more_than_the_target_needs_all_of_it() -> None:
+def test_a_statement_above_the_target_needs_all_of_it() -> None:
     # the published case: 36 wanted on a target of 24, 12 in use; it was seen to start once nothing was
     one = found(waiting(9, "ETL", 36), holder(1, "ETL", 12), target=24, active=12, plan=DAY, held={"ETL": 12})
     assert one.head.cause is Cause.NEVER_FITS
     assert (one.needed, sids(one)) == (1, [1])
 
 
-def test_more_than_its_group_may_have_is_helped_by_nobody() -> None:
+def test_a_statement_above_its_group_limit_is_helped_by_no_end() -> None:
     one = found(waiting(9, "BATCH", 40), holder(1, "BATCH", 12), active=12, plan=DAY, held={"BATCH": 12})
     assert one.head.cause is Cause.NEVER_FITS
     assert (one.needed, one.candidates) == (0, ())
@@ -243,14 +243,14 @@ def test_nothing_queued_nothing_to_unblock() -> None:
     assert unblock(analyse(None, snapshot(instance(), active_plan(), *DAY, *holder(1, "ETL", 4)))) == ()
 
 
-def test_views_that_disagree_name_nobody_falsely() -> None:
+def test_no_session_is_named_if_views_disagree() -> None:
     # the group counts more than its statements hold: read at another instant
     one = found(waiting(9, "BATCH", 8), holder(1, "BATCH", 16), active=40, plan=DAY, held={"BATCH": 32})
     assert one.needed == 0
     assert [(each.frees, each.perhaps) for each in one.candidates] == [(0, 16)]
 
 
-def test_who_is_about_to_end_is_waited_for_and_not_killed() -> None:
+def test_a_statement_about_to_end_is_not_killed() -> None:
     # short by 16: 1 has a second left of 2,000 server seconds, 2 has just begun, 3 has been idle for an hour
     one = found(
         waiting(9, "ETL", 8), nearly(1, "ETL", 20, 1), holder(2, "BATCH", 24, elapsed=2),
@@ -269,10 +269,10 @@ def test_as_many_are_waited_for_as_are_needed_the_soonest_first() -> None:
         waiting(9, "ETL", 8), nearly(1, "ETL", 8, 25), nearly(2, "ETL", 8, 3), nearly(3, "ETL", 8, 12),
         holder(4, "ETL", 40, idle=9), active=64, plan=DAY, held={"ETL": 64},
     )  # fmt: skip
-    assert (one.needed, sids(one), one.wait) == (2, [2, 3, 4, 1], 12.0), "then who would do alone, then who would not"
+    assert (one.needed, sids(one), one.wait) == (2, [2, 3, 4, 1], 12.0), "those enough alone next"
 
 
-def test_what_waiting_does_not_free_somebody_must_be_ended_for() -> None:
+def test_a_session_is_ended_for_what_waiting_does_not_free() -> None:
     one = found(
         waiting(9, "ETL", 8), nearly(1, "ETL", 8, 5), holder(2, "ETL", 12, idle=600), holder(3, "ETL", 44, elapsed=1),
         active=64, plan=DAY, held={"ETL": 64},
@@ -283,13 +283,13 @@ def test_what_waiting_does_not_free_somebody_must_be_ended_for() -> None:
     )
 
 
-def test_who_has_more_than_half_a_minute_left_is_not_nearly_done() -> None:
+def test_a_statement_with_more_than_half_a_minute_left_is_not_nearly_done() -> None:
     one = found(waiting(9, "ETL", 8), nearly(1, "ETL", 64, 31), active=64, plan=DAY, held={"ETL": 64})
     assert (one.wait, one.candidates[0].ends_in, bool(one.candidates[0].commands)) == (None, None, True)
 
 
-def test_whose_step_comes_nearer_to_its_end_may_end_with_it_and_who_stands_still_does_not() -> None:
-    """The plan goes on behind the scan, so nothing is promised."""
+def test_an_operation_must_progress_to_end_its_statement() -> None:
+    """The scan is not the last operation of the plan, so nothing is promised."""
     join = plan_lines(*SCAN[:-1], "HASH JOIN", "TABLE ACCESS", "TABLE ACCESS")
 
     def ways(left: int) -> Unblock:
@@ -306,7 +306,7 @@ def test_whose_step_comes_nearer_to_its_end_may_end_with_it_and_who_stands_still
     assert ways(20).answers, "20 seconds were left 10 seconds ago, too"
 
 
-def test_a_coordinator_that_has_gone_on_is_told_by_its_servers() -> None:
+def test_a_coordinator_with_another_statement_is_known_by_its_servers() -> None:
     """It idles after a later statement, or executes another one now: that one must not be cancelled."""
     session, *servers = holder(1, "ETL", 64, idle=600)
     session = session._replace(prev_sql_id="5dqz0hqtp9fru", sql_id="")
@@ -348,8 +348,8 @@ def test_a_monitors_gv_query_is_never_advised_against() -> None:
     assert (one.needed, sids(one)) == (1, [1])  # though the monitor's query "loses least"
 
 
-def test_what_may_be_a_monitor_is_not_advised_against_either() -> None:
-    """Without V$PX_PROCESS nothing tells a statement from a monitor: nobody is named, and why is said."""
+def test_a_possible_monitor_is_not_advised_against_either() -> None:
+    """Without V$PX_PROCESS a statement may be a monitor: no session is named, and the reason is given."""
     one = cluster(listed=False)
     assert (one.needed, sids(one)) == (0, [])
     assert (

@@ -61,7 +61,7 @@ def starts_somebody(source: SimulatorSource, found: Unblock, way: tuple[RunningS
 
 @pytest.mark.parametrize("seed", some([1], [2, 3, 6]))
 @pytest.mark.parametrize("scenario", some(QUEUED, sorted({*SCENARIOS} - {*QUEUED})))
-def test_the_cause_is_the_schedulers_and_what_is_said_to_unblock_a_head_does(scenario: str, seed: int) -> None:
+def test_the_cause_is_the_schedulers_and_the_advice_unblocks_the_head(scenario: str, seed: int) -> None:
     source, clock = started(scenario, seed)
     seen: Counter[Cause | str] = Counter()
     for reading in play(source, clock, 12 if THOROUGH else 7, 45.0, DetailLevel.NARROW):

@@ -92,13 +92,13 @@ def test_oracles_sample_is_throttled_everywhere_and_yet_kept() -> None:
     assert explain(of(reading, "ETL")) == "Wants no CPU now; guaranteed 2.4 of 16 when all are busy."
 
 
-def test_who_gets_nothing_of_a_cpu_that_one_other_uses_is_told_so() -> None:
+def test_a_group_without_cpu_says_that_others_use_it() -> None:
     plan = [directive("DAY", "WEB", 99), directive("DAY", "BATCH", 1)]
     reading = read(loads({"WEB": (0.99, 1.0), "BATCH": (0.0, 2.0)}, *plan, num_cpus=1))
     assert explain(of(reading, "BATCH")) == "Wants 2.0, gets 0.0 of 1 CPUs; entitled to 0.0 now; others use the rest."
 
 
-def test_who_waits_although_nobody_else_runs_is_not_told_of_others() -> None:
+def test_a_group_that_waits_alone_is_not_said_to_wait_for_others() -> None:
     plan = [directive("DAY", "GOLD", 75), directive("DAY", "LEAD", 25)]
     reading = read(loads({"GOLD": (15.9, 8.0), "LEAD": (0.0, 0.0)}, *plan))
     assert explain(of(reading, "GOLD")) == (
@@ -123,7 +123,7 @@ def test_a_top_group_that_wakes_up_does_not_excuse_the_others(sys: float, lead: 
 def test_groups_below_others_are_due_what_those_leave_as_published() -> None:
     """A host of 2 CPUs: 45.4 and 45.0 % were measured for two groups a level below one that used 6.0 %.
 
-    A plan says nothing of the 3.6 % that no group got: they are not missing.
+    The 3.6 % that no group got are not missing from the plan.
     """
     cpus = {"OTHER_GROUPS": (0.12, 0.0), "A": (0.908, 3.0), "B": (0.9, 3.0)}
     plan = [directive("DAY", "OTHER_GROUPS", 100), directive("DAY", "A", 0, 50), directive("DAY", "B", 0, 50)]
@@ -143,7 +143,7 @@ def test_groups_below_others_are_due_what_those_leave_as_published() -> None:
     [(45.4, 45.0, 6.0), (28.2, 59.3), (24.1, 24.0, 28.9, 7.2, 5.8)],
     ids=["96.4 % of the host", "87.5 % of the host", "90.0 % of the host"],
 )
-def test_what_no_group_used_of_a_host_is_not_missing(measured: tuple[float, ...]) -> None:
+def test_cpu_that_no_group_used_is_not_missing(measured: tuple[float, ...]) -> None:
     """Published measurements of a whole host: a plan that gives just these parts was kept, whatever was lost."""
     total = sum(measured)
     rows = [directive("DAY", f"G{i}", round(1000 * part / total)) for i, part in enumerate(measured)]
@@ -155,7 +155,7 @@ def test_what_no_group_used_of_a_host_is_not_missing(measured: tuple[float, ...]
     assert conformance(reading)[0].score == 100.0
 
 
-def test_who_came_in_the_middle_of_the_interval_is_not_called_starved() -> None:
+def test_a_group_that_came_in_the_interval_is_not_called_starved() -> None:
     plan = [directive("DAY", "GOLD", 75), directive("DAY", "LEAD", 25)]
     before, after = loads({"GOLD": (4.0, 4.0), "LEAD": (12.0, 4.0)}, *plan)
 
@@ -227,7 +227,7 @@ def test_a_plan_that_is_kept_and_leaves_a_group_nothing_is_not_praised() -> None
     assert first[0] == (" ▲ ", "warn"), "no green above two red"
 
 
-def test_groups_that_are_left_nothing_are_listed_as_one_says_them() -> None:
+def test_groups_without_cpu_are_listed_in_a_sentence() -> None:
     plan = [directive("DAY", "WEB", 100), *(directive("DAY", name, 0, mgmt_p2=30) for name in "ABC")]
     reading = read(loads({"WEB": (15.7, 2.0)} | dict.fromkeys("ABC", (0.1, 3.9)), *plan))
     (kept,) = conformance(reading)
@@ -248,7 +248,7 @@ def test_a_limit_holds_a_group_on_an_idle_host_and_the_sentence_says_so() -> Non
     assert kept.sentence.endswith("groups wait because of a limit, not for lack of CPU.")
 
 
-def test_cpu_exhausted_tells_a_limit_from_a_lack_of_cpu() -> None:
+def test_cpu_exhausted_distinguishes_a_limit_from_a_lack_of_cpu() -> None:
     plan = [directive("DAY", "A", 50, utilization_limit=25), directive("DAY", "B", 50)]
     before, after = loads({"A": (4.0, 6.0), "B": (12.0, 3.0)}, *plan)
     asked = [row(CpuExhausted, consumer_group_name="A", cpu_exhausted=2.0)]
@@ -306,14 +306,14 @@ def test_a_cage_is_full_only_on_a_host_with_more(cpus: float, caging: str, busy:
         (Verdict.CAPPED, "the limit of its subplan or container is reached"),
     ],
 )
-def test_every_verdict_has_its_words(verdict: Verdict, words: str) -> None:
+def test_every_verdict_has_its_text(verdict: Verdict, words: str) -> None:
     text = explain(of(sample(), "BATCH")._replace(verdict=verdict))
     assert words in text
     assert text.endswith(".")
 
 
 @pytest.mark.parametrize("verdict", [Verdict.SHORT, Verdict.CONTENDED])
-def test_of_a_due_that_is_not_known_no_number_is_told(verdict: Verdict) -> None:
+def test_an_unknown_entitlement_has_no_number(verdict: Verdict) -> None:
     row = of(sample(), "BATCH")._replace(verdict=verdict, entitled=None, guaranteed=0.0, used=0.25, waiting=5.0)
     text = explain(row)
     assert "that others do not want" not in text
@@ -367,7 +367,7 @@ def test_the_score_is_a_percentage_and_full_exactly_without_starved_groups(
         assert explain(each).endswith(".")
 
 
-def test_who_waited_while_cpus_were_free_on_average_is_not_said_to_have_waited_for_others() -> None:
+def test_a_group_that_waited_beside_free_cpus_did_not_wait_for_others() -> None:
     """REPORTS is due min(6.4, 16 - 7.4) = 6.4 and gets 6.2: 13.6 of 16 CPUs were used, which is 85 %."""
     plan = [directive("DAY", "REPORTS", 20), directive("DAY", "BATCH", 20)]
     reading = read(loads({"REPORTS": (6.2, 0.2), "BATCH": (7.4, 0.0)}, *plan))

@@ -67,7 +67,7 @@ def test_the_all_clear_names_its_views() -> None:
 
 
 @pytest.mark.parametrize(("busy", "words"), [((2,), " of instance 2"), ((1, 2), " of instances 1 and 2")])
-def test_it_says_on_which_instances_all_cpus_are_in_use(busy: tuple[int, ...], words: str) -> None:
+def test_the_all_clear_names_instances_whose_cpus_are_all_in_use(busy: tuple[int, ...], words: str) -> None:
     def poll(seconds: float) -> Snapshot:
         rows: list[Any] = [directive("DAY", "A", 100)]
         for inst_id in (1, 2):
@@ -159,7 +159,7 @@ def test_the_first_poll_knows_of_no_starvation_and_no_downgrade() -> None:
         ),
     ],
 )
-def test_what_was_not_seen_is_not_said_not_to_be_there(
+def test_what_a_missing_view_shows_is_not_called_absent(
     record: RecordType, section: Section, clear: str, why: str
 ) -> None:
     first, *rest = alert_texts(without(calm(10), record, section))
@@ -190,7 +190,7 @@ def test_the_linter_needs_the_plan_and_its_directives() -> None:
     assert "DBA_RSRC_PLAN_DIRECTIVES is not there" in found.clear
 
 
-def test_no_plan_in_force_is_known_only_where_v_rsrc_plan_told() -> None:
+def test_no_plan_in_force_is_known_only_from_v_rsrc_plan() -> None:
     off = without(calm(), RsrcPlan, Section((active_plan(name=""),)))
     assert seen(off).clear == "No plan is in force (by GV$RSRC_PLAN): there is nothing to judge."
     assert seen(without(off, RsrcPlan, Section(absent=frozenset(RsrcPlan._fields)))).blind
@@ -221,7 +221,7 @@ def test_an_empty_table_of_an_unseen_view_says_so() -> None:
     assert lines[place + 1] == "Nothing is queued."
 
 
-def test_tables_name_views_of_which_a_reading_says_whether_they_told_something() -> None:
+def test_every_view_that_a_table_names_is_one_that_a_reading_checks() -> None:
     queries = load(SUPPORTED[-1])
     known = {queries[record].view_in(Scope.INSTANCE) for record in main_records(SUPPORTED[-1])}
     calls = re.findall(r"\bunavailable\(([^)]*)\)", "".join(path.read_text() for path in TABS.glob("*.py")))
@@ -230,7 +230,7 @@ def test_tables_name_views_of_which_a_reading_says_whether_they_told_something()
     assert named <= known
 
 
-def test_one_query_speaks_for_a_view() -> None:
+def test_one_query_stands_for_a_view() -> None:
     records = main_records(Release(19))
     assert {Session, EventHistogram, SystemEvent} <= set(records)
     assert not {SessionCount, NamedSession, WatchedHistogram} & set(records)

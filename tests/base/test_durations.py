@@ -28,7 +28,7 @@ def test_seconds_of_a_duration(text: str, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "s", "soon", "1,5", "-3", "1e3", "inf", "nan", "5 weeks", "1h30m", "٣s"])
-def test_what_is_no_duration_is_told(text: str) -> None:
+def test_an_invalid_duration_is_reported(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not a duration such as 20ms, 90, 90s, 15m, 2h or 14d$"):
         seconds_of(text)
 
@@ -45,7 +45,7 @@ def test_an_age_has_a_unit() -> None:
         seconds_of("14", bare=False)
 
 
-def test_what_is_too_long_for_milliseconds_names_its_unit() -> None:
+def test_times_too_long_for_milliseconds_name_their_unit() -> None:
     """Under `mean ms` 8:03 looked like 8 ms; and no figure is cut by its column."""
     values = (None, 0.5, 25_725.12, 99_999.96, 100_000.0, 483_000.0, 400_000_000.0)
     texts = [milliseconds(each, 2, 8) for each in values]

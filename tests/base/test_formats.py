@@ -80,7 +80,7 @@ from presman.base.formats import (
         (tick_label, {2e10: "20G", 3e13: "30T", 4e16: "40000T"}),
     ],
 )  # fmt: skip
-def test_what_is_written(form: Callable[[Any], str], texts: dict[float | None, str]) -> None:
+def test_each_value_has_its_text(form: Callable[[Any], str], texts: dict[float | None, str]) -> None:
     assert {value: form(value) for value in texts} == texts
 
 

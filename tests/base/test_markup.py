@@ -44,7 +44,7 @@ from presman.base.markup import Markup, drawing, element, joined, label, level, 
         ),
     ],
 )  # fmt: skip
-def test_what_is_written(made: str, written: str) -> None:
+def test_each_value_has_its_text(made: str, written: str) -> None:
     assert made == written
 
 

@@ -13,7 +13,7 @@ def answers(path: Path) -> list[bool]:
     return [question(path) for question in (exists, is_file, is_folder)]
 
 
-def test_what_is_there_is_told_through_links(tmp_path: Path) -> None:
+def test_links_are_followed(tmp_path: Path) -> None:
     (tmp_path / "a").touch()
     (tmp_path / "to a file").symlink_to("a")
     (tmp_path / "to a folder").symlink_to(tmp_path)
@@ -23,7 +23,7 @@ def test_what_is_there_is_told_through_links(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["none", "a/below a file", "to nothing", "to itself", "a zero \0 byte"])
-def test_what_leads_nowhere_is_not_there(tmp_path: Path, name: str) -> None:
+def test_a_path_to_nothing_does_not_exist(tmp_path: Path, name: str) -> None:
     (tmp_path / "a").touch()
     (tmp_path / "to nothing").symlink_to("none")
     (tmp_path / "to itself").symlink_to("to itself")
@@ -31,6 +31,6 @@ def test_what_leads_nowhere_is_not_there(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("question", [exists, is_file, is_folder])
-def test_where_nobody_can_look_nothing_is_said_of_what_is_there(tmp_path: Path, question: object) -> None:
+def test_a_path_that_cannot_be_checked_is_an_error(tmp_path: Path, question: object) -> None:
     with pytest.raises(OSError, match="File name too long"):
         question(tmp_path / ("a" * 5000))  # type: ignore[operator]

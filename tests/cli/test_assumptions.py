@@ -23,7 +23,7 @@ checks = pytest.mark.parametrize("each", ASKED, ids=lambda each: each.key)
 
 
 @checks
-def test_it_is_one_select_of_columns_that_the_release_has(each: Assumption) -> None:
+def test_an_assumption_is_one_select_on_columns_of_the_release(each: Assumption) -> None:
     for release in (known for known in SUPPORTED if known >= each.since):
         (statement,) = sqlglot.parse(each.sql, dialect="oracle")
         assert isinstance(statement, exp.Select)
@@ -99,9 +99,9 @@ def test_a_database_is_asked_all_of_them() -> None:
 
 def test_documents_are_quoted_with_their_assumption() -> None:
     lines = list(check(parse_target("demo:rac?release=26ai&speed=10")))
-    told = {line.removeprefix("  document: ") for line in lines if line.startswith("  document: ")}
-    assert told == {each.document for each in ASSUMPTIONS if each.document}
-    assert any("two disagree" in document for document in told)
+    quoted = {line.removeprefix("  document: ") for line in lines if line.startswith("  document: ")}
+    assert quoted == {each.document for each in ASSUMPTIONS if each.document}
+    assert any("two disagree" in document for document in quoted)
     in_full = {"metric-milliseconds", "critical-words"}
     assert not in_full & {each.key for each in ASSUMPTIONS}, "facts that a manual states in full are no assumptions"
 
@@ -141,7 +141,7 @@ def test_the_events_of_the_queue_are_those_that_presman_counts() -> None:
     assert set(next(each.only or () for each in ASSUMPTIONS if each.key == "queue-events")) == QUEUE_WAITS
 
 
-def test_the_list_names_each_with_what_to_run() -> None:
+def test_the_list_names_each_assumption_with_its_query() -> None:
     text = assumptions()
     for each in ASSUMPTIONS:
         assert f"- **{each.key}**: {each.taken} Confirmed if: {each.confirmed}." in text

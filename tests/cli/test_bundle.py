@@ -29,14 +29,14 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         (("--from=-20s",), 5),
     ],
 )
-def test_the_last_minutes_are_copied_or_what_is_asked_for(
+def test_the_last_minutes_or_the_chosen_window_are_copied(
     recording: Path, more: tuple[str, ...], polls: int, tmp_path: Path, inside: Run
 ) -> None:
     path = tmp_path / "b.presman"
     done = inside("bundle", str(recording), "-o", str(path), *more)
-    said = f"{polls} poll{'s' * (polls > 1)} in {path}: it has no SQL text, bind, user, machine or program\n"
+    message = f"{polls} poll{'s' * (polls > 1)} in {path}: it has no SQL text, bind, user, machine or program\n"
     assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr.endswith(said)
+    assert done.stderr.endswith(message)
     assert path.exists()
 
 
@@ -49,7 +49,7 @@ def test_an_existing_file_is_not_overwritten(recording: Path, tmp_path: Path, in
     assert path.read_text() == "mine"
 
 
-def test_without_a_name_it_is_called_after_the_instant(recording: Path, tmp_path: Path, inside: Run) -> None:
+def test_a_bundle_without_a_name_is_named_after_its_time(recording: Path, tmp_path: Path, inside: Run) -> None:
     done = inside("bundle", str(recording), "--minutes", "0.01")
     assert done.returncode == 0
     assert "1 poll in presman-bundle-" in done.stderr

@@ -35,7 +35,7 @@ def target(scenario: str) -> str:
 
 
 @pytest.mark.parametrize("scenario", some(["quiet", "mixed", "throttled", "locked", "noplan"], scenarios()))
-def test_it_is_as_severe_as_the_worst_alert_of_once(scenario: str) -> None:
+def test_check_is_as_severe_as_the_worst_alert_of_once(scenario: str) -> None:
     watched = Resolved(parse_target(target(scenario)), 2.0, Scope.CLUSTER, None, None, ())
     reading = Polling(watched).once(0.05).reading
     found = result(reading, (), ())
@@ -47,7 +47,7 @@ def test_it_is_as_severe_as_the_worst_alert_of_once(scenario: str) -> None:
     assert worst or "by GV$SESSION" in found.line, "an OK names its views"
 
 
-def test_as_a_process_of_its_own(tmp_path: Path) -> None:
+def test_check_in_its_own_process(tmp_path: Path) -> None:
     done = presman(
         "check", target("throttled"), "--interval", "0.05", "-v", "--critical", "session_pool=3600", cwd=tmp_path
     )
@@ -71,7 +71,7 @@ def test_as_a_process_of_its_own(tmp_path: Path) -> None:
         ["check", "spool:absent"],
     ],
 )
-def test_what_goes_wrong_is_unknown_in_one_line(inside: Run, arguments: list[str]) -> None:
+def test_a_failure_is_unknown_in_one_line(inside: Run, arguments: list[str]) -> None:
     done = inside(*arguments)
     assert done.returncode == 3
     assert re.fullmatch(r"PRESMAN UNKNOWN - [^\n|]+\n", done.stdout)
@@ -85,7 +85,7 @@ def test_a_time_limit_too_short_for_two_polls_is_reported(inside: Run) -> None:
     )
 
 
-def test_what_cannot_be_seen_is_unknown_and_said(inside: Run, tmp_path: Path) -> None:
+def test_unavailable_views_are_unknown_and_named(inside: Run, tmp_path: Path) -> None:
     done = inside("check", QUEUEING)
     assert LINE.fullmatch(done.stdout)
     (tmp_path / "bare").mkdir()
@@ -136,28 +136,28 @@ def test_thresholds_durations_and_the_command(inside: Run, tmp_path: Path) -> No
 
 def test_events_that_were_not_sent_are_sent_by_the_next_check(inside: Run, tmp_path: Path) -> None:
     hook = tmp_path / "hook"
-    hook.write_text(f"#!/bin/sh\n[ -e {tmp_path}/told ] && exit 1\ncat >> {tmp_path}/told\n")
+    hook.write_text(f"#!/bin/sh\n[ -e {tmp_path}/sent ] && exit 1\ncat >> {tmp_path}/sent\n")
     hook.chmod(0o700)
     text = f"[x]\nconnection_string = {target('storm')}\non_alert = {hook}\n"
     (tmp_path / "mine.ini").write_text(text)
     first = inside("--config", "mine.ini", "check", "x", "--interval", "0.05").stderr
     assert re.search(r"ended with code 1; 1 of \d+ events sent, the next check tries the rest", first)
-    hook.write_text(f"#!/bin/sh\ncat >> {tmp_path}/told\n")
+    hook.write_text(f"#!/bin/sh\ncat >> {tmp_path}/sent\n")
     assert inside("--config", "mine.ini", "check", "x", "--interval", "0.05").stderr == ""
-    told = [
+    sent = [
         (each["change"], each["key"], each["subject"])
-        for each in map(json.loads, (tmp_path / "told").read_text().splitlines())
+        for each in map(json.loads, (tmp_path / "sent").read_text().splitlines())
     ]
-    assert len(told) == len(set(told)) > 1
+    assert len(sent) == len(set(sent)) > 1
 
 
-def test_no_command_of_a_configuration_that_may_be_anybodys(inside: Run, tmp_path: Path) -> None:
+def test_no_command_of_an_untrusted_configuration_is_run(inside: Run, tmp_path: Path) -> None:
     text = f"[x]\nconnection_string = {target('locked')}\non_alert = {tmp_path}/hook\n"
     (tmp_path / "config.ini").write_text(text)
     assert "on_alert is not run: config.ini is where presman was started" in inside("check", "x").stderr
     (tmp_path / "config.ini").chmod(0o666)
-    said = inside("--config", "config.ini", "check", "x").stderr
-    assert "on_alert is not run: others may write config.ini" in said
+    errors = inside("--config", "config.ini", "check", "x").stderr
+    assert "on_alert is not run: others may write config.ini" in errors
 
 
 def test_rules_without_a_target(inside: Run) -> None:

@@ -108,7 +108,7 @@ def test_bash(folder: Path, shells: Path) -> None:
     assert found == {typed: behind_break(word) for typed, word in ASKED.items()}
 
 
-def test_bash_offers_all_there_is(folder: Path, shells: Path) -> None:
+def test_bash_offers_commands_sections_recordings_and_scenarios(folder: Path, shells: Path) -> None:
     bash = BASH.replace("$shells", str(shells))
     found = asked(["bash", "--norc", "-c"], bash + "presman \nEND\n", folder)["presman "].split()
     assert set(found) == {
@@ -181,7 +181,7 @@ def test_they_are_printed(inside: Run) -> None:
     assert all(MARK in text.lower() for text in made.values())
 
 
-def test_those_of_a_package_are_printed_as_they_came(
+def test_completions_of_a_package_are_printed_unchanged(
     inside: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(completions_command, "SHELLS", tmp_path)
@@ -204,7 +204,7 @@ def test_they_are_put_in_place(shell: str, inside: Run, tmp_path: Path, monkeypa
     assert written == sorted(["presman.1", "presman" if shell == "bash" else FILES[shell]])
 
 
-def test_a_file_of_another_is_left_alone(inside: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_another_program_is_left_alone(inside: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     there = tmp_path / "zsh" / "site-functions" / "_presman"
     there.parent.mkdir(parents=True)
@@ -215,7 +215,7 @@ def test_a_file_of_another_is_left_alone(inside: Run, tmp_path: Path, monkeypatc
     assert not (tmp_path / "man").exists()
 
 
-def test_the_manual_page_is_what_man_reads(shells: Path) -> None:
+def test_man_reads_the_manual_page(shells: Path) -> None:
     if not shutil.which("man"):
         pytest.skip("man is not here")
     done = subprocess.run(
@@ -228,7 +228,7 @@ def test_the_manual_page_is_what_man_reads(shells: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shell", "told"),
+    ("shell", "expected"),
     [
         ("bash", "New shells complete presman where bash-completion is loaded; without it: source /a/b"),
         ("zsh", "In ~/.zshrc, before compinit: fpath=(/a $fpath)"),
@@ -236,8 +236,8 @@ def test_the_manual_page_is_what_man_reads(shells: Path) -> None:
         ("man", "man presman finds it where ~/.local/bin is in PATH; else: man -l /a/b"),
     ],
 )
-def test_remaining_steps_are_printed(shell: str, told: str) -> None:
-    assert completions_command._advice(shell, Path("/a/b")) == f"{told}\n"
+def test_remaining_steps_are_printed(shell: str, expected: str) -> None:
+    assert completions_command._advice(shell, Path("/a/b")) == f"{expected}\n"
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_remaining_steps_are_printed(shell: str, told: str) -> None:
         ("man", "/d", "/c", "/d/man/man1/presman.1"),
     ],
 )
-def test_a_users_own_files_stand_where_shells_look_for_them(
+def test_files_are_installed_where_shells_look_for_them(
     shell: str, data: str, config: str, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in (("XDG_DATA_HOME", data), ("XDG_CONFIG_HOME", config), ("HOME", "/home/me")):

@@ -69,7 +69,7 @@ class Dialogue:
         return self.screen.status
 
 
-def test_from_the_question_to_the_section(server: OracleServer, tmp_path: Path) -> None:
+def test_a_dialogue_ends_with_a_section(server: OracleServer, tmp_path: Path) -> None:
     (tmp_path / "tnsnames.ora").write_text(
         f"Prod =\n (DESCRIPTION=(ADDRESS=(PROTOCOL=TCP)(HOST=127.0.0.1)(PORT={server.port}))\n"
         " (CONNECT_DATA=(SERVICE_NAME=prod.example.com)))\n"
@@ -96,14 +96,14 @@ def test_from_the_question_to_the_section(server: OracleServer, tmp_path: Path) 
     finally:
         on.screen.close()
     shown = on.shown.decode()
-    for said in (
+    for text in (
         "`lsnrctl services`",
         "user or password is wrong",
         "Nothing is missing",
         "password = ***",
         "not the password",
     ):
-        assert said in shown
+        assert text in shown
     assert "t1ger" not in shown
     assert "wr0ng" not in shown
     new = f"connection_string = presman@Prod\npassword = t1ger\nconfig_dir = {tmp_path}\n"
@@ -112,7 +112,7 @@ def test_from_the_question_to_the_section(server: OracleServer, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("key", "code"), [("\x03", exit_codes.INTERRUPTED), ("\x04", exit_codes.INTERRUPTED)])
-def test_leaving_leaves_everything_as_it_was(key: str, code: int, tmp_path: Path) -> None:
+def test_leaving_the_dialogue_changes_nothing(key: str, code: int, tmp_path: Path) -> None:
     on = Dialogue(tmp_path, "connect")
     try:
         on.answer("tnsnames.ora): ", "a@db.example.com:1521/prod\n")
@@ -126,7 +126,7 @@ def test_leaving_leaves_everything_as_it_was(key: str, code: int, tmp_path: Path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_presman_alone_offers_it(tmp_path: Path) -> None:
+def test_presman_without_arguments_offers_connect(tmp_path: Path) -> None:
     on = Dialogue(tmp_path)
     try:
         on.answer("Which [d]", "c\n")
@@ -136,7 +136,7 @@ def test_presman_alone_offers_it(tmp_path: Path) -> None:
         on.screen.close()
 
 
-def test_without_a_terminal_it_is_one_line(inside: Run) -> None:
+def test_connect_without_a_terminal_is_refused_in_one_line(inside: Run) -> None:
     done = inside("connect")
     assert (done.returncode, done.stderr.count("\n"), done.stdout) == (exit_codes.USAGE, 1, "")
 
@@ -152,7 +152,7 @@ def test_without_a_terminal_it_is_one_line(inside: Run) -> None:
         (1033, "not open"),
     ],
 )
-def test_what_a_database_says_is_explained(server: OracleServer, code: int, words: str) -> None:
+def test_errors_of_a_database_are_explained(server: OracleServer, code: int, words: str) -> None:
     server.faults.add(Stage.LOGIN, Ora(code), skip=3)
     answers = Answers(f"127.0.0.1:{server.port}/prod.example.com", "presman", Secret("t1ger"))
     with pytest.raises(SourceError) as caught:
@@ -163,7 +163,7 @@ def test_what_a_database_says_is_explained(server: OracleServer, code: int, word
 
 
 @pytest.mark.parametrize(
-    ("stage", "about", "said", "advice"),
+    ("stage", "about", "reason", "advice"),
     [
         (Stage.CONNECT, "", ": no answer within 0.5 s", "If other clients hang, too"),
         (
@@ -180,8 +180,8 @@ def test_what_a_database_says_is_explained(server: OracleServer, code: int, word
         ),
     ],
 )
-def test_a_login_that_hangs_says_what_may_hold_it(
-    server: OracleServer, stage: Stage, about: str, said: str, advice: str
+def test_a_hanging_login_gives_possible_causes(
+    server: OracleServer, stage: Stage, about: str, reason: str, advice: str
 ) -> None:
     server.faults.clear()
     server.faults.add(stage, Mute(), about)
@@ -192,7 +192,7 @@ def test_a_login_that_hangs_says_what_may_hold_it(
     server.faults.clear()
     text = str(caught.value)
     assert text.startswith(f"127.0.0.1:{server.port}: no answer within ")
-    assert said in text
+    assert reason in text
     assert ("quiesced" in text) == (stage is not Stage.CONNECT)
     found = explained(caught.value.code, text)
     assert found is not None
@@ -217,22 +217,22 @@ def test_network_errors_are_explained(answers: Answers, words: str) -> None:
 
 @pytest.mark.parametrize("asked", ["once", "check", "doctor", "lint"])
 @pytest.mark.parametrize(
-    ("target", "said"),
+    ("target", "expected"),
     [
         ("a@127.0.0.1:1/x", "nothing listens on this port. Is the listener up, and on this port?"),
         ("a@NO_ALIAS", "the alias is not in tnsnames.ora"),
     ],
 )
 def test_every_command_explains_as_connect_does(
-    inside: Run, monkeypatch: pytest.MonkeyPatch, asked: str, target: str, said: str
+    inside: Run, monkeypatch: pytest.MonkeyPatch, asked: str, target: str, expected: str
 ) -> None:
     monkeypatch.setenv("PRESMAN_PASSWORD", "b")
     done = inside(asked, target)
     assert done.returncode == exit_codes.SOURCE
-    assert said in done.stdout + done.stderr
+    assert expected in done.stdout + done.stderr
 
 
-def test_a_wallet_that_is_not_there(server: OracleServer) -> None:
+def test_a_missing_wallet_is_explained(server: OracleServer) -> None:
     answers = Answers(f"tcps://127.0.0.1:{server.port}/x", "a", Secret("b"), wallet_location="/nonexistent")
     with pytest.raises(SourceError) as caught:
         answers.target(Config()).make_source().open()
@@ -241,7 +241,7 @@ def test_a_wallet_that_is_not_there(server: OracleServer) -> None:
     assert "wallet could not be read" in found.meaning
 
 
-def test_a_message_with_its_explanation_is_still_explained_by_the_same() -> None:
+def test_an_explained_message_keeps_its_explanation() -> None:
     for found in failures().failure:
         for word in found.texts:
             assert explained("", f"{word} - {found.line}") is found
@@ -261,7 +261,7 @@ def test_other_errors_are_not_explained() -> None:
     assert {each.change for each in failures().failure} == {"", ADDRESS, USER, PASSWORD}
 
 
-def test_an_address_as_people_type_it() -> None:
+def test_addresses_are_accepted_in_all_usual_forms() -> None:
     known = {"Prod": "(DESCRIPTION=(ADDRESS=(PROTOCOL=tcps)(HOST=h)))"}
     nobody = Answers("")
     assert with_address(nobody, " anna@PROD ", known) == Answers("Prod", "anna")
@@ -276,7 +276,7 @@ def test_an_address_as_people_type_it() -> None:
         assert "t1ger" not in str(caught.value)
 
 
-def test_the_section_says_what_was_tried(tmp_path: Path) -> None:
+def test_the_section_has_the_tried_settings(tmp_path: Path) -> None:
     answers = Answers("adb_high", "sys", Secret("p"), str(tmp_path), str(tmp_path), Secret("w"), True, "/opt/ic")
     path = tmp_path / "c.ini"
     path.write_text("[x]\n" + "".join(f"{name} = {value}\n" for name, value in answers.values(password="p").items()))
@@ -287,7 +287,7 @@ def test_the_section_says_what_was_tried(tmp_path: Path) -> None:
     assert inherited.call_timeout == 3
 
 
-def test_the_keyring_keeps_it_or_says_why_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_keyring_stores_the_password_or_gives_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     kept: dict[tuple[str, str], str] = {}
 
     def keep(service: str, account: str, password: str) -> None:

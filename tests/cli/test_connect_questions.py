@@ -56,7 +56,7 @@ def test_an_empty_line_means_the_default(typed: Typed) -> None:
         ask_line("Port")
 
 
-def test_a_choice_is_asked_for_until_it_is_one(typed: Typed) -> None:
+def test_a_choice_is_asked_until_it_is_valid(typed: Typed) -> None:
     shown = typed("x", "B", "")
     assert ask_choice("What?", {"a": "one", "b": "two"}, "a") == "b"
     assert shown[0] == "What?\n  a  one\n  b  two\n"
@@ -101,7 +101,7 @@ def folder(tmp_path: Path, name: str, many: int) -> Path:
     return path
 
 
-def test_an_alias_is_typed_by_its_number_and_its_folder_is_kept(tmp_path: Path, typed: Typed) -> None:
+def test_an_alias_is_chosen_by_number_with_its_folder(tmp_path: Path, typed: Typed) -> None:
     names = folder(tmp_path, "net", 22)
     shown = typed(str(names), "a 1", "20")
     found = ask_address(Answers(""), Config())
@@ -151,7 +151,7 @@ def test_the_user_may_be_empty(typed: Typed) -> None:
     assert ask_user(Answers("d", "eva")).user == "eva"
 
 
-def test_where_the_password_is_kept(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_places_to_store_the_password(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = Answers("d", "anna", Secret("pw"))
     assert ask_keeping(Answers("d")) == Keeping()
     monkeypatch.setattr(connect_command, "has_keyring", lambda: False)
@@ -173,7 +173,7 @@ def test_where_the_password_is_kept(typed: Typed, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("code", "usual"), [("ORA-01017", "p"), ("ORA-28000", "t"), ("ORA-12541", "a"), ("ORA-99999", "t")]
 )
-def test_after_a_failure_the_default_is_what_must_change(code: str, usual: str, typed: Typed) -> None:
+def test_after_a_failure_the_default_is_the_likely_cause(code: str, usual: str, typed: Typed) -> None:
     shown = typed("")
     found = _ask_what_next(SourceError(f"{code}: no", code=code))
     assert f"Which [{found}]: " in shown

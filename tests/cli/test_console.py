@@ -13,18 +13,18 @@ from presman.cli.start import acting
 
 
 @pytest.mark.parametrize(
-    ("told", "terminal", "wide"),
+    ("columns", "terminal", "wide"),
     [("72", 100, 72), ("0", 100, 100), ("x", 100, 100), ("", 100, 100), ("", 0, None), ("", None, None)],
 )
-def test_text_is_as_wide_as_columns_says_else_as_the_terminal(
-    told: str, terminal: int | None, wide: int | None, monkeypatch: pytest.MonkeyPatch
+def test_text_has_the_width_of_columns_or_of_the_terminal(
+    columns: str, terminal: int | None, wide: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def size(_: int) -> os.terminal_size:
         if terminal is None:
             raise OSError("no terminal")
         return os.terminal_size((terminal, 24))
 
-    monkeypatch.setenv("COLUMNS", told)
+    monkeypatch.setenv("COLUMNS", columns)
     monkeypatch.setattr("os.get_terminal_size", size)
     monkeypatch.setattr("sys.stdout", SimpleNamespace(fileno=lambda: 1))
     assert console.width() == wide

@@ -59,10 +59,10 @@ def test_the_limit_of_a_container_is_not_called_the_group_s(inside: Run) -> None
 
 @pytest.mark.usefixtures("containers")
 def test_limits_of_group_and_container_are_both_explained(inside: Run) -> None:
-    said = inside("why", "demo:pdbs.toml", "203").stdout
-    assert "its group's limit leaves too few servers (group_limit)" in said
-    assert "REP holds 8 of 16 allowed (50 % of 32); A holds 24 of 32 allowed" in said
-    assert "short by 8 (group limit) and 8 (container limit)" in said
+    answer = inside("why", "demo:pdbs.toml", "203").stdout
+    assert "its group's limit leaves too few servers (group_limit)" in answer
+    assert "REP holds 8 of 16 allowed (50 % of 32); A holds 24 of 32 allowed" in answer
+    assert "short by 8 (group limit) and 8 (container limit)" in answer
     assert (
         "REP (A): 1 queued, head 4:00, short by 8 (group limit) and 8 (container limit)"
         in inside("check", "demo:pdbs.toml").stdout

@@ -81,7 +81,7 @@ def test_thick_mode_without_client_libraries_is_one_line(server: OracleServer, t
     assert done.stderr.count("\n") == 1
 
 
-def test_thick_takes_no_word_after_it() -> None:
+def test_thick_takes_no_following_word() -> None:
     for given, folder in (("--thick", ""), ("--thick=/opt/ic", "/opt/ic")):
         for words in (
             ["once", given, "anna@host/svc"],
@@ -118,8 +118,8 @@ def test_an_export_survives_a_lost_connection(server: OracleServer, folder: Path
         wait_for(before + 2)
     finally:
         process.terminate()
-        _, said = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=30)
     assert process.returncode == exit_codes.TERMINATED
-    assert "presman: presman: lost: " in said
-    assert "trying again in" in said
-    assert PASSWORD not in said + path.read_text("utf-8")
+    assert "presman: presman: lost: " in errors
+    assert "trying again in" in errors
+    assert PASSWORD not in errors + path.read_text("utf-8")

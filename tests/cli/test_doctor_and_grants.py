@@ -54,8 +54,8 @@ def test_doctor_of_a_demo(inside: Run) -> None:
 
 
 def test_doctor_names_a_quiesced_database(inside: Run) -> None:
-    said = "quiesced    ORDERS is QUIESCING: only SYS and SYSTEM get in until ALTER SYSTEM UNQUIESCE\n"
-    assert said in inside("doctor", "demo:quiesce").stdout
+    finding = "quiesced    ORDERS is QUIESCING: only SYS and SYSTEM get in until ALTER SYSTEM UNQUIESCE\n"
+    assert finding in inside("doctor", "demo:quiesce").stdout
     assert "quiesced" not in inside("doctor", "demo:quiet").stdout
 
 

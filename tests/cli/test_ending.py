@@ -49,15 +49,15 @@ def test_a_hangup_closes_the_arrivals(tmp_path: Path) -> None:
         wait_for(path, 2, process)
         before = path.read_text("utf-8").count("\n")
         process.send_signal(signal.SIGHUP)
-        _, said = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=30)
     assert process.returncode == exit_codes.HUNG_UP
-    assert len(said.splitlines()) == 1
+    assert len(errors.splitlines()) == 1
     with path.open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file, strict=True))
     assert len(rows) >= before, "queued and running statements have their rows"
 
 
-def test_under_nohup_a_hangup_is_nothing(tmp_path: Path) -> None:
+def test_under_nohup_a_hangup_is_ignored(tmp_path: Path) -> None:
     path = tmp_path / "cpu.csv"
     words = ("export", "demo:quiet", "--measure", "cpu", "--refresh", "0.5", "-o", str(path))
     with start(*words, cwd=tmp_path, nohup=True) as process:
@@ -96,7 +96,7 @@ with ending_at_once():
 
 
 @pytest.mark.parametrize(("raised", "code"), [(KeyboardInterrupt(), 130), (Terminated(1), 129), (Terminated(), 143)])
-def test_what_fails_because_a_signal_came_is_no_error(
+def test_a_failure_caused_by_a_signal_is_no_error(
     raised: BaseException, code: int, inside: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SQLAlchemy raises such an error if a signal interrupts the end of a transaction."""
@@ -112,5 +112,5 @@ def test_what_fails_because_a_signal_came_is_no_error(
     done = inside("once", "demo:quiet")
     assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
     done = inside("check", "demo:quiet")
-    told = "stopped by Ctrl-C" if code == 130 else f"stopped by signal {code - 128}"
-    assert (done.returncode, done.stdout) == (3, f"PRESMAN UNKNOWN - {told}\n")
+    reason = "stopped by Ctrl-C" if code == 130 else f"stopped by signal {code - 128}"
+    assert (done.returncode, done.stdout) == (3, f"PRESMAN UNKNOWN - {reason}\n")

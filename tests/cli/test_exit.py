@@ -9,7 +9,7 @@ import pytest
 from presman.cli import main
 
 
-def test_the_end_of_the_process_looks_for_no_garbage_and_that_of_a_call_leaves_it_alone(
+def test_the_process_ends_without_garbage_collection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """With a recording of 600,000 blocks, collection took most of the time between a signal and the end."""

@@ -60,7 +60,7 @@ def test_names_and_globs(config: Path) -> None:
         chosen(["prd-*"], read)
 
 
-def test_all_sections_in_a_process_of_its_own(config: Path, tmp_path: Path) -> None:
+def test_all_sections_in_one_process(config: Path, tmp_path: Path) -> None:
     done = presman("fleet", "--config", str(config), "--interval", "0.5", cwd=tmp_path)
     assert done.returncode == 7
     assert "6 databases: 2 live, 1 lost, 3 refused" in done.stdout
@@ -103,7 +103,7 @@ def test_a_central_store_takes_no_connection(
     assert "has no files *.presman" in capsys.readouterr().err
 
 
-def test_nothing_configured(
+def test_a_fleet_without_configuration_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PRESMAN_CONFIG", str(tmp_path / "none.ini"))

@@ -27,7 +27,7 @@ HALF_BLIND = live("half", alerts=1, severity="warn", unknown="not known: a queue
     [("prod*", True), ("p?", True), ("[ab]", True), ("prod", False), ("demo:x?seed=1", False), ("a@b*", False),
      ("/a/*", False)],
 )  # fmt: skip
-def test_a_pattern_is_no_target(word: str, pattern: bool) -> None:
+def test_patterns_are_distinguished_from_targets(word: str, pattern: bool) -> None:
     assert is_pattern(word) is pattern
 
 
@@ -54,7 +54,7 @@ def test_the_code_shows_whether_all_databases_answered() -> None:
     assert _code([LIVE, HALF_BLIND]) == exit_codes.PARTIAL, "alerts of seen views say nothing about the others"
 
 
-def test_a_database_of_which_no_view_answers_is_no_live_one(inside: Run, tmp_path: Path) -> None:
+def test_a_database_without_any_answer_is_not_live(inside: Run, tmp_path: Path) -> None:
     silent, some = (Path(file).name for file in (without(tmp_path, "quiet"), without(tmp_path, "storm", "V$SESSION")))
     done = inside("fleet", f"demo:{silent}", "--interval", "0.5")
     assert (done.returncode, "1 database: 1 late" in done.stdout, "no view answers" in done.stdout) == (3, True, True)
@@ -94,7 +94,7 @@ class Fleet:
         return self.found
 
 
-def test_it_waits_until_all_is_known_that_can_be_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fleet_waits_only_for_possible_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     now, slept = [0.0], list[float]()
 
     def sleep(seconds: float) -> None:

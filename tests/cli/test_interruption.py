@@ -19,10 +19,10 @@ class Reading:
 
     def __init__(self, kind: str = "oracle") -> None:
         self.kind = kind
-        self.told = 0
+        self.cancelled = 0
 
     def cancel(self) -> None:
-        self.told += 1
+        self.cancelled += 1
 
 
 class Hit(BaseException):
@@ -49,7 +49,7 @@ def test_the_read_ends_first(number: int, usual: Any) -> None:
         steps.append("the driver comes to an end")
     assert caught.value.args == (number,)
     assert steps
-    assert source.told == 1
+    assert source.cancelled == 1
     assert signal.getsignal(number) is usual
 
 
@@ -59,7 +59,7 @@ def test_whatever_the_read_ends_in() -> None:
         raise ValueError("cancelled")
 
 
-def test_without_a_signal_nothing_happens() -> None:
+def test_without_a_signal_nothing_is_cancelled() -> None:
     with ending_reads(Reading()):  # type: ignore[arg-type]
         pass
 
@@ -69,15 +69,15 @@ def test_pure_python_is_interrupted_at_once() -> None:
     with pytest.raises(Hit), ending_reads(source):  # noqa: PT012
         signal.raise_signal(signal.SIGTERM)
         pytest.fail("it went on")
-    assert source.told == 0
+    assert source.cancelled == 0
 
 
-def test_what_is_ignored_stays_so() -> None:
+def test_an_ignored_signal_stays_ignored() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     source: Any = Reading()
     with ending_reads(source):
         signal.raise_signal(signal.SIGINT)
-    assert source.told == 0
+    assert source.cancelled == 0
 
 
 def test_other_threads_have_no_signals() -> None:

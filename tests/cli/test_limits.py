@@ -40,7 +40,7 @@ A_POLL = 2_300
 """Objects that live for one poll: 113 collections of the youngest 20,000 objects in 1,000 polls of `mixed`."""
 
 
-def test_all_garbage_is_looked_for_seldom_but_is() -> None:
+def test_full_garbage_collections_are_rare() -> None:
     """With 200 databases a full collection stops every thread for half a second, so that polls would be late."""
     before = gc.get_threshold()
     try:
@@ -62,7 +62,7 @@ def test_all_garbage_is_looked_for_seldom_but_is() -> None:
         ("demo:quiet", -1, -1),
     ],
 )
-def test_where_a_server_answers(target: str, before: int, after: int) -> None:
+def test_memory_is_limited_if_a_server_answers(target: str, before: int, after: int) -> None:
     done = subprocess.run(
         [sys.executable, "-c", ASK, target, str(before)],
         capture_output=True, text=True, env=environment(PRESMAN_CONFIG="/dev/null"), check=False, timeout=60,
@@ -147,20 +147,20 @@ def test_a_limit_that_is_too_low_is_reported_before_it_is_reached(
 def test_a_limit_too_low_for_one_database_is_reported(
     allowed: Limits, which: str, pair: tuple[int, int], databases: int, line: str
 ) -> None:
-    """Otherwise it would begin, and report again and again what runs out."""
+    """Otherwise it would start and report the exhausted resource repeatedly."""
     allowed[getattr(resource, which)] = pair
     with pytest.raises(Failure) as caught:
         make_room(databases, server=True)
     assert (str(caught.value), caught.value.code) == (line, exit_codes.SOURCE)
 
 
-def test_root_may_have_as_many_threads_as_it_likes(allowed: Limits, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_root_has_no_limit_of_threads(allowed: Limits, monkeypatch: pytest.MonkeyPatch) -> None:
     allowed[resource.RLIMIT_NPROC] = (3, 3)
     monkeypatch.setattr(limits.os, "geteuid", lambda: 0)
     make_room(200, server=False)
     assert allowed[resource.RLIMIT_DATA] == (MEMORY, resource.RLIM_INFINITY), "no server answers"
 
 
-def test_more_than_one_process_watches_are_refused(allowed: Limits) -> None:
+def test_more_databases_than_a_process_can_watch_are_refused(allowed: Limits) -> None:
     with pytest.raises(Failure, match="501 databases are too many for one process, which watches 500"):
         make_room(501, server=True)

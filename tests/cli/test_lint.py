@@ -26,7 +26,7 @@ def test_the_code_shows_whether_a_finding_is_severe_enough(arguments: list[str],
     assert inside("lint", *arguments).returncode == code
 
 
-def test_text_gives_reason_rule_and_source_and_counts(inside: Run) -> None:
+def test_text_has_reason_rule_source_and_counts(inside: Run) -> None:
     done = inside("lint", ZERO)
     assert done.returncode == exit_codes.FINDINGS
     text = done.stdout

@@ -71,7 +71,7 @@ def test_a_port_in_use_is_a_line(inside: Run) -> None:
     assert done.stderr.endswith(": Address already in use\n")
 
 
-def test_a_library_that_is_not_there_is_named(inside: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_is_named(inside: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     usual = builtins.__import__
 
     def lacking(name: str, *rest: Any) -> Any:
@@ -116,7 +116,7 @@ def test_a_label_has_the_address_and_no_user(tmp_path: Path, text: str, label: s
     assert label_of(parse_target(text, read_config(file))) == label
 
 
-def test_the_configuration_says_who_may_scrape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_configuration_sets_the_credentials_for_scrapes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "config.ini"
 
     def found(text: str) -> object:
@@ -156,7 +156,7 @@ def _polls(path: Path) -> list[dict[str, Any]]:
     return [each for each in _events(path) if each["event"] == "polled"]
 
 
-def test_it_is_scraped_until_a_signal_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_metrics_are_served_until_a_signal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = (
         "metrics", f"demo:{with_short_past('quiet')}", "--listen", "127.0.0.1:0", "--interval", "0.5",
         "--log-file", "log", "--log-format", "json", "--log-level", "debug",

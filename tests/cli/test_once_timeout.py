@@ -39,33 +39,33 @@ def once(inside: Run, server: OracleServer, *options: str) -> tuple[int, str, st
     # The fixture clears the password: it belongs to this test.
     begun = time.monotonic()
     done = inside("once", f"presman/presman@{server.dsn}", "--format", "json", "--interval", "0.2", *options)
-    said = "\n".join(line for line in done.stderr.splitlines() if "password" not in line)
-    return done.returncode, done.stdout, said, time.monotonic() - begun
+    errors = "\n".join(line for line in done.stderr.splitlines() if "password" not in line)
+    return done.returncode, done.stdout, errors, time.monotonic() - begun
 
 
 def test_all_answered(inside: Run, server: OracleServer) -> None:
-    code, out, said, _ = once(inside, server, "--timeout", "30")
-    assert (code, said) == (exit_codes.OK, "")
+    code, out, errors, _ = once(inside, server, "--timeout", "30")
+    assert (code, errors) == (exit_codes.OK, "")
     assert json.loads(out)["late"] == []
 
 
-def test_a_view_that_hangs_makes_it_partial(inside: Run, server: OracleServer) -> None:
+def test_a_hanging_view_makes_the_result_partial(inside: Run, server: OracleServer) -> None:
     server.faults.add(Stage.STATEMENT, Delay(60), "count(*) as sessions", times=-1)  # the last query
-    code, out, said, seconds = once(inside, server, "--timeout", "4")
+    code, out, errors, seconds = once(inside, server, "--timeout", "4")
     assert code == exit_codes.PARTIAL == 7
-    assert said == "presman: did not answer: GV$SESSION"
+    assert errors == "presman: did not answer: GV$SESSION"
     assert json.loads(out)["late"] == [{"view": "GV$SESSION", "age": None}]
     assert json.loads(out)["header"]["version"]
     assert seconds < 30
 
 
 @pytest.mark.parametrize("stage", [Stage.CONNECT, Stage.STATEMENT])
-def test_a_server_that_says_nothing(inside: Run, server: OracleServer, stage: Stage) -> None:
+def test_a_silent_server_is_reported(inside: Run, server: OracleServer, stage: Stage) -> None:
     server.faults.add(stage, Mute(), times=-1)
-    code, out, said, seconds = once(inside, server, "--timeout", "2")
+    code, out, errors, seconds = once(inside, server, "--timeout", "2")
     assert (code, out) == (exit_codes.SOURCE, "")
-    assert said.count("\n") == 0
-    assert "no answer within" in said
+    assert errors.count("\n") == 0
+    assert "no answer within" in errors
     assert seconds < 30
 
 
@@ -84,9 +84,9 @@ def test_no_view_at_all_answers(inside: Run, server: OracleServer) -> None:
     server.faults.chooser = lambda _stage, sql: (
         Delay(60) if "dual" not in sql.lower() and "select" in sql.lower() else None
     )
-    code, out, said, seconds = once(inside, server, "--timeout", "3")
+    code, out, errors, seconds = once(inside, server, "--timeout", "3")
     assert (code, out) == (exit_codes.SOURCE, "")
-    assert "no view answered" in said
+    assert "no view answered" in errors
     assert seconds < 30
 
 

@@ -52,8 +52,8 @@ def test_a_queue_on_another_instance_is_not_called_empty(inside: Run) -> None:
     assert "queued=U" in done.stdout
     assert "servers_idle_held=U" in done.stdout
     rules = dict(line.split()[1::-1] for line in inside("alerts", *asked).stdout.splitlines()[1:] if line[:1].strip())
-    told = {"queue_waits", "queue_timeout", "idle_holder", "blocked_holder", "instance_gone", "not_known"}
-    assert {rules[name] for name in told} == {"unknown"}
+    unknown = {"queue_waits", "queue_timeout", "idle_holder", "blocked_holder", "instance_gone", "not_known"}
+    assert {rules[name] for name in unknown} == {"unknown"}
     assert rules["cpu_starved"] == "ok", "of the CPU of this instance"
     once = inside("once", *asked).stdout
     assert "No starved group, no downgrade in 1 s on instance 1 (by" in once
@@ -70,7 +70,7 @@ def test_the_state_of_a_session_on_another_instance_is_not_known(inside: Run, se
 
 
 @pytest.mark.usefixtures("cluster")
-def test_no_end_is_proven_for_a_head_whose_queue_is_seen_in_part(inside: Run) -> None:
+def test_no_end_is_proven_for_a_queue_seen_in_part(inside: Run) -> None:
     whole = inside("check", "demo:both.toml", "-v").stdout
     assert "DO end U201 1:201" in whole
     assert "ALTER SYSTEM KILL" in whole
@@ -97,7 +97,7 @@ def test_the_servers_of_an_idle_holder_are_not_called_unwanted(inside: Run, tmp_
 
 
 @pytest.mark.usefixtures("cluster")
-def test_nothing_is_replayed_nor_advised_of_a_part_of_a_queue(inside: Run) -> None:
+def test_a_queue_seen_in_part_is_not_replayed(inside: Run) -> None:
     inside("record", "demo:both.toml?speed=60", "--scope", "instance", "--polls", "3", "-o", "a.presman")
     for command in (("whatif", "--limit", "REP=100"), ("advise", "--goal", "90 % of REP start within 30 s")):
         done = inside(command[0], "a.presman", *command[1:])

@@ -90,7 +90,7 @@ def test_a_dead_login_leaves_nothing_in_the_log(release: Release, caplog: pytest
 
 
 @pytest.mark.parametrize("zone", ["+99:99", "-99:00", "+24:00", "+14:01", "+01:60", "-2460"])
-def test_an_offset_that_there_is_not(zone: str, inside: Run) -> None:
+def test_impossible_offsets_are_refused(zone: str, inside: Run) -> None:
     with pytest.raises(TargetError, match="the largest is 14:00"):
         parse_zone(zone)
     done = inside("once", f"spool:.?zone={zone}")
@@ -99,7 +99,7 @@ def test_an_offset_that_there_is_not(zone: str, inside: Run) -> None:
 
 
 @pytest.mark.parametrize("zone", ["+14:00", "-12", "+05:45", "+0530"])
-def test_offsets_that_there_are(zone: str) -> None:
+def test_possible_offsets_are_accepted(zone: str) -> None:
     assert parse_zone(zone).utcoffset(None) is not None
 
 
@@ -121,7 +121,7 @@ def test_a_scenario_with_infinite_work_is_refused(inside: Run, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", ["hex", "rot13", "zip", "idna", "punycode", "undefined", "x\0"])
-def test_an_encoding_of_something_else_than_text_is_not_known(name: str, tmp_path: Path) -> None:
+def test_encodings_of_other_things_than_text_are_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="is not a known encoding such as euc-kr or cp1252"):
         parse_target(f"spool:{tmp_path}?encoding={name}")
 
@@ -189,6 +189,6 @@ def test_names_of_sections_cannot_steer_the_terminal(inside: Run, tmp_path: Path
     (tmp_path / "odd.ini").write_text(
         "[es\x1b[31mc]\nconnection_string = demo\n[bi\u202edi]\nconnection_string = demo\n"
     )
-    said = inside("--config", "odd.ini", "config").stdout
-    assert "targets " in said
-    assert not {"\x1b", "\u202e"} & set(said)
+    printed = inside("--config", "odd.ini", "config").stdout
+    assert "targets " in printed
+    assert not {"\x1b", "\u202e"} & set(printed)

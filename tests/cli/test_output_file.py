@@ -35,7 +35,7 @@ def recorded(tmp_path: Path) -> Path:
         (("advise", "a.csv", "--goal", "BATCH p95 <= 30s", "--format", "json"), "a.presman", 4, "is not JSON"),
     ],
 )
-def test_a_file_that_is_something_else_is_not_replaced(
+def test_a_file_of_another_kind_is_not_replaced(
     arguments: tuple[str, ...], output: str, code: int, words: str, recorded: Path, inside: Run
 ) -> None:
     before = recorded.with_name(output).read_bytes()
@@ -50,7 +50,7 @@ def test_a_page_is_replaced_by_another_page(recorded: Path, inside: Run) -> None
         assert inside("report", recorded.name, "-o", "a.html").returncode == 0
 
 
-def test_waits_are_replaced_by_waits_and_by_nothing_else(recorded: Path, inside: Run) -> None:
+def test_only_waits_replace_waits(recorded: Path, inside: Run) -> None:
     for _ in range(2):
         assert inside("trace", "--all", TRACE, "--csv", "waits.csv", "--image", "waits.svg").returncode == 0
     for option, name in (("--csv", "a.csv"), ("--csv", "waits.svg"), ("--csv", recorded.name)):
@@ -72,7 +72,7 @@ def test_waits_are_replaced_by_waits_and_by_nothing_else(recorded: Path, inside:
         (ADVICE, "Of the mail of Monday: 60 statements, replayed under the settings at its end, off by 2 s\n"),
     ],
 )
-def test_what_somebody_else_made_is_not_replaced(kind: OutputKind, content: str, tmp_path: Path) -> None:
+def test_a_file_of_another_program_is_not_replaced(kind: OutputKind, content: str, tmp_path: Path) -> None:
     path = tmp_path / f"theirs{kind.endings[0]}"
     path.write_bytes(content.encode("latin-1"))
     with pytest.raises(Failure, match=f"exists and is not {kind.words} that presman made") as refused:
@@ -80,7 +80,7 @@ def test_what_somebody_else_made_is_not_replaced(kind: OutputKind, content: str,
     assert refused.value.code == 4
 
 
-def test_a_picture_of_points_says_who_made_it(tmp_path: Path) -> None:
+def test_a_png_picture_names_its_maker(tmp_path: Path) -> None:
     pytest.importorskip("resvg_py")
     (tmp_path / "a.png").write_bytes(png(picture([], 10)))
     assert output_path(str(tmp_path / "a.png"), PNG) == tmp_path / "a.png"
@@ -147,7 +147,7 @@ def test_a_link_to_nothing_is_refused(words: tuple[str, ...], recorded: Path, in
 
 
 @pytest.mark.parametrize("words", [("report", "a.presman", "-o"), ("trace", "--all", TRACE, "--csv")])
-def test_a_link_stays_and_what_it_leads_to_is_replaced(words: tuple[str, ...], recorded: Path, inside: Run) -> None:
+def test_a_link_stays_and_its_target_is_replaced(words: tuple[str, ...], recorded: Path, inside: Run) -> None:
     link, behind = recorded.with_name("latest"), recorded.with_name("behind")
     behind.touch()
     link.symlink_to(behind)
@@ -157,7 +157,7 @@ def test_a_link_stays_and_what_it_leads_to_is_replaced(words: tuple[str, ...], r
     assert behind.stat().st_size > 100
 
 
-def test_the_way_to_standard_output_is_not_replaced(recorded: Path) -> None:
+def test_a_link_to_standard_output_is_not_replaced(recorded: Path) -> None:
     way, target = recorded.with_name("stdout"), recorded.with_name("page.html")
     way.symlink_to("/proc/self/fd/1")
     with target.open("wb") as out:

@@ -92,7 +92,7 @@ def test_the_baseline_is_not_counted() -> None:
     assert found == [2, 3]
 
 
-def test_duration_counts_from_the_first_that_is_kept() -> None:
+def test_duration_counts_from_the_first_kept_poll() -> None:
     clock = Clock()
     found = list(polling(Scripted(clock, []), clock, refresh=1.0).measured(duration=3.0))
     assert len(found) == 4
@@ -105,34 +105,32 @@ def test_a_spool_is_read_without_waiting_to_its_last_moment() -> None:
     assert clock.slept == []
 
 
-def test_nothing_at_all_is_a_failure() -> None:
+def test_a_source_without_polls_is_a_failure() -> None:
     clock = Clock()
     with pytest.raises(Failure, match="nothing to read"):
         polling(Scripted(clock, [Exhausted()]), clock, kind="spool").once(1.0)
 
 
-def test_a_lost_connection_is_tried_again_and_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_lost_connection_is_reported_and_retried(capsys: pytest.CaptureFixture[str]) -> None:
     clock = Clock()
     source = Scripted(clock, [None, SourceError("gone"), SourceError("still gone"), None])
     found = [came.reading for came in islice(polling(source, clock).moments(), 2)]
     assert [reading.number for reading in found] == [1, 2]
     assert found[1].interval is None
     assert source.opened == 3
-    said = capsys.readouterr().err.splitlines()
-    assert [line.split(";")[0] for line in said] == ["presman: db: lost: gone", "presman: db: lost: still gone"]
+    errors = capsys.readouterr().err.splitlines()
+    assert [line.split(";")[0] for line in errors] == ["presman: db: lost: gone", "presman: db: lost: still gone"]
 
 
 @pytest.mark.parametrize("reason", ["the account is locked.", "the account is locked"])
-def test_a_reason_that_is_a_sentence_is_followed_by_when_it_is_tried_again(
-    reason: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_reason_is_followed_by_the_time_of_the_retry(reason: str, capsys: pytest.CaptureFixture[str]) -> None:
     clock = Clock()
     list(polling(Scripted(clock, [None, SourceError(reason), None]), clock).moments(polls=2))
     assert "lost: the account is locked; trying again in " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("polls", [[SourceError("no listener")], [None, SourceError("locked", retry=False)]])
-def test_permanent_errors_end_it(polls: list[Exception | None]) -> None:
+def test_permanent_errors_end_polling(polls: list[Exception | None]) -> None:
     clock = Clock()
     source = Scripted(clock, polls)
     with pytest.raises(SourceError):

@@ -24,7 +24,7 @@ from presman.cli.parser import age, listening, of_group, positive, size, some_se
         (of_group(0, 100), "ETL=0", ("ETL", 0)), (of_group(0, 100), "ETL=100", ("ETL", 100)),
     ],
 )  # fmt: skip
-def test_what_is_within_bounds_is_read(read: Callable[[str], Any], text: str, value: Any) -> None:
+def test_values_within_bounds_are_read(read: Callable[[str], Any], text: str, value: Any) -> None:
     assert read(text) == value
 
 
@@ -39,7 +39,7 @@ def test_what_is_within_bounds_is_read(read: Callable[[str], Any], text: str, va
         (of_group(0, 100), "=1"), (of_group(0, 100), "ETL=x"),
     ],
 )  # fmt: skip
-def test_what_is_beyond_them_is_refused(read: Callable[[str], Any], text: str) -> None:
+def test_values_out_of_bounds_are_refused(read: Callable[[str], Any], text: str) -> None:
     with pytest.raises(ValueError, match=r" is (not|longer)|the number must be"):
         read(text)
 

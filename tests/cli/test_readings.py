@@ -122,7 +122,7 @@ def test_scenarios_are_listed(inside: Run) -> None:
     assert any(line.startswith("demo:mixed ") for line in lines)
 
 
-def test_options_of_the_demo_reach_it(inside: Run) -> None:
+def test_options_reach_the_demo(inside: Run) -> None:
     for arguments in (["demo", "quiet", "--seed", "3"], ["demo:quiet?seed=3"]):
         done = inside(*arguments, "--polls", "1", *FAST)
         assert done.returncode == exit_codes.OK, done.stderr
@@ -162,7 +162,7 @@ def test_export_to_a_file_has_a_line_per_poll_and_group_and_is_continued(inside:
     assert refused.stderr.count("\n") == 1
 
 
-def test_export_of_the_past_has_the_minutes_that_the_database_has_kept(inside: Run) -> None:
+def test_export_of_the_past_has_the_minutes_kept_by_the_database(inside: Run) -> None:
     done = inside("export", PAST, "--from", "6m ago", "--to", "2m ago")
     rows = rows_of(done.stdout)
     times = sorted({datetime.fromisoformat(row["time"]) for row in rows})
@@ -184,7 +184,7 @@ def test_export_of_the_past_says_where_the_history_begins(inside: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (
             ("--from", "1h ago", "--measure", "queue"),
@@ -200,11 +200,11 @@ def test_export_of_the_past_says_where_the_history_begins(inside: Run) -> None:
     ],
 )
 def test_export_of_the_past_refuses_in_one_line_and_leaves_no_file(
-    inside: Run, tmp_path: Path, arguments: tuple[str, ...], told: str
+    inside: Run, tmp_path: Path, arguments: tuple[str, ...], expected: str
 ) -> None:
     done = inside("export", PAST, "-o", "past.csv", *arguments)
     assert done.returncode == 2
-    assert told in done.stderr
+    assert expected in done.stderr
     assert done.stderr.count("\n") == 1
     assert not list(tmp_path.iterdir())
 
@@ -233,15 +233,15 @@ def test_kill_9_loses_no_finished_row(tmp_path: Path) -> None:
         [(signal.SIGINT, exit_codes.INTERRUPTED), (signal.SIGHUP, exit_codes.HUNG_UP)],
     ),
 )
-def test_a_signal_ends_it_cleanly_and_keeps_what_was_gathered(number: int, code: int, tmp_path: Path) -> None:
+def test_a_signal_ends_an_export_and_keeps_its_rows(number: int, code: int, tmp_path: Path) -> None:
     path = tmp_path / "cpu.csv"
     with running("export", DEMO, *FAST, "-o", str(path), cwd=tmp_path) as process:
         wait_for_lines(path, 12, process)  # of two polls: one is counted a moment after its lines are in the file
         process.send_signal(number)
-        _, said = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=30)
     assert process.returncode == code
-    assert "of cpu in" in said
-    assert len(said.splitlines()) == 1
+    assert "of cpu in" in errors
+    assert len(errors.splitlines()) == 1
     assert rows_of(path.read_text("utf-8"))
 
 
@@ -262,14 +262,14 @@ def test_a_full_disk_is_reported_with_its_code(inside: Run, tmp_path: Path) -> N
         assert done.stderr == "presman: cannot write standard output: No space left on device\n"
 
 
-def test_an_output_that_cannot_be_written(inside: Run) -> None:
-    for name, said in ((".", "Is a directory"), ("no/x.csv", "No such file or directory")):
+def test_an_unwritable_output_is_reported(inside: Run) -> None:
+    for name, reason in ((".", "Is a directory"), ("no/x.csv", "No such file or directory")):
         done = inside("export", QUEUEING, "-o", name)
         assert done.returncode == exit_codes.OUTPUT
-        assert done.stderr == f"presman: cannot write {name}: {said}\n"
+        assert done.stderr == f"presman: cannot write {name}: {reason}\n"
 
 
-def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
+def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
     process = subprocess.Popen(
         command("export", DEMO, *FAST), cwd=tmp_path, env=environment(), stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True,
@@ -309,8 +309,8 @@ def test_ctrl_c_in_1_x_says_bye_and_the_file_is_there(tmp_path: Path) -> None:
     with running("-m", "CPU", "-c", "4", "-o", "out.csv", *FAST, DEMO, cwd=tmp_path) as process:
         wait_for_lines(path, 2, process)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=30)
-    assert said == "presman: Bye!\n"
+        _, errors = process.communicate(timeout=30)
+    assert errors == "presman: Bye!\n"
     assert process.returncode == exit_codes.INTERRUPTED
     assert rows_of(path.read_text("utf-8"))
 
@@ -329,19 +329,19 @@ def test_outliers_only_on_request_and_doubted_ones_not_printed(inside: Run) -> N
     assert "OUTLIER" not in inside("once", DEMO, "--interval", "0.5").stdout
 
 
-def test_where_there_are_no_views_of_outliers_once_says_so(inside: Run) -> None:
+def test_once_reports_missing_outlier_views(inside: Run) -> None:
     old = "demo:quiet?release=11.2"
     assert "from 12.1 on" in inside("once", old, "--interval", "0.5", "--outliers").stderr
 
 
-def test_outliers_are_no_csv(inside: Run) -> None:
+def test_outliers_cannot_be_written_as_csv(inside: Run) -> None:
     refused = inside("once", DEMO, "--format", "csv", "--outliers")
     assert refused.returncode == 2
     assert "--outliers goes with" in refused.stderr
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
-def test_an_export_of_what_cannot_be_reached_writes_nothing(form: str, inside: Run) -> None:
+def test_an_export_of_an_unreachable_database_writes_nothing(form: str, inside: Run) -> None:
     for output in ["-", f"x.{form}"][form == "parquet" :]:
         done = inside("export", "nobody/secret@127.0.0.1:1/none", "--format", form, "-o", output)
         assert (done.returncode, done.stdout) == (3, ""), done.stderr

@@ -32,7 +32,7 @@ def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 @pytest.mark.parametrize(
-    ("databases", "seconds", "told"),
+    ("databases", "seconds", "printed"),
     [
         ([database()], 5.0, False),
         ([database()], 5.1, True),
@@ -41,28 +41,28 @@ def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         ([database(trouble="no", refused="no")], 0.0, False),
     ],
 )
-def test_what_is_said_at_first_waits_until_something_is_written_or_tried_again(
-    databases: list[Any], seconds: float, told: bool, now: list[float]
+def test_first_messages_wait_for_a_write_or_a_retry(
+    databases: list[Any], seconds: float, printed: bool, now: list[float]
 ) -> None:
-    said: list[str] = []
-    beginning = Beginning(lambda each: said.append(each.message))
+    messages: list[str] = []
+    beginning = Beginning(lambda each: messages.append(each.message))
     beginning.started = event("started")
     beginning.report(event("one"))
     now[0] += seconds
     beginning.update(SimpleNamespace(databases=databases))  # type: ignore[arg-type]
-    assert said == (["started", "one"] if told else [])
+    assert messages == (["started", "one"] if printed else [])
     beginning.end()
     beginning.end()
     beginning.report(event("two"))
-    assert said == ["started", "one", "two"]
+    assert messages == ["started", "one", "two"]
 
 
 def test_without_a_first_line_only_held_messages_are_printed(now: list[float]) -> None:
-    said: list[str] = []
-    beginning = Beginning(lambda each: said.append(each.message))
+    messages: list[str] = []
+    beginning = Beginning(lambda each: messages.append(each.message))
     beginning.report(event("one"))
     beginning.end()
-    assert said == ["one"]
+    assert messages == ["one"]
 
 
 class Terminal:
@@ -103,16 +103,16 @@ def test_one_line_covers_all_databases(monkeypatch: pytest.MonkeyPatch, now: lis
 
 
 def test_the_line_is_removed_before_other_messages(monkeypatch: pytest.MonkeyPatch) -> None:
-    screen, said = Terminal(), list[str]()
+    screen, messages = Terminal(), list[str]()
     monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr(record_command.console, "report", lambda each: said.append(f"{screen.text}|{each.message}"))
+    monkeypatch.setattr(record_command.console, "report", lambda each: messages.append(f"{screen.text}|{each.message}"))
     line = ProgressLine()
     line.report(event("first"))
-    assert said == ["|first"]
+    assert messages == ["|first"]
     line.show(SimpleNamespace(databases=[]))  # type: ignore[arg-type]
     screen.text = ""
     line.report(event("second"))
     line.report(event("third"))
-    assert said[1:] == ["\r\x1b[K|second", "\r\x1b[K|third"]
+    assert messages[1:] == ["\r\x1b[K|second", "\r\x1b[K|third"]
     monkeypatch.setattr(sys, "stderr", None)
     ProgressLine().show(SimpleNamespace(databases=[]))  # type: ignore[arg-type]

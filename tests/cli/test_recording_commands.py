@@ -66,7 +66,7 @@ def test_unusable_arguments_are_reported_in_one_line(
     assert recorded_file.read_bytes() == before
 
 
-def test_a_recording_may_have_any_name_and_a_section_may_lead_to_it(recorded_file: Path, inside: Run) -> None:
+def test_a_recording_may_have_any_name_or_a_section(recorded_file: Path, inside: Run) -> None:
     other = recorded_file.rename(recorded_file.with_name("a.db"))
     (recorded_file.parent / "b.presman").unlink()
     Path("config.ini").write_text(
@@ -117,11 +117,11 @@ def test_goals_of_config_ini_are_judged_over_a_recording(queue_file: Path, insid
     good, bad = late["good"], late["bad"]
     assert (late["group"], late["state"], none["good"], none["bad"]) == ("BATCH", "missed", 0, 0)
     assert bad > 0
-    told = f"BATCH: {100 * good / (good + bad):.0f} % started within 1:00, 95 % wanted"
+    verdict = f"BATCH: {100 * good / (good + bad):.0f} % started within 1:00, 95 % wanted"
     text = inside("--config", "config.ini", "once", "q.presman").stdout
-    assert f"Goal missed: {told}" in text
+    assert f"Goal missed: {verdict}" in text
     assert "Goals of NOBODY: there is no group NOBODY." in text
-    assert f"goal_missed: Goal missed: {told}" in inside("--config", "config.ini", "check", "q.presman", "-v").stdout
+    assert f"goal_missed: Goal missed: {verdict}" in inside("--config", "config.ini", "check", "q.presman", "-v").stdout
     report = inside("--config", "config.ini", "report", "q.presman", "-o", "-").stdout
     assert f"Goal: 95 % of BATCH start within 1 min: missed, {good} of {good + bad} did" in report
     assert "Goal: 50 % of NOBODY start within 5 min: no statement was seen." in report
@@ -170,7 +170,7 @@ def test_a_recording_that_takes_too_long_is_a_source_that_gives_no_answer(
     assert (done.returncode, done.stderr) == (3, "presman: recording:a.presman: no answer within 0.2 s\n")
 
 
-def test_a_recording_that_goes_away_while_it_is_read_cannot_be_read(
+def test_a_recording_lost_while_it_is_read_is_reported(
     recorded_file: Path, inside: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lost = StoreLostError("a.presman: its disk cannot be written or read")

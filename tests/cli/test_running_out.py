@@ -62,7 +62,7 @@ def chained(cause: BaseException) -> Exception:
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "expected"),
     [
         (OSError(errno.EMFILE, "Too many open files"), FILES),
         (chained(OSError(errno.ENFILE, "Too many open files in system")), FILES),
@@ -72,13 +72,13 @@ def chained(cause: BaseException) -> Exception:
         (ImportError("x.so: failed to map segment from shared object"), MEMORY),
         (RuntimeError("can't start new thread"), PROCESSES),
         (BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"), PROCESSES),
-        (ValueError("can't start new thread, he said"), ""),
+        (ValueError("can't start new thread, it reads"), ""),
         (OSError(errno.ENOSPC, "No space left on device"), ""),
         (RuntimeError("x"), ""),
     ],
 )
-def test_what_has_run_out_is_named(limited: dict[int, int], error: Exception, said: str) -> None:
-    assert ran_out(error) == said
+def test_the_exhausted_resource_is_named(limited: dict[int, int], error: Exception, expected: str) -> None:
+    assert ran_out(error) == expected
 
 
 def test_a_handled_error_is_no_cause(limited: dict[int, int]) -> None:
@@ -102,7 +102,7 @@ def test_memory_is_full_if_no_thread_stack_fits(limited: dict[int, int]) -> None
     assert not ran_out(RuntimeError("can't start new thread")).startswith("memory has run out: ")
 
 
-def test_a_library_that_was_refused_memory_and_does_not_say_so(limited: dict[int, int]) -> None:
+def test_an_unclear_error_of_a_library_without_memory_is_explained(limited: dict[int, int]) -> None:
     error = SystemError("error return without exception set")
     assert ran_out(error) == ""
     limited[resource.RLIMIT_AS] = 40 << 20
@@ -152,14 +152,14 @@ def test_too_little_memory_for_any_command_is_reported_at_once(inside: Run, limi
     assert inside("grants").returncode == exit_codes.OK
 
 
-def test_a_login_for_which_there_is_no_descriptor_names_the_limit(limited: dict[int, int]) -> None:
+def test_a_login_without_a_file_descriptor_names_the_limit(limited: dict[int, int]) -> None:
     assert text_of(OSError(errno.EMFILE, "Too many open files")) == FILES
     assert text_of(OSError(errno.EAGAIN, "Resource temporarily unavailable")) == "Resource temporarily unavailable"
 
 
-def refused(done: subprocess.CompletedProcess[str], said: str) -> None:
+def refused(done: subprocess.CompletedProcess[str], message: str) -> None:
     assert done.returncode == exit_codes.SOURCE
-    assert done.stderr.splitlines()[-1].removeprefix("presman: ").startswith(said)
+    assert done.stderr.splitlines()[-1].removeprefix("presman: ").startswith(message)
     assert not any("internal" in line for line in done.stderr.splitlines())
 
 
@@ -195,7 +195,7 @@ def test_without_threads_a_command_ends_in_a_line(
 
 
 @pytest.mark.parametrize("thread", ["presman-recorder", "presman-sampler"])
-def test_a_recorder_none_of_whose_databases_gets_a_thread_ends_in_a_line(
+def test_a_recorder_without_any_thread_ends_with_a_line(
     inside: Run, limited: dict[int, int], monkeypatch: pytest.MonkeyPatch, thread: str
 ) -> None:
     monkeypatch.setattr(threading.Thread, "start", no_thread(thread))
@@ -213,7 +213,7 @@ def test_a_check_without_threads_is_unknown(
     assert (done.returncode, done.stdout) == (3, f"PRESMAN UNKNOWN - {PROCESSES}\n")
 
 
-def test_a_fleet_none_of_which_gets_a_thread_is_a_line_at_once(
+def test_a_fleet_without_any_thread_ends_with_a_line(
     inside: Run, limited: dict[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(threading.Thread, "start", no_thread("presman-sampler"))
@@ -231,7 +231,7 @@ def test_without_memory_a_command_ends_in_a_line(
     refused(inside(name, f"demo:{with_short_past('quiet')}"), MEMORY)
 
 
-def test_a_recorder_that_cannot_write_for_lack_of_memory_ends_so(
+def test_a_recorder_without_memory_ends_with_a_line(
     inside: Run, limited: dict[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def append(*_: Any) -> None:
@@ -278,11 +278,11 @@ def test_a_screen_ends_in_a_line(limited: dict[int, int]) -> None:
     app = TerminalApp()
     app._handle_exception(RuntimeError("can't start new thread"))
     assert app.return_code == exit_codes.SOURCE
-    (said,) = app._exit_renderables
-    assert "".join(segment.text for segment in said.segments).strip() == f"presman: {PROCESSES}"
+    (message,) = app._exit_renderables
+    assert "".join(segment.text for segment in message.segments).strip() == f"presman: {PROCESSES}"
 
 
-def test_with_five_open_files_a_recorder_says_so(tmp_path: Path) -> None:
+def test_with_five_open_files_a_recorder_names_the_limit(tmp_path: Path) -> None:
     done = subprocess.run(
         command("record", "demo:quiet", "-o", "x.presman", "--polls", "1"), cwd=tmp_path, env=environment(),
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (5, 5)), capture_output=True, text=True,
@@ -296,7 +296,7 @@ OTHER = 50_000 + os.getpid() % 10_000
 
 READER = ("setpriv", f"--reuid={OTHER}", f"--regid={OTHER}", "--clear-groups", "--inh-caps", "+dac_read_search",
           "--ambient-caps", "+dac_read_search")  # fmt: skip
-"""A command that switches to that user, who may read all files."""
+"""A command that switches to that user, with the permission to read all files."""
 
 FEW_THREADS = "this takes 6 threads, and {} are allowed (ulimit -u)"
 MANY = "2 databases in one process need 20 threads, and {} are allowed (ulimit -u): enough for 0"
@@ -308,7 +308,7 @@ REFUSED = "processes and threads have run out: the limit is {} (ulimit -u)"
     reason="only root becomes another user, and not in every container",
 )
 @pytest.mark.parametrize(
-    ("arguments", "allowed", "said"),
+    ("arguments", "allowed", "expected"),
     some(
         [
             (["check", "demo:quiet"], 3, REFUSED), (["demo", "quiet", "--no-tour"], 1, REFUSED),
@@ -324,7 +324,7 @@ REFUSED = "processes and threads have run out: the limit is {} (ulimit -u)"
     ids=lambda value: value[0] if isinstance(value, list) else None,
 )  # fmt: skip
 def test_another_user_with_few_processes_gets_a_line(
-    tmp_path: Path, arguments: list[str], allowed: int, said: str
+    tmp_path: Path, arguments: list[str], allowed: int, expected: str
 ) -> None:
     os.chown(tmp_path, OTHER, OTHER)
     home = {"HOME": str(tmp_path), "TERM": "xterm-256color", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -343,7 +343,7 @@ def test_another_user_with_few_processes_gets_a_line(
     with os.fdopen(own, "rb", buffering=0) as terminal:
         shown = everything(terminal)
     assert process.wait(60) == exit_codes.SOURCE
-    assert shown.count(said.format(allowed)) == 1
+    assert shown.count(expected.format(allowed)) == 1
     assert not any(word in shown for word in ("Traceback", "internal error"))
     assert not [path for path in tmp_path.iterdir() if path.name != ".local"]
 
@@ -358,7 +358,7 @@ def everything(terminal: FileIO) -> str:
 
 
 @pytest.mark.parametrize(("arguments", "code"), some([(["once", "nowhere"], 2)], [(["demo", "--list"], 0)]))
-def test_a_full_disk_behind_standard_error_is_no_exit_code(tmp_path: Path, arguments: list[str], code: int) -> None:
+def test_a_full_disk_behind_standard_error_keeps_the_exit_code(tmp_path: Path, arguments: list[str], code: int) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             command(*arguments), cwd=tmp_path, env=environment(), stdout=subprocess.DEVNULL, stderr=full, check=False
@@ -379,7 +379,7 @@ def refusing_threads(monkeypatch: pytest.MonkeyPatch, fail_from: int) -> None:
     monkeypatch.setattr("presman.polling.sampler.start", start)
 
 
-def test_metrics_of_nothing_that_can_be_polled_end(
+def test_metrics_without_any_pollable_database_end(
     inside: Run, limited: dict[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refusing_threads(monkeypatch, 0)
@@ -389,7 +389,7 @@ def test_metrics_of_nothing_that_can_be_polled_end(
     assert done.stderr.count(PROCESSES) == 1
 
 
-def test_metrics_go_on_without_unpollable_databases_and_report_it_once(
+def test_metrics_continue_without_unpollable_databases_and_report_once(
     limited: dict[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refusing_threads(monkeypatch, 1)

@@ -28,7 +28,7 @@ QUIET = "demo:quiet"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         (["--listen", "127.0.0.1:99999"], "is not HOST:PORT"),
         (["--listen", "192.0.2.1:0"], "cannot listen at 192.0.2.1:0: "),
@@ -48,10 +48,10 @@ QUIET = "demo:quiet"
         (["--allow-actions"], "unknown option --allow-actions"),
     ],
 )
-def test_wrong_use_is_one_line(arguments: list[str], said: str, inside: Run, tmp_path: Path) -> None:
+def test_wrong_use_is_one_line(arguments: list[str], expected: str, inside: Run, tmp_path: Path) -> None:
     (tmp_path / "short").write_text("tiger\n")
     (tmp_path / "binary").write_bytes(b"\xff" * 20)
-    assert said in complaint(inside("serve", QUIET, *arguments), exit_codes.USAGE)
+    assert expected in complaint(inside("serve", QUIET, *arguments), exit_codes.USAGE)
 
 
 def test_a_port_in_use_is_reported(inside: Run) -> None:
@@ -62,10 +62,10 @@ def test_a_port_in_use_is_reported(inside: Run) -> None:
         )
 
 
-def test_without_the_extra_it_says_what_to_install(inside: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_the_package_to_install_is_named(inside: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "textual_serve", None)
-    said = complaint(inside("serve", QUIET), exit_codes.USAGE)
-    assert said == "presman: presman serve needs textual_serve: pip install 'presman[web]'"
+    message = complaint(inside("serve", QUIET), exit_codes.USAGE)
+    assert message == "presman: presman serve needs textual_serve: pip install 'presman[web]'"
 
 
 Serves = Callable[..., tuple[list[str], Serving]]
@@ -93,55 +93,55 @@ def serves(inside: Run, monkeypatch: pytest.MonkeyPatch) -> Serves:
     return serve
 
 
-def test_on_loopback_there_is_no_token_unless_it_is_wanted(serves: Serves) -> None:
-    said, serving = serves(QUIET, "--viewers", "2")
-    assert said[0] == "presman: serving demo:quiet to at most 2 viewers; Ctrl-C ends it"
-    assert "anyone logged in to this machine" in said[1]
-    assert said[2].startswith("presman: open http://127.0.0.1:")
+def test_on_loopback_a_token_is_optional(serves: Serves) -> None:
+    lines, serving = serves(QUIET, "--viewers", "2")
+    assert lines[0] == "presman: serving demo:quiet to at most 2 viewers; Ctrl-C ends it"
+    assert "anyone logged in to this machine" in lines[1]
+    assert lines[2].startswith("presman: open http://127.0.0.1:")
     assert serving.access.token is None
     assert serving.access.only_loopback
     assert serving.access.names == {"localhost"}
-    said, serving = serves(QUIET, "--token")
+    lines, serving = serves(QUIET, "--token")
     assert serving.access.token is not None
-    assert said[-1].endswith(f"/?token={serving.access.token.reveal()}")
-    assert len(said) == 2
+    assert lines[-1].endswith(f"/?token={serving.access.token.reveal()}")
+    assert len(lines) == 2
 
 
-def test_for_others_there_is_a_token_and_a_warning(serves: Serves, tmp_path: Path) -> None:
-    said, serving = serves(QUIET, "--listen", "0.0.0.0:0")
+def test_other_interfaces_get_a_token_and_a_warning(serves: Serves, tmp_path: Path) -> None:
+    lines, serving = serves(QUIET, "--listen", "0.0.0.0:0")
     assert serving.access.token is not None
     assert len(serving.access.token.reveal()) >= 32
     assert not serving.access.only_loopback
     assert socket.gethostname().lower() in serving.access.names
-    assert "warning: other machines reach it" in said[1]
-    assert "warning: the line is not encrypted" in said[2]
-    assert said[3].startswith(f"presman: open http://{socket.gethostname()}:")
+    assert "warning: other machines reach it" in lines[1]
+    assert "warning: the line is not encrypted" in lines[2]
+    assert lines[3].startswith(f"presman: open http://{socket.gethostname()}:")
     again, _ = serves(QUIET, "--listen", "0.0.0.0:0")
-    assert again[3].rpartition("=")[2] != said[3].rpartition("=")[2], "a different token each time"
+    assert again[3].rpartition("=")[2] != lines[3].rpartition("=")[2], "a different token each time"
     Authority("an authority").issue(tmp_path / "both.pem", "localhost")
-    said, serving = serves(QUIET, "--listen", "0.0.0.0:0", "--certificate", "both.pem")
-    assert [line for line in said if "not encrypted" in line] == []
+    lines, serving = serves(QUIET, "--listen", "0.0.0.0:0", "--certificate", "both.pem")
+    assert [line for line in lines if "not encrypted" in line] == []
     assert serving.access.is_encrypted
-    assert said[-1].startswith("presman: open https://")
+    assert lines[-1].startswith("presman: open https://")
 
 
 def test_a_token_from_a_file_is_not_printed(serves: Serves, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("correct horse battery\nanything\n")
     file.chmod(0o604)
-    said, serving = serves(QUIET, "--token-file", "token")
+    lines, serving = serves(QUIET, "--token-file", "token")
     assert serving.access.token == Secret("correct horse battery")
-    assert "warning: every user of this machine may read token: chmod 600 token" in said[0]
+    assert "warning: every user of this machine may read token: chmod 600 token" in lines[0]
     file.chmod(0o600)
-    said, _ = serves(QUIET, "--token-file", "token")
-    assert len(said) == 2
-    assert not any("horse" in line or "token=" in line for line in said)
+    lines, _ = serves(QUIET, "--token-file", "token")
+    assert len(lines) == 2
+    assert not any("horse" in line or "token=" in line for line in lines)
 
 
-def test_behind_a_proxy_there_is_a_token_unless_the_proxy_asks(serves: Serves) -> None:
-    said, serving = serves(QUIET, "--public", "https://dba.example.com/prod")
+def test_behind_a_proxy_a_token_is_required_unless_disabled(serves: Serves) -> None:
+    lines, serving = serves(QUIET, "--public", "https://dba.example.com/prod")
     assert serving.access.public == "https://dba.example.com/prod/"
-    assert said[-1].startswith("presman: open https://dba.example.com/prod/?token=")
+    assert lines[-1].startswith("presman: open https://dba.example.com/prod/?token=")
     assert serving.access.is_encrypted
     _, serving = serves(QUIET, "--public", "https://dba.example.com/prod", "--no-token")
     assert serving.access.token is None
@@ -154,7 +154,7 @@ def orders_of(serving: Serving) -> dict[str, Any]:
 
 def test_monitors_get_their_target_outside_of_the_command_line(serves: Serves, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serve_command, "terminal_prompt", lambda: lambda _prompt: "t1ger-secret")
-    said, serving = serves("scott@dbhost/prod", "--refresh", "5", "--scope", "instance", "--packs", "tuning")
+    lines, serving = serves("scott@dbhost/prod", "--refresh", "5", "--scope", "instance", "--packs", "tuning")
     orders = orders_of(serving)
     assert orders["password"] == "t1ger-secret"
     assert orders["options"]["target"] == "scott@dbhost/prod"
@@ -165,18 +165,18 @@ def test_monitors_get_their_target_outside_of_the_command_line(serves: Serves, m
     )
     assert "allow_actions" not in orders["options"]
     assert not any("scott" in word or "t1ger" in word for word in serving.launch.command)
-    assert "t1ger" not in repr(serving) + "".join(said) + str(serving.launch.environment)
+    assert "t1ger" not in repr(serving) + "".join(lines) + str(serving.launch.environment)
 
 
-def test_a_password_that_is_not_asked_for_stays_where_it_is(serves: Serves, tmp_path: Path) -> None:
+def test_a_configured_password_is_not_passed_on(serves: Serves, tmp_path: Path) -> None:
     (tmp_path / "config.ini").write_text("[presman]\nconnection_string = scott/t1ger@dbhost/prod\n")
-    said, serving = serves()
+    lines, serving = serves()
     assert orders_of(serving) == {
         "options": dict.fromkeys(serve_command.PASSED_ON) | {"target": "presman"},
         "password": None,
     }
     assert serving.target == "presman"
-    assert not any("t1ger" in line for line in said)
+    assert not any("t1ger" in line for line in lines)
 
 
 def test_a_password_of_the_environment_is_passed_on_but_not_inherited(

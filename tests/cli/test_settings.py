@@ -59,7 +59,7 @@ def test_without_any_setting_the_defaults_hold() -> None:
     )  # fmt: skip
 
 
-def test_the_section_holds_and_options_come_before_it() -> None:
+def test_options_override_the_section() -> None:
     own = Settings(
         connection=Secret("demo:storm"), refresh=7.0, scope=Scope.INSTANCE, theme="nord", packs="tuning",
         poll_timeout=3.0, bell=True, measure="queue", goals=(Goal("ETL", 0.5, 9.0),),
@@ -112,7 +112,7 @@ def test_a_word_like_a_command_is_suggested() -> None:
         ("a", Settings(connection=Secret("demo:storm")), False),
     ],
 )
-def test_another_password_is_looked_for_where_config_ini_gave_it(
+def test_a_password_is_renewed_only_from_config_ini(
     text: str, section: Settings | None, renews: bool, tmp_path: Path
 ) -> None:
     for path in (tmp_path / "c.ini", None):
@@ -128,8 +128,8 @@ def test_the_origin_of_each_setting_is_shown() -> None:
             connection=Secret("anna/t@db/x"), refresh=7.0, goals=(Goal("ETL", 0.5, 9.0),), on_alert=("x", "a b")
         ),
     )
-    told = describe(known, options(target="a", scope="instance"))
-    lines = {line.split()[0]: line.split(None, 1)[1].split("  ") for line in told.splitlines() if line.startswith("  ")}
+    text = describe(known, options(target="a", scope="instance"))
+    lines = {line.split()[0]: line.split(None, 1)[1].split("  ") for line in text.splitlines() if line.startswith("  ")}
     found = {name: (parts[0].strip(), parts[-1].strip()) for name, parts in lines.items()}
     assert found["connection_string"] == ("anna@db/x", "[a]")
     assert found["refresh_rate"][0] == "7"
@@ -140,9 +140,9 @@ def test_the_origin_of_each_setting_is_shown() -> None:
     assert found["on_alert"][0] == "x 'a b'"
     assert found["option"] == ("cpu", "default")
     assert found["packs"] == ("none", "default")
-    assert "t@" not in told.replace("@db", "")
-    assert told.startswith("config.ini  none  (not found)\nlooked for  ")
-    assert "targets     a\n" in told
+    assert "t@" not in text.replace("@db", "")
+    assert text.startswith("config.ini  none  (not found)\nlooked for  ")
+    assert "targets     a\n" in text
     assert _shown(Scope.CLUSTER) == "cluster"
     assert _shown(()) == "0 settings (presman alerts shows them)"
 

@@ -63,7 +63,7 @@ def test_keys_being_stopped_and_quitting(screen: Screen) -> None:
     assert 0 < left < shown, "back from the other screen, with a visible cursor"
 
 
-def test_keys_between_the_fleet_and_a_database_are_not_written_into_what_is_painted() -> None:
+def test_keys_between_two_screens_are_not_echoed() -> None:
     """Between two programs a terminal echoes keys, so it must stay in its mode from one screen to the next."""
     screen = Screen(command("fleet", "demo:quiet", "demo:noplan"), **environment(PRESMAN_CONFIG=os.devnull))
     terminal = screen._process.fd
@@ -129,7 +129,7 @@ def test_ctrl_z_goes_to_the_shell_and_fg_comes_back(through: str) -> None:
 
 
 @pytest.mark.parametrize("ignored", ["", "trap '' HUP; "], ids=["SIGHUP", "nohup"])
-def test_without_its_terminal_it_ends_silently(tmp_path: Path, ignored: str) -> None:
+def test_without_its_terminal_presman_ends_silently(tmp_path: Path, ignored: str) -> None:
     """Textual writes screens to standard error, so `2>file` would send them to the file."""
     errors = tmp_path / "err"
     script = f"{ignored}{shlex.join(command('demo:quiet'))} 2>{errors}; echo $? >{tmp_path / 'code'}"

@@ -42,7 +42,7 @@ def spin(self, event):
     while not os.path.exists(here + "/begun"):
         time.sleep(0.01)
     sys.setswitchinterval(3600)
-    time.sleep(0.05)  # who has been waiting for the lock until now has it meanwhile; no other thread asks for it again
+    time.sleep(0.05)  # the thread that waited for the lock has it by now; no other one asks for it again
     ctypes.PyDLL(None).creat((here + "/deaf").encode(), 0o600)
     SPIN
 SamplerFeed._receive = spin
@@ -209,7 +209,7 @@ def costs_little(monitor: Watched) -> None:
     assert sum(monitor.guard.cpu_times()[:2]) == before
 
 
-def test_it_costs_little_and_hears_nothing_that_is_meant_for_presman(watched: Callable[..., Watched]) -> None:
+def test_the_guard_costs_little_and_ignores_signals_for_presman(watched: Callable[..., Watched]) -> None:
     """Signals that a terminal sends to all its processes, and `pkill presman`."""
     py_compile.compile(watching.__file__)
     monitor = watched()
@@ -224,7 +224,7 @@ def test_it_costs_little_and_hears_nothing_that_is_meant_for_presman(watched: Ca
     dies(monitor, "SIGSEGV")
 
 
-def test_presman_goes_on_without_it(watched: Callable[..., Watched]) -> None:
+def test_presman_continues_without_its_guard(watched: Callable[..., Watched]) -> None:
     monitor = watched()
     monitor.begin()
     os.kill(monitor.guard.pid, signal.SIGKILL)
@@ -297,11 +297,11 @@ def test_unread_keys_do_not_mean_quit(watched: Callable[..., Watched]) -> None:
         (b"\x1b[<35;113;20M", False),
     ],
 )
-def test_what_asks_to_quit(typed: bytes, quits: bool) -> None:
+def test_the_keys_that_quit(typed: bytes, quits: bool) -> None:
     assert watching.asks_to_quit(typed) is quits
 
 
-def test_the_log_is_no_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_log_is_never_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     elsewhere = tmp_path / "elsewhere"
     elsewhere.write_text("precious")
@@ -322,7 +322,7 @@ def test_the_log_does_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.Monk
     assert terminal_guard.log_path().stat().st_size == 0
 
 
-def test_both_sides_mean_the_same() -> None:
+def test_both_sides_use_the_same_codes() -> None:
     names = ("SCREEN_ON", "SCREEN_OFF", "FAREWELL")
     assert [getattr(terminal_guard, name) for name in names] == [getattr(watching, name) for name in names]
     assert min(terminal_guard.SCREEN_ON, terminal_guard.SCREEN_OFF, terminal_guard.FAREWELL) > max(
@@ -330,7 +330,7 @@ def test_both_sides_mean_the_same() -> None:
     )
 
 
-def test_there_is_none_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_is_no_guard_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     read, write = os.pipe()
     with os.fdopen(read), os.fdopen(write):
         child, terminal = pty.fork()
@@ -344,24 +344,24 @@ def test_there_is_none_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize(
-    ("heard", "number", "message"),
+    ("received", "number", "message"),
     [
         ((watching.SCREEN_ON, watching.FAREWELL), 0, ""),
         ((watching.SCREEN_ON, watching.FAREWELL), signal.SIGSEGV, "presman: killed by SIGSEGV\n"),
         ((watching.SCREEN_ON,), 0, "presman: killed\n"),
     ],
-    ids=["it has said why itself", "a fault after that", "it said nothing"],
+    ids=["it has printed the reason", "a fault after that", "it printed nothing"],
 )
 def test_a_screen_that_ends_with_an_error_is_restored_without_a_message_of_a_kill(
-    monkeypatch: pytest.MonkeyPatch, heard: tuple[int, ...], number: int, message: str
+    monkeypatch: pytest.MonkeyPatch, received: tuple[int, ...], number: int, message: str
 ) -> None:
     """This happens without threads: presman says so in its line while the screen is still on."""
-    said, back = bytearray(), []
+    printed, back = bytearray(), []
     monkeypatch.setattr(watching, "_signal_that_ended", lambda _: number)
     monkeypatch.setattr(watching, "_put_back", back.append)
-    monkeypatch.setattr(watching, "_write", lambda _, text: said.extend(text))
+    monkeypatch.setattr(watching, "_write", lambda _, text: printed.extend(text))
     guard = watching.TerminalGuard(1, -1, -1, 0, "", [])
-    for each in heard:
+    for each in received:
         guard._receive(each)
     guard._clean_up()
-    assert (said.decode(), len(back)) == (message, 1)
+    assert (printed.decode(), len(back)) == (message, 1)

@@ -40,7 +40,7 @@ def test_help_of_every_command_has_examples(name: str, inside: Run) -> None:
     assert not done.stderr
 
 
-def test_help_explains_what_fits_and_names_the_rest(inside: Run) -> None:
+def test_help_explains_main_options_and_names_others(inside: Run) -> None:
     page, whole = (inside("compare", "--help", *more).stdout for more in ([], ["all"]))
     names = "--config, --refresh, --poll-timeout, --scope, --thick, --packs, --theme, --at, --from, --to"
     assert f"\nmore options (presman compare --help all):\n  {names}\n" in page
@@ -75,10 +75,10 @@ def test_version(tmp_path: Path) -> None:
 
 
 def test_versions_of_all_that_is_needed(inside: Run) -> None:
-    told = dict(line.split(None, 1) for line in inside("--version", "--verbose").stdout.splitlines())
-    assert told["presman"] == __version__
-    assert told["oracledb"] == importlib.metadata.version("oracledb")
-    assert {"Python", "SQLite", "textual", "system", "keyring"} <= told.keys()
+    versions = dict(line.split(None, 1) for line in inside("--version", "--verbose").stdout.splitlines())
+    assert versions["presman"] == __version__
+    assert versions["oracledb"] == importlib.metadata.version("oracledb")
+    assert {"Python", "SQLite", "textual", "system", "keyring"} <= versions.keys()
     assert inside("--verbose").stderr == "presman: --verbose goes with --version\n"
 
 
@@ -99,7 +99,7 @@ def test_the_measures_are_the_same_everywhere() -> None:
     assert set(MEASURES) == set(EXPORTED) == set(CONFIGURED)
 
 
-def test_without_configuration_it_says_how_to_start(inside: Run) -> None:
+def test_without_configuration_presman_explains_how_to_start(inside: Run) -> None:
     done = inside()
     assert done.returncode == exit_codes.OK
     for word in ("presman demo", "presman connect", "presman doctor", "user@dbhost", "config --sample"):
@@ -108,7 +108,7 @@ def test_without_configuration_it_says_how_to_start(inside: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         (["onec", QUEUEING], "too many arguments"),
         (["onec"], "did you mean `presman once`?"),
@@ -159,13 +159,13 @@ def test_without_configuration_it_says_how_to_start(inside: Run) -> None:
         (["demo", "--speed", "0"], "--speed 0 is not above 0"),
     ],
 )
-def test_wrong_use_is_one_line_with_advice(arguments: list[str], said: str, inside: Run, tmp_path: Path) -> None:
-    assert said in complaint(inside(*arguments), exit_codes.USAGE)
+def test_wrong_use_is_one_line_with_advice(arguments: list[str], expected: str, inside: Run, tmp_path: Path) -> None:
+    assert expected in complaint(inside(*arguments), exit_codes.USAGE)
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("connection_string = a/b@c\n", "config.ini, line 1: an option before the first [section]"),
         ("[presman]\nconection_string = a/b@c\n", "config.ini, line 2: [presman] conection_string: unknown option"),
@@ -175,9 +175,9 @@ def test_wrong_use_is_one_line_with_advice(arguments: list[str], said: str, insi
         ("[a]\nconnection_string = demo\n[b]\nconnection_string = demo\n", "which target? config.ini has a, b"),
     ],
 )
-def test_a_malformed_configuration_names_the_place(text: str, said: str, inside: Run, tmp_path: Path) -> None:
+def test_a_malformed_configuration_names_the_place(text: str, expected: str, inside: Run, tmp_path: Path) -> None:
     (tmp_path / "config.ini").write_text(text, encoding="utf-8")
-    assert said in complaint(inside(), exit_codes.USAGE)
+    assert expected in complaint(inside(), exit_codes.USAGE)
 
 
 def test_a_configuration_that_cannot_be_read(inside: Run, tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_a_configuration_that_cannot_be_read(inside: Run, tmp_path: Path) -> Non
     assert "not UTF-8" in complaint(inside("once", "x", "--config", "latin.ini"), exit_codes.USAGE)
 
 
-def test_config_says_where_values_come_from(inside: Run, tmp_path: Path) -> None:
+def test_config_shows_the_origin_of_values(inside: Run, tmp_path: Path) -> None:
     (tmp_path / "config.ini").write_text(
         "[presman]\nrefresh_rate = 7\ntheme = nord\n"
         "[prod]\nconnection_string = scott/tiger@db:1521/prod\nrefresh_rate = 3\n",
@@ -241,7 +241,7 @@ def test_a_password_is_not_in_a_traceback_either(arguments: list[str], tmp_path:
     assert "t1ger" not in done.stdout + done.stderr
 
 
-def test_a_database_out_of_reach_has_its_own_code(inside: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_database_has_its_own_exit_code(inside: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRESMAN_PASSWORD", "x")
     done = inside("once", "scott@127.0.0.1:1/nowhere")
     assert done.returncode == exit_codes.SOURCE

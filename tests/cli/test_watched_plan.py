@@ -13,7 +13,7 @@ from tests.recording.recorded import polled
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "expected"),
     [
         ((("DAY", 64), ("DAY", 64)), []),
         ((("DAY", 64), ("DAY", None)), []),
@@ -23,14 +23,14 @@ from tests.recording.recorded import polled
     ],
 )
 def test_a_change_of_the_plan_or_the_target_is_noted(
-    changes: tuple[tuple[str, int | None], ...], said: list[str], capsys: pytest.CaptureFixture[str]
+    changes: tuple[tuple[str, int | None], ...], expected: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     watched = WatchedPlan(lambda _: None)
     for (snapshot, reading), (plan, target) in zip(polled("mixed", len(changes)), changes, strict=True):
         servers = replace(reading.header.servers, target=target)
-        told = replace(reading, header=replace(reading.header, plan=plan, servers=servers))
-        came: Any = SimpleNamespace(previous=None, snapshot=snapshot, reading=told)
+        changed = replace(reading, header=replace(reading.header, plan=plan, servers=servers))
+        came: Any = SimpleNamespace(previous=None, snapshot=snapshot, reading=changed)
         watched.take(came)
     watched.plan()
-    words = [f"presman: {what} was changed meanwhile: statements are replayed under the last one" for what in said]
+    words = [f"presman: {what} was changed meanwhile: statements are replayed under the last one" for what in expected]
     assert capsys.readouterr().err.splitlines() == words

@@ -15,7 +15,7 @@ from tests.recording.recorded import polled, record
 from tests.scenarios import without
 
 
-def test_a_reason_that_is_not_known_is_no_answer(inside: Run, tmp_path: Path) -> None:
+def test_an_unknown_reason_is_no_answer(inside: Run, tmp_path: Path) -> None:
     """The view that shows which servers a limit counts does not answer, so presman only sees that it is queued."""
     without(tmp_path, "rac", "V$RSRC_CONSUMER_GROUP")
     document = json.loads(inside("once", "demo:rac.toml", "--format", "json").stdout)
@@ -30,10 +30,10 @@ def test_a_wait_longer_than_forecasts_look_back(inside: Run, tmp_path: Path, mon
     record(tmp_path / "a.presman", moments)
     row = max(moments[-1][1].queue, key=lambda each: each.waited or 0.0)
     seen = [reading.at for _, reading in moments if row.executing() in {each.executing() for each in reading.queue}]
-    who = f"{row.inst_id}:{row.sid}"
+    asked = f"{row.inst_id}:{row.sid}"
     for most, apart in ((200, 1), (7, 15)):
         assert len(seen) > LEADING_POLLS + apart
         monkeypatch.setattr(look_command, "_MOST_BEFORE", most)
-        found = json.loads(inside("why", "a.presman", who, "--format", "json").stdout)
+        found = json.loads(inside("why", "a.presman", asked, "--format", "json").stdout)
         assert [plain(each) for each in seen].index(found["reasons"][0]["since"]) in range(apart)
-        assert ("one poll in" in inside("why", "a.presman", who).stdout) is (apart > 1)
+        assert ("one poll in" in inside("why", "a.presman", asked).stdout) is (apart > 1)

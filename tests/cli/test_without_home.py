@@ -48,7 +48,7 @@ def as_of_python_313(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def locked_out(inside: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, as_of_python_313: None) -> Run:
-    """Run presman as a user who may not look into his home. This is simulated, because root may look anywhere."""
+    """Run presman as a user without access to the home folder. It is simulated because root has access."""
     home = tmp_path / "home"
     for name in ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"):
         monkeypatch.setenv(name, str(home))
@@ -79,12 +79,12 @@ def test_without_a_home_a_database_is_read(homeless: Run, name: str) -> None:
     assert succeeded(homeless(name, f"demo:{with_short_past('quiet')}", *more)) == []
 
 
-def test_without_a_home_recording_works_and_says_what_is_not_saved(homeless: Run) -> None:
+def test_without_a_home_recording_works_and_reports_limits(homeless: Run) -> None:
     words = (f"demo:{with_short_past('quiet')}", "-o", "x.presman", "--polls", "1", "--redact")
-    said = succeeded(homeless("record", *words))
-    assert "no key can be kept: the home folder is not known" in said[0]
-    assert said[2] == "presman: presman status cannot show this run: its file: the home folder is not known"
-    assert len(said) == 4
+    lines = succeeded(homeless("record", *words))
+    assert "no key can be kept: the home folder is not known" in lines[0]
+    assert lines[2] == "presman: presman status cannot show this run: its file: the home folder is not known"
+    assert len(lines) == 4
     assert succeeded(homeless("report", "x.presman", "-o", "x.html")) == ["presman: 1 poll in x.html"]
 
 
@@ -113,7 +113,7 @@ def test_an_empty_home_is_none(homeless: Run, monkeypatch: pytest.MonkeyPatch) -
     assert homeless("once", "~/x.presman").stderr.strip().endswith(HOMELESS)
 
 
-def test_commands_that_only_look_for_a_home_go_on_without(homeless: Run) -> None:
+def test_optional_uses_of_the_home_folder_continue_without_it(homeless: Run) -> None:
     assert terminal_guard.open_log() == -1
     assert subprocess_source._size_of_log() == 0
     assert entries("~/admin") == {}
@@ -126,15 +126,15 @@ def test_commands_that_only_look_for_a_home_go_on_without(homeless: Run) -> None
 def test_an_unreadable_home_is_reported_and_the_defaults_apply(locked_out: Run, tmp_path: Path, words: str) -> None:
     done = locked_out(*words.split())
     place = tmp_path / "home" / "presman" / "config.ini"
-    told = f"presman: warning: {place} was not read: Permission denied"
-    assert done.stderr.splitlines() in ([told], [])
+    warning = f"presman: warning: {place} was not read: Permission denied"
+    assert done.stderr.splitlines() in ([warning], [])
     assert bool(done.stderr) is (words != "grants")
     assert done.stdout
     assert done.returncode in {exit_codes.OK, exit_codes.NOT_JUDGED}
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "expected"),
     [
         (["once", "~/x.presman"], exit_codes.USAGE, "recording: ~/x.presman: Permission denied"),
         (["once", "spool:~/x"], exit_codes.USAGE, "spool: ~/x: Permission denied"),
@@ -142,13 +142,13 @@ def test_an_unreadable_home_is_reported_and_the_defaults_apply(locked_out: Run, 
         (["fleet", "{home}"], exit_codes.USAGE, "{home}: Permission denied"),
     ],
 )
-def test_what_may_not_be_opened_is_a_line(
-    locked_out: Run, tmp_path: Path, arguments: list[str], code: int, said: str
+def test_an_unreadable_file_is_reported_in_one_line(
+    locked_out: Run, tmp_path: Path, arguments: list[str], code: int, expected: str
 ) -> None:
     home = str(tmp_path / "home")
     done = locked_out(*(word.replace("{home}", home) for word in arguments))
     assert done.returncode == code
-    assert done.stderr.splitlines()[1:] == [f"presman: {said.replace('{home}', home)}"]
+    assert done.stderr.splitlines()[1:] == [f"presman: {expected.replace('{home}', home)}"]
 
 
 def test_a_name_that_no_file_can_have_is_a_line(inside: Run, as_of_python_313: None) -> None:

@@ -106,7 +106,7 @@ def test_a_view_without_rows_leaves_its_mark_in_every_sample(release: Release, t
     database.close()
 
 
-def test_a_sample_that_was_broken_off_is_not_used_and_that_is_said(tmp_path: Path) -> None:
+def test_an_incomplete_sample_is_not_used_and_noted(tmp_path: Path) -> None:
     release = Release(19)
     for number in range(2):
         database = filled(release, seed=number)
@@ -126,10 +126,10 @@ def test_a_sample_that_was_broken_off_is_not_used_and_that_is_said(tmp_path: Pat
 
 
 @releases
-def test_all_views_and_columns_of_the_queries_and_no_others(release: Release) -> None:
+def test_the_script_spools_exactly_the_columns_of_the_queries(release: Release) -> None:
     parts = {each.view: each for each in spooled(release)}
     queries = [query for query in load(release).values() if query.pack == "none"]
-    # What follows one session that somebody looks at has no place in a script.
+    # Queries for the details of one session have no place in a script.
     queries = [query for query in queries if query.record not in {SessionStatistic, PxStatistic}]
     # What not every database of the release has would spoil the file for the rest of its view.
     queries = [query for query in queries if query.record not in OF_AN_UPDATE]
@@ -151,7 +151,7 @@ def test_no_line_can_confuse_sqlplus() -> None:
         assert "" not in each.splitlines()
 
 
-def test_it_calls_itself_for_the_other_samples() -> None:
+def test_the_script_calls_itself_for_further_samples() -> None:
     script = collect_script(Release(19))
     assert f"'@{SCRIPT} 1 0 again'" in script
     assert script.count("'&presman_part' = 'first'") == sum(each.once for each in spooled(Release(19)))
@@ -191,7 +191,7 @@ def _value(name: str, datatype: str, rng: random.Random) -> Any:
 
 
 def sqlplus(database: EmbeddedDatabase, release: Release, place: Path, variables: Mapping[str, str]) -> None:
-    """Do what SQL*Plus does with the script: substitute, run, and append to the files as it prints CSV."""
+    """Run the script as SQL*Plus does: substitute, run, and append CSV to the files."""
     database.driver.create_function("SYS_CONTEXT", 2, lambda space, name: "0")
     database.driver.create_function("TO_NUMBER", 1, float)
     database.driver.execute("CREATE TABLE IF NOT EXISTS dual AS SELECT 'X' AS dummy")
@@ -249,7 +249,7 @@ def polled(source: Any) -> Snapshot:
 
 
 @releases
-def test_what_it_spools_reads_as_the_database_itself(release: Release, tmp_path: Path) -> None:
+def test_a_spool_is_read_like_its_database(release: Release, tmp_path: Path) -> None:
     database = filled(release, seed=2)
     sqlplus(database, release, tmp_path, {"presman_taken": TAKEN, "presman_part": "first"})
     # The sample times are an hour ahead, the embedded database's dates are in UTC.

@@ -39,7 +39,7 @@ def refusal(folder: Path, text: str) -> str:
     return message.replace(f"{folder}/", "")
 
 
-def test_the_sample_works_as_it_is() -> None:
+def test_the_sample_is_valid() -> None:
     config = read_config(SAMPLE)
     assert config.targets == ("presman",)
     assert (config.defaults.measure, config.defaults.refresh, config.defaults.scope) == ("cpu", 2.0, Scope.CLUSTER)
@@ -120,7 +120,7 @@ call_timeout = 20
         ("[a]\nuser = x\n[b]\nuser = x\noption = z\n", "line 5: [b] option: unknown measure 'z', known: "),
     ],
 )
-def test_mistakes_are_one_line_that_says_where(nowhere: Path, text: str, message: str) -> None:
+def test_mistakes_are_one_line_with_their_place(nowhere: Path, text: str, message: str) -> None:
     found = refusal(nowhere, text)
     assert found.startswith(f"written.ini, {message}")
     assert "tiger" not in found
@@ -137,7 +137,7 @@ def test_files_that_cannot_be_read(nowhere: Path) -> None:
         load_config(binary)
 
 
-def test_where_it_is_looked_for(nowhere: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_places_searched_for_config_ini(nowhere: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert load_config() == Config()
     home = tmp_path / "xdg" / "presman"
     home.mkdir(parents=True)
@@ -181,7 +181,7 @@ def test_a_section_that_hides_a_target(nowhere: Path, name: str, connection: str
     assert read_config(path).warnings == ((line,) if warned else ())
 
 
-def test_presman_gives_the_others_their_defaults_but_not_its_login(nowhere: Path) -> None:
+def test_other_sections_inherit_defaults_but_no_login(nowhere: Path) -> None:
     text = "[presman]\ndsn = a/b\nuser = u\npassword = p\noption = queue\nthick = yes\n[x]\nthick = no\n"
     config = read_config(written(nowhere, text))
     settings = config.sections["x"].over(config.defaults)

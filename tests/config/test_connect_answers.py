@@ -42,7 +42,7 @@ def test_only_sys_logs_in_with_a_privilege() -> None:
     assert [Answers("d", user).mode for user in ("SYS", "sys", "system", "")] == ["sysdba", "sysdba", "", ""]
 
 
-def test_a_section_says_what_was_answered_and_nothing_else() -> None:
+def test_a_section_has_only_the_answers() -> None:
     assert Answers("db/x", "anna").values() == {"connection_string": "anna@db/x"}
     given = Answers("db/x", "sys", Secret("p"), "/c", "/w", Secret("w"), True, "/l")
     assert given.values(command="pass show x") == {
@@ -53,14 +53,14 @@ def test_a_section_says_what_was_answered_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [("a", True), ("a b", True), (" a", False), ("a ", False), ("a\nb", False), ("a\rb", False), ("a\x07", False)],
 )
-def test_what_a_line_of_config_ini_can_say(text: str, said: bool) -> None:
-    assert writable(text) is said
+def test_values_that_a_line_of_config_ini_can_hold(text: str, expected: bool) -> None:
+    assert writable(text) is expected
 
 
-def test_a_user_stands_before_the_address_or_stays() -> None:
+def test_a_user_before_the_address_replaces_the_known_one() -> None:
     anna = Answers("", "anna")
     assert with_address(anna, "db:1521/x", {}) == Answers("db:1521/x", "anna")
     assert with_address(anna, "@db/x", {}) == Answers("db/x", "anna")
@@ -81,17 +81,17 @@ def test_a_host_alone_has_no_service(dsn: str, lacks: bool) -> None:
     assert lacks_service(dsn, {"PROD": "(X)"}) is lacks
 
 
-def test_tls_is_told_by_the_protocol() -> None:
+def test_tls_is_detected_by_the_protocol() -> None:
     for text, tls in (("tcps://h/x", True), ("TCPS://h/x", True), ("(a(protocol = TCPS)", True), ("h/tcps", False)):
         assert wants_tls(Answers(text), {}) is tls
 
 
-def test_a_wallet_of_the_thick_driver_need_not_be_looked_into(tmp_path: Path) -> None:
+def test_a_wallet_of_the_thick_driver_is_not_inspected(tmp_path: Path) -> None:
     assert wallet_trouble(str(tmp_path), thick=True) == ""
     assert wallet_trouble(str(tmp_path / "x"), thick=True).startswith("no such folder: ")
 
 
-def test_aliases_are_those_of_the_folder_that_is_named_else_of_config_ini_else_of_the_environment(
+def test_aliases_come_from_the_folder_config_ini_or_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("a", "b", "c"):
@@ -113,7 +113,7 @@ def test_a_new_section_has_one_line_before_it() -> None:
     assert with_section("\ufeff[b]\nuser = x\n[c]\n", "b", {"dsn": "y"}) == "\ufeff[b]\ndsn = y\n[c]\n"
 
 
-def test_a_file_that_is_no_config_ini_or_cannot_be_written_stays(tmp_path: Path) -> None:
+def test_an_invalid_or_unwritable_file_stays(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "config.ini"
     write_section(path, "a", {"dsn": "x"}, secret=False)
     assert path.read_text() == "[a]\ndsn = x\n"
@@ -135,7 +135,7 @@ def test_a_file_that_is_no_config_ini_or_cannot_be_written_stays(tmp_path: Path)
     assert path.read_bytes() == b"\xff"
 
 
-def test_a_file_of_somebody_else_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_another_user_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "config.ini"
     path.touch()
     owner = path.stat().st_uid

@@ -33,18 +33,18 @@ def lines(
 
 
 def test_clocks_are_compared_in_the_middle_of_a_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reads of eight seconds whose answer says four seconds later than they began."""
+    """Reads of eight seconds; the time in the answer is four seconds after their begin."""
     _, clock = lines(monkeypatch, [8.0] * 5, [4.0] * 5)
     assert " ".join(clock) == "clock agrees with this machine's"
 
 
-def test_the_middle_one_of_five_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_median_of_five_round_trips_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     trip, clock = lines(monkeypatch, [0.004, 0.002, 0.006, 9.0, 0.002], [60.0, 2.5, 3.0, -60.0, 2.75])
     assert " ".join(trip).startswith("round trip 4.0 ms (median of 5)")
     assert " ".join(clock) == "clock 3 s ahead of this machine's; presman uses the database's"
-    for ahead, told in ((1.99, "agrees with"), (2.0, "2 s ahead of"), (-2.0, "2 s behind"), (-1.99, "agrees with")):
+    for ahead, expected in ((1.99, "agrees with"), (2.0, "2 s ahead of"), (-2.0, "2 s behind"), (-1.99, "agrees with")):
         _, clock = lines(monkeypatch, [0.0] * 5, [ahead] * 5)
-        assert f" {told} this machine's" in f" {' '.join(clock)}"
+        assert f" {expected} this machine's" in f" {' '.join(clock)}"
 
 
 def test_a_source_within_presman_has_no_round_trip(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +52,7 @@ def test_a_source_within_presman_has_no_round_trip(monkeypatch: pytest.MonkeyPat
     assert " ".join(only) == "round trip none: this source is inside presman"
 
 
-def test_what_needs_a_pack_is_listed() -> None:
+def test_queries_that_need_a_pack_are_listed() -> None:
     def query(name: str, pack: str) -> Any:
         return SimpleNamespace(name=name, pack=pack, view=f"GV${name.upper()}")
 
@@ -63,13 +63,13 @@ def test_what_needs_a_pack_is_listed() -> None:
     ]
 
 
-def test_what_would_help_is_said_once() -> None:
-    cures, untold = {"GRANT SELECT ON a TO b": None, "ask the DBA": None}, {"ash": None, "plans": None}
+def test_advice_is_listed_once() -> None:
+    cures, unread = {"GRANT SELECT ON a TO b": None, "ask the DBA": None}, {"ash": None, "plans": None}
     assert list(doctor._advice({}, {}, 1)) == ["Nothing is missing: 1 query was answered in full."]
-    assert list(doctor._advice({}, untold, 9)) == ["These could not be read: ash, plans."]
+    assert list(doctor._advice({}, unread, 9)) == ["These could not be read: ash, plans."]
     helps = ["What would help:", "  GRANT SELECT ON a TO b;", "  ask the DBA"]
     assert list(doctor._advice(cures, {}, 9)) == helps
-    assert list(doctor._advice(cures, untold, 9)) == ["These could not be read: ash, plans.", *helps]
+    assert list(doctor._advice(cures, unread, 9)) == ["These could not be read: ash, plans.", *helps]
 
 
 def instance(number: int, **facts: Any) -> Instance:
@@ -95,11 +95,11 @@ YES, NO = (row(Database, name="P", db_unique_name=unique, database_role="PRIMARY
         ((NO,), (instance(1),), (), {"cdb", "root", "cluster"}),
         ((NO,), (), (pdb(3),), {"root"}),
         ((), (), (pdb(SEED),), {"cdb", "root"}),
-        (None, (), (), set()),  # what cannot be read may be so
+        (None, (), (), set()),  # features of an unreadable view may be there
         (None, (), (pdb(SEED),), {"cdb", "root"}),
     ],
 )
-def test_what_a_database_is_not_is_told_from_its_views(
+def test_missing_features_are_derived_from_the_views(
     databases: tuple[Database, ...] | None, instances: tuple[Instance, ...], pdbs: tuple[Pdb, ...], lacking: set[str]
 ) -> None:
     problem = Problem("ORA-00942", "no") if databases is None else None
@@ -127,21 +127,21 @@ def test_a_database_its_instances_and_its_containers_have_a_line_each() -> None:
     assert doctor._release(Release(19), Section()) == "19 (queries for 19)"
 
 
-def test_what_a_query_saw() -> None:
+def test_the_answer_of_a_query_in_words() -> None:
     query = load(Release(19))[Database]
     fields = frozenset(Database._fields)
     denied = Problem("ORA-00942", "table or view does not exist")
-    for section, said in (
+    for section, expected in (
         (Section((YES, NO), seconds=0.0021), "2 rows, 2.1 ms"),
         (Section((YES,), seconds=1.04, absent=frozenset({"cdb", "name"})), "1 row, 1.0 s, without CDB, NAME"),
         (Section((), absent=fields), "nothing: not there"),
         (Section(problem=denied), "nothing: ORA-00942 table or view does not exist"),
         (Section(problem=Problem("", "gone")), "nothing: gone"),
     ):
-        assert doctor._answer_words(query, section) == said
+        assert doctor._answer_words(query, section) == expected
 
 
-def test_every_query_that_has_an_answer_is_tried_and_what_it_lacks_is_summed_up() -> None:
+def test_every_query_is_tried_and_missing_parts_are_summed_up() -> None:
     """V$DATABASE is denied and V$INSTANCE lacks a column: neither is answered in full."""
     denied = Problem("ORA-00942", "no", cure="GRANT IT")
 

@@ -26,11 +26,11 @@ def test_servers_are_one_to_four_times_a_degree(value: float | None, against: fl
     [(5, 10, True), (4.9, 10, False), (20, 10, True), (20.1, 10, False), (0.5, None, True), (2.1, None, False),
      (None, 10, True)],
 )  # fmt: skip
-def test_figures_lie_between_so_many_times_another(value: float | None, against: float | None, holds: bool) -> None:
+def test_figures_lie_between_multiples_of_another(value: float | None, against: float | None, holds: bool) -> None:
     assert judged(value, against, between=(0.5, 2.0)) == ("holds" if holds else "does NOT hold")
 
 
-def test_other_names_are_told_and_where_nothing_is_judged_one_looks() -> None:
+def test_unexpected_names_are_listed_and_unjudged_values_shown() -> None:
     rows = [Observation("A", 1.0, None), Observation("B", 2.0, None)]
     assert Assumption("k", "t", "c", only=("A",)).judge(rows) == "does NOT hold: also B 2"
     assert Assumption("k", "t", "c", only=("A", "B")).judge(rows) == "holds: A 1, B 2"
@@ -38,7 +38,7 @@ def test_other_names_are_told_and_where_nothing_is_judged_one_looks() -> None:
     assert Assumption("k", "t", "c").judge(rows) == "look: A 1, B 2"
 
 
-def test_six_rows_are_told_and_how_many_more_there_are() -> None:
+def test_six_rows_are_listed_and_others_counted() -> None:
     rows = [Observation(name, None, None) for name in "ABCDEFGH"]
     assert _rows_in_words(rows[:6]) == "A, B, C, D, E, F"
     assert _rows_in_words(rows) == "A, B, C, D, E, F and 2 more"

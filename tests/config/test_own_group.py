@@ -13,7 +13,7 @@ from presman.rows.session_rows import SessionInfo
 from tests.sources.fakes import FakeSource, row
 
 
-def told(group: str, *directives: Any, **plan: Any) -> list[str]:
+def lines(group: str, *directives: Any, **plan: Any) -> list[str]:
     given = {"inst_id": 1, "name": "DAY", "cpu_managed": "ON", "is_top_plan": "TRUE"} | plan
     infos = (row(SessionInfo, inst_id=1, sid=7, current_consumer_group_id=70, current_consumer_group=group),)
     source = FakeSource(
@@ -38,15 +38,15 @@ THROTTLED = "warning: when CPU is short it may be throttled: the plan gives its 
 
 
 def test_a_group_of_the_plan_may_be_throttled() -> None:
-    assert told("LOW", directive("LOW", mgmt_p2=10, mgmt_p3=5)) == [
+    assert lines("LOW", directive("LOW", mgmt_p2=10, mgmt_p3=5)) == [
         "LOW under DAY", f"{THROTTLED}10 at level 2, 5 at level 3", CURE,
     ]  # fmt: skip
-    assert told("SYS_GROUP", directive("SYS_GROUP", mgmt_p1=75)) == ["SYS_GROUP under DAY"]
-    assert told("LOW", directive("LOW", mgmt_p2=10), cpu_managed="OFF") == ["LOW under DAY"]
+    assert lines("SYS_GROUP", directive("SYS_GROUP", mgmt_p1=75)) == ["SYS_GROUP under DAY"]
+    assert lines("LOW", directive("LOW", mgmt_p2=10), cpu_managed="OFF") == ["LOW under DAY"]
 
 
-def test_all_that_the_directive_may_do_is_said() -> None:
-    found = told(
+def test_every_effect_of_the_directive_is_listed() -> None:
+    found = lines(
         "LOW",
         directive("LOW", utilization_limit=40, active_sess_pool_p1=2, switch_group="CANCEL_SQL", max_idle_time=60),
     )
@@ -71,18 +71,18 @@ def test_all_that_the_directive_may_do_is_said() -> None:
     ids=["of a subplan", "not named", "not a pending one"],
 )
 def test_the_directive_in_force_is_found(directives: tuple[PlanDirective, ...]) -> None:
-    assert told("LOW", *directives)[1] == f"{THROTTLED}20 at level 1"
+    assert lines("LOW", *directives)[1] == f"{THROTTLED}20 at level 1"
 
 
-def test_plans_that_name_each_other_come_to_an_end() -> None:
+def test_plans_that_name_each_other_are_followed_once() -> None:
     circle = (directive("A", type="PLAN"), directive("B", "A", type="PLAN"), directive("A", "B", type="PLAN"),
               directive("B", "B", type="PLAN"), directive("LOW", "B", mgmt_p1=20))  # fmt: skip
-    assert told("LOW", *circle)[1] == f"{THROTTLED}20 at level 1"
+    assert lines("LOW", *circle)[1] == f"{THROTTLED}20 at level 1"
 
 
-def test_what_is_not_known_is_said() -> None:
-    assert told("")[0] == "BY_ID under DAY"  # 11.2 has no names in V$RSRC_SESSION_INFO
+def test_unknown_groups_and_plans_are_reported() -> None:
+    assert lines("")[0] == "BY_ID under DAY"  # 11.2 has no names in V$RSRC_SESSION_INFO
     assert list(own_group(FakeSource(), Release(19), 1, 7)) == [
         "not known: V$RSRC_SESSION_INFO does not show presman's session"
     ]
-    assert told("LOW", inst_id=2) == ["LOW, under no plan that can be read"]
+    assert lines("LOW", inst_id=2) == ["LOW, under no plan that can be read"]

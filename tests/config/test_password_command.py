@@ -24,7 +24,7 @@ def test_the_first_line_is_the_password_and_no_shell_reads_the_words(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("sh -c 'echo t1ger; echo t1ger >&2; exit 3'", "sh ended with code 3"),
         ("sh -c 'echo t1ger; kill -9 $$'", "sh was ended by signal 9"),
@@ -34,10 +34,10 @@ def test_the_first_line_is_the_password_and_no_shell_reads_the_words(tmp_path: P
         ("printf 't1ger\\377'", "what printf printed is not UTF-8"),
     ],
 )
-def test_a_failure_does_not_repeat_what_was_printed(text: str, said: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_failure_does_not_repeat_the_output(text: str, expected: str, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(PasswordCommandError) as caught:
         password_of(PasswordCommand.parse(text))
-    assert said in str(caught.value)
+    assert expected in str(caught.value)
     assert "t1ger" not in str(caught.value).replace("t1ger-vault", "")
     assert "t1ger" not in "".join(capfd.readouterr())
 
@@ -48,18 +48,18 @@ AFTER_ITS_TIME = "sh -c 'exec >&-; exec sleep 0.9'"
 @pytest.mark.parametrize(
     "text", ["sleep 60", "sh -c 'sleep 60 & echo x'", "sh -c 'exec >&-; exec sleep 60'", AFTER_ITS_TIME]
 )
-def test_it_has_its_time(text: str) -> None:
+def test_a_password_command_has_a_timeout(text: str) -> None:
     begun = time.monotonic()
     with pytest.raises(PasswordCommandError, match=r"did not end within 0.1 s"):
         password_of(PasswordCommand.parse(text), timeout=0.1)
     assert time.monotonic() - begun < 30
 
 
-def test_it_has_nothing_to_read() -> None:
+def test_a_password_command_has_no_input() -> None:
     assert password_of(command(sys.executable, "-c", "import sys; print(repr(sys.stdin.read()))")) == Secret("''")
 
 
-def test_a_section_names_it_and_nobody_sees_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_section_sets_the_command_and_its_words_are_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRESMAN_PASSWORD", "another")
     path = tmp_path / "config.ini"
     path.write_text(
@@ -73,10 +73,10 @@ def test_a_section_names_it_and_nobody_sees_its_words(tmp_path: Path, monkeypatc
     assert "ger" not in repr(config.sections["prod"]) + str(config.sections["prod"].password_command)
     other = parse_target("x", config).connect
     assert other is not None
-    assert other.password == Secret("another")  # who connects where is not inherited
+    assert other.password == Secret("another")  # user and address are not inherited
 
 
-def test_a_file_that_others_may_change_runs_nothing(tmp_path: Path) -> None:
+def test_no_command_of_a_file_writable_by_others_is_run(tmp_path: Path) -> None:
     path = tmp_path / "config.ini"
     path.write_text("[prod]\ndsn = a@b/c\npassword_command = touch pwned\n")
     path.chmod(0o664)
@@ -86,15 +86,15 @@ def test_a_file_that_others_may_change_runs_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "expected"),
     [
         ("password_command = pass 'x", "line 2: [prod] password_command: a quote that does not end"),
         ("password = x\npassword_command = y", "line 3: [prod] password_command: password already sets this"),
     ],
 )
-def test_mistakes_name_the_place(lines: str, said: str, tmp_path: Path) -> None:
+def test_mistakes_name_the_place(lines: str, expected: str, tmp_path: Path) -> None:
     path = tmp_path / "config.ini"
     path.write_text(f"[prod]\n{lines}\n")
     with pytest.raises(ConfigError) as caught:
         read_config(path)
-    assert said in str(caught.value)
+    assert expected in str(caught.value)

@@ -28,13 +28,13 @@ dsn = a@b/c
 """
 
 
-def test_a_new_section_comes_last_and_the_rest_stays() -> None:
+def test_a_new_section_is_appended() -> None:
     assert with_section(FILE, "new", {"dsn": "a@b/d"}) == FILE + "\n[new]\ndsn = a@b/d\n"
     assert with_section("", "new", {"dsn": "a@b/d"}) == "[new]\ndsn = a@b/d\n"
     assert with_section("[a]\r\ndsn = x", "b", {"dsn": "y"}) == "[a]\r\ndsn = x\r\n\r\n[b]\r\ndsn = y\r\n"
 
 
-def test_of_a_section_that_is_there_only_who_connects_where_changes() -> None:
+def test_only_the_connection_of_an_existing_section_changes() -> None:
     found = with_section(FILE, "prod", {"connection_string": "new@host/prod"})
     assert found == FILE.replace(
         "; the old one\nconnection_string = old@host/prod\npassword = x\n   continued\n",
@@ -42,7 +42,7 @@ def test_of_a_section_that_is_there_only_who_connects_where_changes() -> None:
     )
 
 
-def test_what_would_change_another_section_is_refused() -> None:
+def test_changes_of_another_section_are_refused() -> None:
     for text in ("  [prod]\n  dsn = y\n", "[a]\nb\n"):
         with pytest.raises(ValueError, match=r"no longer"):
             with_section(text, "prod", {"dsn": "new"})
@@ -56,7 +56,7 @@ LINES = st.sampled_from(
 
 
 @given(st.lists(LINES, max_size=14), st.sampled_from("abcd"))
-def test_any_file_keeps_all_else(lines: list[str], name: str) -> None:
+def test_any_file_keeps_its_other_options(lines: list[str], name: str) -> None:
     text = "\n".join(lines)
     try:
         before = _parsed(text)
@@ -71,7 +71,7 @@ def test_any_file_keeps_all_else(lines: list[str], name: str) -> None:
 @pytest.mark.parametrize(
     ("there", "secret", "mode"), [(None, False, 0o600), (0o644, False, 0o644), (0o644, True, 0o600)]
 )
-def test_who_may_read_it(there: int | None, secret: bool, mode: int, tmp_path: Path) -> None:
+def test_the_mode_of_the_written_file(there: int | None, secret: bool, mode: int, tmp_path: Path) -> None:
     path = tmp_path / "new" / "config.ini"
     if there is not None:
         path.parent.mkdir()
@@ -83,7 +83,7 @@ def test_who_may_read_it(there: int | None, secret: bool, mode: int, tmp_path: P
     assert "x" in read_config(path).targets
 
 
-def test_a_link_stays_one(tmp_path: Path) -> None:
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
     real, link = tmp_path / "real.ini", tmp_path / "config.ini"
     real.write_text(FILE)
     link.symlink_to(real)
@@ -92,7 +92,7 @@ def test_a_link_stays_one(tmp_path: Path) -> None:
     assert "x" in read_config(real).targets
 
 
-def test_a_file_that_cannot_be_changed_is_as_it_was(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_changed_is_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "config.ini"
     path.write_text("[a]\nnonsense without a value [\n")
     with pytest.raises(ConfigError, match="it is as it was"):

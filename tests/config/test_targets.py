@@ -71,7 +71,7 @@ def test_a_descriptor_with_a_wallet_password_is_masked() -> None:
     )
 
 
-def test_sections_with_their_settings_and_those_of_presman() -> None:
+def test_targets_have_settings_of_their_section_and_of_presman() -> None:
     config = Config(
         sections={
             "presman": Settings(connection=Secret("x@y/z"), measure="queue", call_timeout=5.0),
@@ -181,7 +181,7 @@ def test_a_mistyped_recording_is_offered_by_its_name(tmp_path: Path, monkeypatch
     ], "what cannot be anything else is a recording; what may be a section is left to be offered"  # fmt: skip
 
 
-def test_a_file_that_is_no_recording_is_called_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_another_kind_is_named_in_the_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("n1.log").touch()
     with pytest.raises(
@@ -201,14 +201,14 @@ def test_a_file_that_is_no_recording_is_called_that(tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize(
     "text", ["anna/tiger", "anna/ti:ger", "anna/ti/ger", "/tiger", "db.example.com/svc", "a b/tiger"]
 )
-def test_what_may_be_a_password_is_neither_used_nor_shown(text: str) -> None:
+def test_a_possible_password_is_neither_used_nor_shown(text: str) -> None:
     for settings in (Settings(), Settings(user="anna")):
         with pytest.raises(TargetError, match=r"^a TARGET with / and without @ may be") as caught:
             parse_target(text, Config(sections={"presman": settings}))
         assert text.partition("/")[2] not in str(caught.value).replace(FORMS, "")
 
 
-def test_a_section_is_as_careful_unless_it_names_a_user() -> None:
+def test_a_section_without_a_user_is_checked_for_passwords() -> None:
     for settings, careful in (
         (Settings(connection=Secret("a/tiger")), True),
         (Settings(connection=Secret("a/b"), user="u"), False),
@@ -225,7 +225,7 @@ def test_a_section_is_as_careful_unless_it_names_a_user() -> None:
 @pytest.mark.parametrize(
     "text", ["//host/svc", "host:1521/svc", "tcps://host/svc", "(DESCRIPTION=(X=a/b))", "@host/svc"]
 )
-def test_without_a_user_the_database_knows_who_it_is(text: str) -> None:
+def test_a_target_without_a_user_uses_external_authentication(text: str) -> None:
     found = connect(text)
     assert (found.user, found.dsn) == (None, text.lstrip("@"))
 
@@ -277,7 +277,7 @@ def test_a_url_of_postgresql_is_a_recording(scheme: str) -> None:
     assert "geheim" not in repr(target)
 
 
-def test_who_names_a_recording_may_name_any_file_or_folder_that_is_there(tmp_path: Path) -> None:
+def test_a_recording_may_be_any_existing_file_or_folder(tmp_path: Path) -> None:
     (tmp_path / "a.db").touch()
     config = Config(sections={"prod": Settings()})
     for text in ("prod", "demo:mixed", "x.presman", "recording:y"):
@@ -325,7 +325,7 @@ def test_other_offsets_are_refused(text: str) -> None:
         parse_zone(text)
 
 
-def test_a_recording_is_narrowed_and_never_widened_by_what_is_not_said() -> None:
+def test_options_narrow_a_recording_and_never_widen_it() -> None:
     target = parse_target("postgresql://host/p?at=03:12&from=first&database=a")
     assert target.recorded is not None
     assert (target.recorded.at, target.recorded.start, target.recorded.end) == ("03:12", "first", "")
@@ -348,7 +348,7 @@ def test_a_recording_is_narrowed_and_never_widened_by_what_is_not_said() -> None
     assert database.beginning_at() == (database, "")
 
 
-def test_what_is_no_database_takes_neither_a_password_nor_a_driver() -> None:
+def test_only_databases_take_a_password_and_a_driver() -> None:
     demo = parse_target("demo:storm")
     assert demo.with_password(Secret("x")) is demo
     assert demo.with_thick(None) is demo

@@ -41,7 +41,7 @@ def test_a_page_has_one_heading_above_all_others() -> None:
         assert text.count("\n# ") + text.startswith("# ") >= 1, named(path)
 
 
-def test_a_list_goes_on_behind_a_blank_line() -> None:
+def test_a_list_continues_after_a_blank_line() -> None:
     """Behind a paragraph of its own inside an item: GitHub needs none, the book does."""
     swallowed = re.compile(r"\n\n {4}[^\s`].*\n(?:\d+\.|[-*]) ")
     assert [named(path) for path, text in pages().items() if swallowed.search(text)] == []
@@ -70,7 +70,7 @@ def test_a_page_of_the_book_leads_to_pages_of_the_book() -> None:
                 assert leads.suffix == ".svg" or place_of(leads), f"{named(path)}: {target} is not in the book"
 
 
-def test_put_together_every_link_still_leads_somewhere(tmp_path: Path) -> None:
+def test_every_link_still_works_in_the_single_page(tmp_path: Path) -> None:
     assemble(tmp_path)
     folder = tmp_path / "pages"
     for page in folder.rglob("*.md"):
@@ -93,7 +93,7 @@ def test_put_together_every_link_still_leads_somewhere(tmp_path: Path) -> None:
         ("<code>&lt;script src=https://example.com&gt;</code>", False),
     ],
 )
-def test_what_is_loaded_from_elsewhere_is_found(tmp_path: Path, text: str, loads: bool) -> None:
+def test_external_resources_are_found(tmp_path: Path, text: str, loads: bool) -> None:
     (tmp_path / "page.html").write_text(text)
     assert loaded_from_elsewhere(tmp_path) == (["page.html"] if loads else [])
 

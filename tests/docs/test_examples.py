@@ -74,7 +74,7 @@ def read(words: tuple[str, ...]) -> tuple[str, Namespace]:
     return parse([word for word in words if word not in {"--help", "--version"}])
 
 
-def test_every_command_in_a_block_parses() -> None:
+def test_every_command_in_a_code_block_parses() -> None:
     assert len(commands()) > 150
     for page, words in commands():
         try:
@@ -105,7 +105,7 @@ def check_scenario(page: str, name: str) -> None:
 
 def test_commands_and_options_inside_sentences_are_there() -> None:
     for path, text in pages().items():
-        for span in spans(text) if path.name != "CHANGELOG.md" else ():  # which tells of what there was, too
+        for span in spans(text) if path.name != "CHANGELOG.md" else ():  # which describes earlier versions, too
             words = span.split()
             if words[:1] != ["presman"] or len(words) < 2:
                 continue
@@ -123,7 +123,7 @@ def options_of(command: str) -> frozenset[str]:
     return frozenset(option for parser in (common(), *parsers) for option in parser._option_string_actions)
 
 
-def test_every_command_has_a_page_that_somebody_wrote() -> None:
+def test_every_command_has_a_written_page() -> None:
     guides = " ".join(text for path, text in pages().items() if path.parent != ROOT / "docs" / "reference")
     assert [command for command in COMMANDS if f"presman {command}" not in guides] == []
 

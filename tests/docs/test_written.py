@@ -27,7 +27,7 @@ from tests.docs.pages import named, text_of
 from tests.scenarios import with_short_past
 
 
-def test_what_make_docs_writes_is_as_it_would_be_now() -> None:
+def test_written_documents_are_up_to_date() -> None:
     stale = [named(path) for path, text in written().items() if not path.exists() or path.read_text("utf-8") != text]
     assert stale == [], "run make docs"
     assert set(TABS.glob("*.md")) <= set(written()), "a page of a tab that is gone"
@@ -111,7 +111,7 @@ def test_the_json_field_of_a_figure_is_in_the_document() -> None:
             for figure in shown.columns if rows else ():
                 if figure.path:
                     found.add(figure.path)
-                    enough = any if figure.path.startswith("amounts.") else all  # those that another view tells
+                    enough = any if figure.path.startswith("amounts.") else all  # those that another view shows
                     assert enough(has(row, figure.path) for row in rows), (shown.json, figure.path)
     assert len(found) > 80
 

@@ -91,7 +91,7 @@ def rules(target: int) -> QueueRules:
 @pytest.mark.parametrize("broken", Broken)
 @settings(max_examples=30 if THOROUGH else 2, deadline=None)
 @given(begin=integers(60, 75), polls=integers(13, 30))
-def test_nothing_is_said_that_rests_on_what_is_no_more(broken: Broken, begin: int, polls: int) -> None:
+def test_no_forecast_rests_on_what_no_longer_holds(broken: Broken, begin: int, polls: int) -> None:
     world, forecaster = World(broken, begin, polls), Forecaster()
     foreseen: dict[int, tuple[datetime, float]] = {}
     for poll, plain in world.polls(begin + polls + 20):
@@ -114,7 +114,7 @@ def test_nothing_is_said_that_rests_on_what_is_no_more(broken: Broken, begin: in
                 assert forecaster.forecast_basis.model.now.arrivals, "what came before a gap comes again"
                 foreseen.setdefault(row.sid, (plain.at, row.starts.high or 0.0))
             elif row.starts.why_none.startswith("it should have started by "):
-                assert row.sid in foreseen, f"{row.sid}: that was said of another world"
+                assert row.sid in foreseen, f"{row.sid}: that forecast was for other conditions"
                 at, high = foreseen[row.sid]
                 until = [clock(at + timedelta(seconds=high + least)) for least in (STEP - 0.1, STEP, STEP + 0.1)]
                 assert any(each in row.starts.why_none for each in until)
@@ -126,7 +126,7 @@ def record_of(found: Reading) -> ForecastRecord:
 
 
 @pytest.mark.parametrize("broken", [{"quiesce": QUIESCED}, {}])
-def test_who_is_held_by_a_quiesce_or_waits_for_less_than_was_foreseen_is_not_late(broken: dict[str, Quiesce]) -> None:
+def test_a_statement_within_its_forecast_or_held_by_a_quiesce_is_not_late(broken: dict[str, Quiesce]) -> None:
     forecaster = watched()
     first = forecast_of(forecaster, 310.0, waiting(310.0))
     assert first.high is not None
@@ -140,7 +140,7 @@ def test_who_is_held_by_a_quiesce_or_waits_for_less_than_was_foreseen_is_not_lat
     assert after.median is not None
 
 
-def test_whoever_started_in_a_gap_is_not_judged_for_nobody_saw_when() -> None:
+def test_a_start_within_a_gap_is_not_judged() -> None:
     forecaster = watched()
     forecast_of(forecaster, 310.0, waiting(310.0))
     started = running(501, elapsed=None, serial=7, sql_id="9md3ukh000j58")

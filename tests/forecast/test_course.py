@@ -31,12 +31,12 @@ def wants(group: Group, servers: int, waited: float = 5.0) -> Waiting:
     return Waiting(group, servers, servers, waited, TEN)
 
 
-def test_one_starts_when_enough_is_free_the_next_when_it_has_ended() -> None:
+def test_a_statement_starts_when_enough_is_free_the_next_after_it() -> None:
     queue = now(Holder(B, 48, 4.0, TEN), waiting=(wants(A, 32, 9.0), wants(A, 32, 8.0)))
     assert starts(queue) == [6.0, 16.0]
 
 
-def test_what_is_free_is_taken_at_once() -> None:
+def test_free_servers_are_taken_at_once() -> None:
     assert starts(now(Holder(B, 32, 4.0, TEN), waiting=(wants(A, 32),))) == [0.0]
 
 
@@ -49,15 +49,15 @@ def test_servers_that_the_queue_does_not_count_in_a_group_do_not_fill_its_limit(
     assert starts(now(Holder(A, 32, 7.0, TEN, managed=False), waiting=(wants(A, 16),))) == [0.0]
 
 
-def test_what_is_told_of_an_operation_counts_by_what_it_came_to() -> None:
+def test_an_estimate_of_an_operation_counts_by_how_right_it_was() -> None:
     holder = Holder(B, 64, 4.0, None, 20.0, (1.5,))
     assert starts(now(holder, waiting=(wants(A, 32),))) == [30.0]
-    # Nothing is known of what it came to: it goes on for so long, then as those do that have run for as long.
+    # Its own end is not known: it lasts as long as estimated, then as others that have run as long.
     early = Holder(B, 64, 4.0, TEN, 3.0)
     assert starts(now(early, waiting=(wants(A, 32),))) == [6.0]
 
 
-def test_one_that_keeps_its_servers_is_waited_for_in_vain() -> None:
+def test_a_session_that_keeps_its_servers_is_waited_for_in_vain() -> None:
     queue = now(Holder(B, 64, 0.0, None), waiting=(wants(A, 32),))
     assert starts(queue) == [inf]
     assert starts(queue, ended=(0,)) == [0.0]
@@ -76,14 +76,14 @@ def test_a_timeout_ends_it_or_starts_it() -> None:
         assert starts(now(Holder(B, 64, 0.0, None), waiting=(wants(A, 32),), rules=rules)) == [start]
 
 
-def test_one_of_which_nothing_is_known_keeps_them_as_long_again_as_likely_less_as_more() -> None:
+def test_an_unknown_holder_keeps_servers_as_long_again_at_the_median() -> None:
     queue = now(Holder(B, 64, 40.0, None), waiting=(wants(A, 32),))
     found = sorted(starts(queue, str(seed))[0] for seed in range(199))
     # Of an even chance c it is 40 c / (1 - c): 13.3 s for a quarter, 40 s for a half, 120 s for three.
     assert [round(found[place] / 40, 1) for place in (49, 99, 149)] == pytest.approx([1 / 3, 1.0, 3.0], rel=0.2)
 
 
-def test_who_came_before_comes_again_and_together() -> None:
+def test_earlier_arrivals_come_again_together() -> None:
     queue = now(
         Holder(B, 64, 0.0, None),
         waiting=(wants(A, 64, 1.0),),
@@ -101,7 +101,7 @@ def test_those_that_come_are_behind_in_one_queue(seed: int) -> None:
     assert starts(queue, str(seed)) == [6.0]
 
 
-def test_what_is_drawn_is_the_same_with_and_without_one_of_the_holders() -> None:
+def test_the_random_draws_are_the_same_without_one_of_the_holders() -> None:
     spread = Durations((10.0, 20.0, 40.0), (0.6, 0.3, 0.1), 20.0)
     random = Random(1)
     holders = [Holder(B, 16, random.random() * 20, spread) for _ in range(4)]
@@ -115,12 +115,12 @@ def test_what_is_drawn_is_the_same_with_and_without_one_of_the_holders() -> None
         assert with_all.empty == max(with_all.starts)
 
 
-def test_whether_one_set_counts_once_or_twice_is_one_of_the_two_for_all() -> None:
+def test_one_set_counts_once_or_twice_for_all_statements_alike() -> None:
     queue = now(waiting=(Waiting(A, 8, 16, 1.0, TEN), Waiting(B, 4, 8, 1.0, TEN)))
     assert {draw(queue, str(seed)).wants for seed in range(20)} == {(8, 4), (16, 8)}
 
 
-def test_which_of_two_came_first_that_have_waited_alike_is_drawn_for_each_course() -> None:
+def test_the_order_of_equal_waits_is_drawn_for_each_course() -> None:
     """64 are held for 6 s more and each wants 32 of A's 32: the first starts after 6 s, the other after 16."""
     queue = now(Holder(B, 64, 4.0, TEN), waiting=(wants(A, 32, 9.4), wants(A, 32, 9.0)))
     drawn = [tuple(starts(queue, str(seed))) for seed in range(100)]
@@ -129,7 +129,7 @@ def test_which_of_two_came_first_that_have_waited_alike_is_drawn_for_each_course
     assert 8 <= drawn.count((16.0, 6.0)) <= 30
 
 
-def test_one_whose_wait_says_that_it_is_next_is_the_first_whoever_waited_as_long() -> None:
+def test_a_statement_that_waits_as_next_in_line_is_the_first() -> None:
     next_one = wants(A, 32, 9.0)._replace(is_next=True)
     queue = now(Holder(B, 64, 4.0, TEN), waiting=(wants(A, 32, 9.9), next_one))
     assert {tuple(starts(queue, str(seed))) for seed in range(30)} == {(16.0, 6.0)}

@@ -34,7 +34,7 @@ def plain(line: Line) -> str:
 
 
 def one_holder(second: float) -> Reading:
-    """Two want all of the 64 servers; who holds them has just begun, and others like it ran for a minute."""
+    """Two want all of the 64 servers; their holder has just begun, and others like it ran for a minute."""
     rows = (waiting(second), waiting(second, sid=502, position=2, since=302.0))
     head = QueueHead(
         "BATCH", rows[0], Cause.SYSTEM, Servers(64, 64), None, None, 64, 64, 64, "wants",
@@ -49,7 +49,7 @@ def crowded(forecaster: Forecaster) -> QueueForecast:
 
 
 def judged_five_times(forecaster: Forecaster) -> Forecaster:
-    """Return it with five forecasts that held: before that nothing is told of what an end would do."""
+    """Return it with five forecasts that held: before that no effect of an end is shown."""
     for _ in range(LEAST_JUDGED):
         forecaster._calibration.judge(Interval(60.0, 50.0, 70.0), Interval(60.0, 50.0, 70.0), 60.0, 1.0)
     return forecaster
@@ -72,7 +72,7 @@ def test_the_end_of_the_holder_starts_the_head_a_minute_earlier() -> None:
     assert effect.sooner_low <= effect.otherwise - effect.through <= (effect.sooner_high or 0.0) <= effect.otherwise
 
 
-def test_no_time_is_told_where_the_last_came_together() -> None:
+def test_no_last_start_is_forecast_if_two_came_together() -> None:
     """Of two that came together each has the same forecast, which is not that of the later start."""
     forecaster, one = judged_five_times(watched()), one_holder(310.0)
     alike = replace(one, queue=tuple(replace(row, waited=10.0) for row in one.queue))
@@ -85,9 +85,7 @@ def test_no_time_is_told_where_the_last_came_together() -> None:
 
 
 @pytest.mark.parametrize(("held", "count"), [((), 0), ((True,), 0), ((True,) * 5, 1), ((True, False, False) * 3, 0)])
-def test_nothing_is_told_of_an_end_before_five_forecasts_were_judged_and_half_of_them_held(
-    held: tuple[bool, ...], count: int
-) -> None:
+def test_an_effect_is_shown_once_five_forecasts_were_judged_and_half_held(held: tuple[bool, ...], count: int) -> None:
     forecaster = watched()
     shown = Interval(60.0, 50.0, 70.0)
     for each in held:
@@ -115,7 +113,7 @@ def test_by_how_much_sooner_is_a_range_of_the_courses_beside_the_latest_start_of
     assert (found.sooner_low, found.sooner_high) == (110.0, 190.0)
 
 
-def test_what_is_told_of_an_end() -> None:
+def test_effect_of_an_end_in_words() -> None:
     holders = ((1, 605, 60805, "9md3ukh000j58"),)
     found = EndingEffect(holders, 3, 1500.0, 2470.0, proven=True, sooner=970.0, sooner_low=700.0, sooner_high=1210.0)
     assert effect_words(found) == (
@@ -135,7 +133,7 @@ def test_what_is_told_of_an_end() -> None:
     assert effect_words(None) == ""
 
 
-def test_it_stands_beside_the_candidate_where_there_is_room() -> None:
+def test_the_effect_is_beside_the_candidate_if_it_fits() -> None:
     holder = running(605, idle=300.0, status="INACTIVE", servers=64)
     rows = (waiting(310.0),)
     head = QueueHead(
@@ -158,7 +156,7 @@ def test_it_stands_beside_the_candidate_where_there_is_room() -> None:
     assert any("if ended: 2 of the queue start at once, the last" in plain(line) for line in candidates_lines(found))
 
 
-def test_what_was_played_is_kept_for_a_minute_in_which_it_is_not_offered() -> None:
+def test_effects_are_kept_for_a_minute_without_an_offer() -> None:
     forecaster, effects = watched(), Effects()
     offered, model = one_holder(310.0), None
     forecaster._history.add(offered)
@@ -185,8 +183,8 @@ def test_what_was_played_is_kept_for_a_minute_in_which_it_is_not_offered() -> No
     ("otherwise", "through", "trusted", "proven"),
     [
         (1440.0, 1240.0, True, True),
-        (1440.0, 1402.0, True, False),  # half a minute of 24: so much is no reason to end anybody
-        (100.0, 75.0, True, False),  # a quarter of the time, which passes while somebody decides
+        (1440.0, 1402.0, True, False),  # half a minute of 24: that is no reason to end a session
+        (100.0, 75.0, True, False),  # a quarter of the time, which passes while a person decides
         (1440.0, 1240.0, False, False),  # the forecasts have not been judged often enough, or are poor
     ],
 )

@@ -76,7 +76,7 @@ def test_it_starts_when_what_runs_should_end() -> None:
     assert not starts.why_none
 
 
-def test_fewer_than_five_ends_tell_nothing_and_it_says_so() -> None:
+def test_fewer_than_five_ends_give_no_forecast_but_a_reason() -> None:
     starts = forecast_of(watched(ends=3), 190.0, waiting(190.0))
     assert starts == StartForecast(why_none="a forecast needs 5 statements that have ended, and presman has seen 4")
 
@@ -107,13 +107,13 @@ def test_the_rules_are_asked_for_only_where_enough_have_ended() -> None:
         ),
     ],
 )
-def test_what_the_model_does_not_know_is_not_foreseen(row: QueuedStatement, rules: QueueRules, why: str) -> None:
+def test_no_forecast_of_what_the_model_does_not_know(row: QueuedStatement, rules: QueueRules, why: str) -> None:
     starts = forecast_of(watched(), 310.0, row, rules=rules)
     assert starts.median is None
     assert starts.why_none.startswith(why)
 
 
-def test_of_what_is_too_large_for_its_groups_limit_no_start_is_foretold_nor_of_who_is_behind_it() -> None:
+def test_no_forecast_for_a_statement_above_its_group_limit_and_those_behind() -> None:
     """It should start in 0:26, while its reason was that it is too large for its limit (never_fits)."""
     small = replace(waiting(310.0, sid=502, since=305.0), wants=Servers(16, 16, WantsSource.PLAN), position=2)
     reasons = {}
@@ -126,7 +126,7 @@ def test_of_what_is_too_large_for_its_groups_limit_no_start_is_foretold_nor_of_w
     assert reasons == {63: [f"it {more}", f"a statement ahead of it {more}"], 64: ["", ""]}
 
 
-def test_without_its_servers_nothing_is_foreseen() -> None:
+def test_no_forecast_without_the_servers_it_wants() -> None:
     for wants in (None, Servers(16, 16, WantsSource.MEAN)):
         starts = forecast_of(watched(), 310.0, replace(waiting(310.0), wants=wants))
         assert starts.why_none == "how many servers it wants is not known"
@@ -147,12 +147,12 @@ def test_an_idle_holder_of_which_nothing_is_known_makes_it_uncertain() -> None:
     assert found.high > 300.0
 
 
-def test_servers_in_use_that_nobody_is_seen_to_hold_stay_in_use() -> None:
+def test_servers_without_a_visible_holder_stay_in_use() -> None:
     starts = forecast_of(watched(), 310.0, waiting(310.0), rules=RULES._replace(in_use=40))
     assert starts.why_none == "it does not start within 4 hours in most courses"
 
 
-def test_servers_of_a_group_that_nobody_is_seen_to_hold_stay_its_own() -> None:
+def test_a_groups_servers_without_a_visible_holder_stay_its_own() -> None:
     limit = ServerLimit("BATCH", 40, 64, "", 0, "BATCH")
     starts = forecast_of(watched(), 310.0, waiting(310.0), rules=RULES._replace(limits={(0, "BATCH"): (limit,)}))
     assert starts.median is None
@@ -172,7 +172,7 @@ def test_a_forecast_is_judged_when_its_statement_starts() -> None:
     assert found.forecast.judged_since == AT, "since it reads"
 
 
-def test_who_has_waited_is_foreseen_as_widely_as_all_who_wait_need() -> None:
+def test_ranges_are_as_wide_as_all_waiting_statements_need() -> None:
     forecaster = watched()
     five = [waiting(310.0, sid=sid, since=300.0 + sid / 100) for sid in range(501, 506)]
     forecaster.add(reading(310.0, five, (statement(605, 300.0, 310.0),)), lambda: RULES)
@@ -189,7 +189,7 @@ def test_who_has_waited_is_foreseen_as_widely_as_all_who_wait_need() -> None:
     assert above[1] > 1.5 * above[0]
 
 
-def test_one_that_leaves_the_queue_without_starting_is_not_judged() -> None:
+def test_a_statement_that_leaves_without_starting_is_not_judged() -> None:
     forecaster = watched()
     forecast_of(forecaster, 310.0, waiting(310.0))
     quiet = reading(315.0)
@@ -238,7 +238,7 @@ def flooded() -> Forecaster:
 
 
 @pytest.mark.parametrize(("left", "is_timeout"), [(None, False), (300.0, True), (36_000.0, False)])
-def test_an_overloaded_queue_tells_within_how_long_nobody_starts(left: float | None, is_timeout: bool) -> None:
+def test_an_overloaded_queue_shows_for_how_long_none_starts(left: float | None, is_timeout: bool) -> None:
     """A course ends when 4,000 have come, some twenty minutes: what was not played is no wait of four hours."""
     forecaster, full = flooded(), RULES._replace(in_use=64)
     for second in range(310, 410, 5):
@@ -253,7 +253,7 @@ def test_an_overloaded_queue_tells_within_how_long_nobody_starts(left: float | N
     assert " s in" not in starts.why_none, "in whole minutes, so that it stands still"
 
 
-def test_few_courses_are_played_anew_until_somebody_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_courses_are_simulated_again_until_a_statement_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     played: list[object] = []
     monkeypatch.setattr(forecaster, "play", lambda now, drawn: (played.append(drawn), play(now, drawn))[1])
     found = watched()
@@ -275,7 +275,7 @@ def test_the_last_few_courses_are_kept_until_they_are_old() -> None:
     assert min(counts[20:]) >= ENOUGH
 
 
-def test_what_cannot_be_worked_out_in_five_minutes_is_said_to_be_so() -> None:
+def test_a_forecast_that_takes_more_than_five_minutes_says_so() -> None:
     forecaster, few = watched(), [40.0] * (ENOUGH - 1)
     forecast_of(forecaster, 310.0, waiting(310.0))
 
@@ -291,7 +291,7 @@ def test_what_cannot_be_worked_out_in_five_minutes_is_said_to_be_so() -> None:
     assert forecast_at(620.0) == PENDING, "it begins anew"
 
 
-def test_statements_that_ended_when_they_were_first_seen_tell_nothing() -> None:
+def test_statements_first_seen_at_their_end_do_not_count() -> None:
     """They do not count to the five that it takes: how long they last is not known."""
     forecaster, start = Forecaster(), AT + timedelta(seconds=60)
     runs = [
@@ -302,7 +302,7 @@ def test_statements_that_ended_when_they_were_first_seen_tell_nothing() -> None:
     assert forecast_of(forecaster, 310.0, waiting(310.0)).why_none.endswith("has seen 0")
 
 
-def test_what_was_seen_before_can_be_given() -> None:
+def test_earlier_observations_can_be_given() -> None:
     forecaster = Forecaster()
     runs = [
         StatementRun(1, sid, 7, "9md3ukh000j58", 0, "BATCH", "RPT", 32, started=AT + timedelta(seconds=60 * sid),
@@ -319,7 +319,7 @@ def test_an_earlier_reading_begins_anew() -> None:
     assert starts.why_none.endswith("has seen 0")
 
 
-def test_one_that_should_have_started_and_did_not_is_foreseen_no_more_and_counts_as_missed() -> None:
+def test_an_overdue_start_has_no_forecast_and_counts_as_missed() -> None:
     forecaster = watched()
     first = forecast_of(forecaster, 310.0, waiting(310.0))
     assert first.high is not None
@@ -338,9 +338,7 @@ def test_one_that_should_have_started_and_did_not_is_foreseen_no_more_and_counts
 @pytest.mark.parametrize(
     ("group", "one_queue", "behind"), [("BATCH", False, True), ("ETL", True, True), ("ETL", False, False)]
 )
-def test_who_stands_behind_one_that_did_not_start_when_it_should_have_has_no_range(
-    group: str, one_queue: bool, behind: bool
-) -> None:
+def test_a_statement_behind_an_overdue_one_has_no_range(group: str, one_queue: bool, behind: bool) -> None:
     """What would start after it rests on the start that did not come."""
     forecaster, rules = watched(), RULES._replace(one_queue=one_queue)
     second, first = 310.0, StartForecast(0.0)
@@ -357,7 +355,7 @@ def test_who_stands_behind_one_that_did_not_start_when_it_should_have_has_no_ran
 
 
 @pytest.mark.parametrize("view", ["GV$SESSION", "V$PX_SESSION", "GV$RSRC_PLAN", "DBA_RSRC_PLAN_DIRECTIVES"])
-def test_nothing_is_foreseen_nor_learnt_while_a_view_that_it_rests_on_tells_nothing(view: str) -> None:
+def test_no_forecast_while_one_of_its_views_is_silent(view: str) -> None:
     forecaster = watched()
     forecast_of(forecaster, 310.0, waiting(310.0))
     lost = replace(reading(315.0, (waiting(315.0),)), unseen=(UnavailableView(view, f"{view}: ORA-00942"),))
@@ -381,7 +379,7 @@ def test_a_start_that_came_too_late_counts_by_when_it_came() -> None:
     assert found.forecast.record == ForecastRecord(1, 0, pytest.approx(288.0 - first.median))
 
 
-def test_who_queues_the_same_again_is_not_judged_by_the_wait_before() -> None:
+def test_the_same_statement_queued_again_is_not_judged_by_the_earlier_wait() -> None:
     forecaster = watched()
     second = 310.0
     while forecast_of(forecaster, second, waiting(second)).median is not None:
@@ -389,7 +387,7 @@ def test_who_queues_the_same_again_is_not_judged_by_the_wait_before() -> None:
     missed = forecaster.add(reading(second, (waiting(second),)), lambda: RULES).forecast
     assert missed is not None
     again = forecast_of(forecaster, second + 10.0, waiting(second + 10.0, since=second + 7.0))
-    assert again.median is not None, "what was said of the wait before does not hold for this one"
+    assert again.median is not None, "the forecast of the earlier wait does not apply to this one"
     later = forecast_of(forecaster, second + 15.0, waiting(second + 15.0, since=second + 7.0))
     assert later.median is not None
 
@@ -408,7 +406,7 @@ def test_those_that_came_together_have_one_forecast() -> None:
     assert len({(row.starts.median, row.starts.low, row.starts.high) for row in found if row.starts}) == 1
 
 
-def test_nobody_starts_before_those_that_came_before_in_its_queue() -> None:
+def test_no_statement_starts_before_earlier_ones_of_its_queue() -> None:
     forecaster = watched()
     forecast_of(forecaster, 310.0, waiting(310.0))
     early, late = (waiting(310.0, sid=sid, since=since) for sid, since in ((501, 300.0), (502, 305.0)))

@@ -71,7 +71,7 @@ def test_the_rules_are_those_by_which_the_simulator_queues(scenario: str, second
         assert candidates(tree, groups) == pytest.approx(candidates(plans.root, groups)), some
 
 
-def test_who_never_queues_is_told_by_the_plan() -> None:
+def test_the_plan_shows_which_groups_never_queue() -> None:
     _, _, rules = looked_at("storm", 10.0)
     assert rules.bypassing == frozenset({(0, "SYS_GROUP")})
 
@@ -103,7 +103,7 @@ def watched_storm() -> tuple[SimulatorSource, Reading, Modelled]:
     return source, reading, model
 
 
-def test_a_timeout_of_the_plan_counts_for_who_comes_where_nobody_of_the_group_is_queued_yet() -> None:
+def test_the_plans_timeout_counts_for_the_first_statement_of_a_group() -> None:
     # Later, or under other limits, its statements may queue: those of REPORTS start after 15 minutes, full or not.
     _, reading, model = watched_storm()
     assert {each.group for each in reading.queue} == {"BATCH"}

@@ -204,7 +204,7 @@ def test_sessions_do_not_pile_up(bench: Bench) -> None:
     assert bench.server.counters.most_sessions == 1
 
 
-def test_other_statements_of_the_driver(bench: Bench) -> None:
+def test_the_document_names_the_drivers_other_statements(bench: Bench) -> None:
     """With the login the driver sets the session's time zone, as the documents say."""
     poller = Poller(bench.source(call_timeout=30))
     poller.open()

@@ -93,7 +93,7 @@ def test_unknown_service(bench19: Bench) -> None:
     assert caught.value.code == "ORA-12514"
 
 
-def test_nobody_listens(bench19: Bench) -> None:
+def test_no_listener_on_the_port(bench19: Bench) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]

@@ -159,7 +159,7 @@ def test_a_listener_that_sends_elsewhere_and_hangs_up(bench: Bench, times: int) 
 
 
 @pytest.mark.parametrize("bench", USUAL, ids=str, indirect=True)
-def test_a_listener_that_wants_to_hear_it_again(bench: Bench) -> None:
+def test_a_listener_that_asks_for_a_resend(bench: Bench) -> None:
     bench.server.faults.add(Stage.CONNECT, Resend())
     assert len(bench.read(bench.opened(call_timeout=5), Session)[0].rows) == 40
 
@@ -313,7 +313,7 @@ def test_the_driver_refuses_what_is_no_proxy(loop: Sockets, answer: bytes) -> No
     assert driver.received == [answer]
 
 
-def test_a_proxy_that_goes_on_and_on(loop: Sockets) -> None:
+def test_a_proxy_with_an_endless_answer(loop: Sockets) -> None:
     guard, driver, transport = guarded(loop)
     guard.wire.write(b"CONNECT db:1521 HTTP/1.0\r\n\r\n")
     guard.data_received(b"HTTP/1.1 200 " + bytes(9_000))

@@ -110,12 +110,12 @@ def test_half_an_answer_is_reported_at_the_timeout() -> None:
         assert refused(f"127.0.0.1:{number}/x", 2.0) == f'that is not an Oracle listener (it answered "N"){ANOTHER}'
 
 
-def test_one_that_hangs_up_at_once() -> None:
+def test_a_server_that_hangs_up_at_once() -> None:
     with port(lambda client: client.shutdown(socket.SHUT_RDWR), speaks_first=False) as number:
         assert "DPY-4011: the database or network closed the connection" in refused(f"127.0.0.1:{number}/x")
 
 
-def test_one_that_never_ends() -> None:
+def test_an_answer_that_never_ends() -> None:
     """A stream of large packets, which the driver would collect: reading stops at the limit of an answer."""
 
     def flood(client: socket.socket) -> None:

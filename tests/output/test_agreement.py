@@ -41,8 +41,8 @@ SEEDS = some([1], range(2, 13))
 POLLS = 4 if THOROUGH else 3
 
 
-class Told(NamedTuple):
-    """One poll and all that is told of it."""
+class Poll(NamedTuple):
+    """One poll with its text, its JSON document and its CSV rows."""
 
     reading: Reading
     text: str
@@ -51,11 +51,11 @@ class Told(NamedTuple):
 
 
 @cache
-def polls(scenario: str, seed: int) -> tuple[Told, ...]:
+def polls(scenario: str, seed: int) -> tuple[Poll, ...]:
     return tuple(_played(scenario, seed))
 
 
-def _played(scenario: str, seed: int) -> Iterator[Told]:
+def _played(scenario: str, seed: int) -> Iterator[Poll]:
     from presman.analysis.assemble import analyse
     from presman.polling.poller import Poller
 
@@ -69,26 +69,26 @@ def _played(scenario: str, seed: int) -> Iterator[Told]:
         current = poller.poll()
         reading = analyse(previous, current)
         if previous is not None:
-            yield _told(reading, previous, current)
+            yield _poll(reading, previous, current)
         previous = current
     poller.close()
 
 
-def _told(reading: Reading, previous: Snapshot, current: Snapshot) -> Told:
+def _poll(reading: Reading, previous: Snapshot, current: Snapshot) -> Poll:
     rows: dict[str, list[dict[str, str]]] = {}
     for name in ("cpu", "parallel", "session_io", "queue"):
         out = StringIO()
         CsvExport(out, name).write(reading)
         rows[name] = list(csv.DictReader(StringIO(out.getvalue())))
     document = json.loads(dump(reading, assess(reading, previous, current)))
-    return Told(reading, full(reading, None, (previous, current)), document, rows)
+    return Poll(reading, full(reading, None, (previous, current)), document, rows)
 
 
 CASES = [(scenario, seed) for scenario in SCENARIOS for seed in SEEDS]
 
 
 @pytest.fixture(params=CASES, ids=lambda case: f"{case[0]}-{case[1]}", scope="module")
-def told(request: pytest.FixtureRequest) -> tuple[Told, ...]:
+def played(request: pytest.FixtureRequest) -> tuple[Poll, ...]:
     return polls(*request.param)
 
 
@@ -99,8 +99,8 @@ def line_of(text: str, table: str, *starts: str) -> str:
     return found
 
 
-def test_servers_are_as_many_everywhere(told: tuple[Told, ...]) -> None:
-    for poll in told:
+def test_servers_are_as_many_everywhere(played: tuple[Poll, ...]) -> None:
+    for poll in played:
         reading, pool = poll.reading, poll.reading.header.servers
         link = Link(LinkState.LIVE)
         header = plain(top_line(TopLine("X", reading, Choices(), link, None, "", 0.0), 400))
@@ -119,8 +119,8 @@ def test_servers_are_as_many_everywhere(told: tuple[Told, ...]) -> None:
                 assert re.search(rf"\b{re.escape(row.name)} {row.px_servers}\b", summary)
 
 
-def test_the_queue_is_as_long_everywhere(told: tuple[Told, ...]) -> None:
-    for poll in told:
+def test_the_queue_is_as_long_everywhere(played: tuple[Poll, ...]) -> None:
+    for poll in played:
         reading = poll.reading
         queued = Counter((each.con_id, each.group) for each in reading.queue)
         in_csv: Counter[tuple[int, str]] = Counter()
@@ -141,8 +141,8 @@ def test_the_queue_is_as_long_everywhere(told: tuple[Told, ...]) -> None:
                 assert group_figures.GROUPS["head_waited_s"].show(row) == duration(waited)
 
 
-def test_cpu_is_the_same_in_tables_sentences_and_files(told: tuple[Told, ...]) -> None:
-    for poll in told:
+def test_cpu_is_the_same_in_tables_sentences_and_files(played: tuple[Poll, ...]) -> None:
+    for poll in played:
         reading = poll.reading
         moment = Moment(reading)
         sentences = [plain(line) for line in verdict_lines(reading, moment.groups())]
@@ -165,8 +165,8 @@ def test_cpu_is_the_same_in_tables_sentences_and_files(told: tuple[Told, ...]) -
         assert sum(level.value or 0.0 for level in used_levels(moment)) == pytest.approx(sum(used.values()))
 
 
-def test_each_group_is_told_with_the_same_figures(told: tuple[Told, ...]) -> None:
-    for poll in told:
+def test_each_group_has_the_same_figures_everywhere(played: tuple[Poll, ...]) -> None:
+    for poll in played:
         for row in poll.reading.cluster_groups():
             several = len({each.con_id for each in poll.reading.groups}) > 1
             start = (group_figures.GROUPS["con_id"].show(row), row.name) if several else (row.name,)
@@ -179,8 +179,8 @@ def test_each_group_is_told_with_the_same_figures(told: tuple[Told, ...]) -> Non
                 assert f"Wants {row.wanted:.1f}, gets {row.used:.1f} of" in sentence or "On instance" in sentence
 
 
-def test_alerts_and_what_to_do_are_one(told: tuple[Told, ...]) -> None:
-    for poll in told:
+def test_alerts_and_do_are_the_same_everywhere(played: tuple[Poll, ...]) -> None:
+    for poll in played:
         assert {each["text"] for each in poll.document["alerts"]} == {alert.text for alert in wrong(poll.reading)}
         assert set(poll.text.splitlines()) >= {f"{alert.glyph} {alert.text}" for alert in wrong(poll.reading)}
         do = [line.removeprefix("DO ") for line in poll.text.splitlines() if line.startswith("DO ")]
@@ -189,13 +189,13 @@ def test_alerts_and_what_to_do_are_one(told: tuple[Told, ...]) -> None:
         idle = [each for each in poll.reading.running if each.idle is not None]
         if idle:
             held = sum(each.servers for each in idle)
-            (told_of,) = [alert for alert in wrong(poll.reading) if alert.key == "idle_holder"]
-            assert re.match(rf"{len(idle)} idle holders? keeps? {held} servers?", told_of.short)
+            (idle_alert,) = [alert for alert in wrong(poll.reading) if alert.key == "idle_holder"]
+            assert re.match(rf"{len(idle)} idle holders? keeps? {held} servers?", idle_alert.short)
 
 
-def test_a_table_says_how_many_rows_it_has_of_how_many(told: tuple[Told, ...]) -> None:
+def test_a_table_counts_shown_and_all_rows(played: tuple[Poll, ...]) -> None:
     """Of these two a text has the first ten."""
-    for poll in told:
+    for poll in played:
         waits = len(poll.reading.waits)
         assert f"-- Top waits ({f'10 of {waits}' if waits > 10 else waits})\n" in poll.text
         for title, shown, of in re.findall(r"^-- (.+) \((\d+)(?: of (\d+))?\)$", poll.text, re.MULTILINE):

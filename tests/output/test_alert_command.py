@@ -43,27 +43,27 @@ def test_the_event_is_json_on_standard_input_and_never_an_argument(
     assert run((hook, "a; b"), data) == ""
     secret.forget()
     assert (tmp_path / "args").read_text() == "1 a; b []\n"
-    told = json.loads((tmp_path / "event").read_text())
-    assert (told["subject"], told["severity"], told["since"], told["at"], told["left_out"]) == (
+    sent = json.loads((tmp_path / "event").read_text())
+    assert (sent["subject"], sent["severity"], sent["since"], sent["at"], sent["left_out"]) == (
         HOSTILE, "critical", "1970-01-01T00:00:00+00:00", AT.isoformat(), 2,
     )  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [("exit 3", "ended with code 3"), ("sleep 60 & wait", "did not end within 0.1 s and was killed"), ("exec <&-", "")],
 )
-def test_what_goes_wrong_is_said(tmp_path: Path, text: str, said: str) -> None:
+def test_a_failure_is_described(tmp_path: Path, text: str, expected: str) -> None:
     found = run((script(tmp_path, text),), b"{}" * 100_000, timeout=0.1 if "sleep" in text else 60)
-    assert found.endswith(said)
-    assert bool(found) == bool(said)
+    assert found.endswith(expected)
+    assert bool(found) == bool(expected)
 
 
-def test_a_program_that_is_not_there() -> None:
+def test_a_missing_program_is_reported() -> None:
     assert run(("/nonexistent/hook",), b"{}") == "/nonexistent/hook: No such file or directory"
 
 
-def test_ten_a_minute_and_the_others_are_counted() -> None:
+def test_ten_events_a_minute_are_sent_and_others_counted() -> None:
     sent: list[bytes] = []
     now = [0.0]
 
@@ -82,26 +82,26 @@ def test_ten_a_minute_and_the_others_are_counted() -> None:
     assert json.loads(sent[-1])["key"] == "no_connection"
 
 
-def test_the_worst_is_told_first() -> None:
+def test_the_worst_change_comes_first() -> None:
     alerts = [Alert("warn", "▲", "t", "s", "late"), Alert("bad", "✕", "t", "s", "cpu_starved")]
     assert [each.key for each in AlertChanges().take(alerts, 0.0)] == ["cpu_starved", "late"]
 
 
-def test_what_could_not_be_told_is_news_at_the_next_look() -> None:
+def test_changes_not_reported_are_taken_again() -> None:
     warning, critical = Alert("warn", "▲", "t", "s", "late"), Alert("bad", "✕", "t", "s", "late")
     looks: list[tuple[list[Alert], float]] = [([warning], 0.0), ([critical], 10.0), ([], 100.0)]
-    told: dict[str, ReportedAlert] = {}
+    reported: dict[str, ReportedAlert] = {}
     for alerts, at in looks:
         for again in (False, True):
-            changes = AlertChanges(told)
+            changes = AlertChanges(reported)
             (change,) = changes.take(alerts, at + again)
             assert (change.change, change.since) == ({0.0: "began", 10.0: "worse", 100.0: "ended"}[at], 0.0)
             assert change.at == (at if change.change == "ended" else at + again), "the first look without it"
-            told = changes.reported if again else put_back(changes.reported, [change])
-    assert told == {}
-    never_told = AlertChanges(put_back(*_began(warning)))
-    assert never_told.take([], 200.0) == []
-    assert never_told.reported == {}
+            reported = changes.reported if again else put_back(changes.reported, [change])
+    assert reported == {}
+    unreported = AlertChanges(put_back(*_began(warning)))
+    assert unreported.take([], 200.0) == []
+    assert unreported.reported == {}
 
 
 def _began(alert: Alert) -> tuple[dict[str, ReportedAlert], list[AlertChange]]:
@@ -110,7 +110,7 @@ def _began(alert: Alert) -> tuple[dict[str, ReportedAlert], list[AlertChange]]:
     return changes.reported, found
 
 
-def test_what_still_runs_at_the_end_is_ended_with_what_it_started(tmp_path: Path) -> None:
+def test_a_running_command_is_ended_with_its_children(tmp_path: Path) -> None:
     hook = script(tmp_path, f"echo $$ > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/pid; sleep 300 & wait")
     command = AlertCommand((hook,), "prod", AlertChanges())
     command.take([Alert("bad", "✕", "t", "s", "cpu_starved")], reading())
@@ -164,11 +164,11 @@ def test_a_latency_threshold_has_the_histograms_read_at_each_poll() -> None:
     assert detail_level("") is None
 
 
-def test_a_notifier_notes_a_command_that_fails_and_tells_it_once() -> None:
+def test_a_notifier_notes_a_failed_command_and_reports_it_once() -> None:
     command = AlertCommand(("/nonexistent/hook",), "prod", AlertChanges())
     notifier = AlertNotifier((), command)
     notifier.read(reading())
     command.close()
-    said = "on_alert /nonexistent/hook: No such file or directory"
-    assert said in notifier.read(reading()).notes
-    assert [notifier.follow(reading()), notifier.follow(reading())] == [said, ""]
+    failure = "on_alert /nonexistent/hook: No such file or directory"
+    assert failure in notifier.read(reading()).notes
+    assert [notifier.follow(reading()), notifier.follow(reading())] == [failure, ""]

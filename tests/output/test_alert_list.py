@@ -26,23 +26,23 @@ OFF, CRITICAL = (AlertSetting("queue_waits", subject, severity=word) for subject
         ("latency", (AlertSetting("latency", "log file sync", warning=0.02),), "warning"),
     ],
 )
-def test_a_rule_is_as_severe_as_is_said_for_all_it_is_about(
+def test_a_rule_has_the_severity_set_for_all_its_subjects(
     key: str, settings: tuple[AlertSetting, ...], usual: str
 ) -> None:
     (line,) = [line for line in listed(settings, None, ()).splitlines() if line.split()[0] == key]
     assert line.split()[1] == usual
 
 
-def test_settings_stand_below_their_rule_in_words() -> None:
+def test_settings_are_listed_below_their_rule() -> None:
     settings = (AlertSetting("queue_waits", "ETL", 300.0, 3600.0, 60.0, 120.0),)
-    told = listed(settings, None, ()).splitlines()
-    place = next(number for number, line in enumerate(told) if line.startswith("queue_waits"))
-    assert told[place + 1].strip() == "thresholds: seconds the head of the queue has waited, per group"
-    assert told[place + 2].strip() == ("set: ETL: warning from 5 min, critical from 1 h, clears below 1 min, for 2 min")
+    lines = listed(settings, None, ()).splitlines()
+    place = next(number for number, line in enumerate(lines) if line.startswith("queue_waits"))
+    assert lines[place + 1].strip() == "thresholds: seconds the head of the queue has waited, per group"
+    assert lines[place + 2].strip() == "set: ETL: warning from 5 min, critical from 1 h, clears below 1 min, for 2 min"
 
 
-def test_what_is_not_known_of_one_instance_is_not_known() -> None:
-    """The CPUs of two hosts are, a third one says nothing."""
+def test_a_value_missing_on_one_instance_is_unknown() -> None:
+    """The CPUs of two hosts are known, those of a third are not."""
     now = busy()
     hosts = [replace(now.header.instances[0], inst_id=inst_id, host_busy=0.5) for inst_id in (1, 2)]
     known = replace(now, header=replace(now.header, instances=tuple(hosts)))

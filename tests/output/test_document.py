@@ -18,7 +18,7 @@ from tests.analysis.test_simulated import Clock, play
 from tests.output.readings import group, reading
 
 
-def test_every_field_and_property_is_there() -> None:
+def test_the_document_has_every_field_and_property() -> None:
     found = document(reading())
     assert found["format"] == 1
     assert {field.name for field in fields(Reading)} <= found.keys()
@@ -27,7 +27,7 @@ def test_every_field_and_property_is_there() -> None:
     assert found["groups"][0]["io"]["mb"] == 100.0
 
 
-def test_it_is_json_with_stable_words_and_offsets() -> None:
+def test_the_document_is_json_with_stable_words_and_offsets() -> None:
     found = json.loads(dump(reading()))
     assert datetime.fromisoformat(found["at"]) == reading().at
     assert found["groups"][0]["verdict"] == "contended"
@@ -36,18 +36,18 @@ def test_it_is_json_with_stable_words_and_offsets() -> None:
     assert found["running"][0]["servers_by_instance"] == {"1": 48}
 
 
-def test_latencies_have_what_the_heat_maps_show() -> None:
+def test_latencies_have_the_values_of_the_heat_maps() -> None:
     found = Histogram(1, "x", (Bucket(512, 10, 8), Bucket(1024, 3, 2)), 4.0, "Other", None, None)
-    told = document(replace(reading(), histograms=(found,), waits=()))
-    now = told["latency"][0]["now"]
+    written = document(replace(reading(), histograms=(found,), waits=()))
+    now = written["latency"][0]["now"]
     assert now["frequency"] == [2.0, 0.5]
     assert now["intensity"] == [0.000768, 0.000384]
-    assert told["latency"][0]["startup"]["frequency"] is not None
-    (event,) = told["latency_events"]
+    assert written["latency"][0]["startup"]["frequency"] is not None
+    (event,) = written["latency_events"]
     assert (event["event"], event["estimated"], event["per_second"]) == ("x", True, 2.5)
 
 
-def test_what_is_not_finite_is_null() -> None:
+def test_infinite_and_undefined_numbers_are_null() -> None:
     odd = group("A")._replace(used=float("nan"), waiting=float("inf"))
     assert json.loads(dump(reading([odd])))["groups"][0]["used"] is None
 
@@ -57,7 +57,7 @@ def test_ascii() -> None:
     assert "GRÜN" in dump(reading([group("GRÜN")]))
 
 
-def test_what_would_unblock_the_queue_is_told() -> None:
+def test_the_document_has_candidates_to_unblock_the_queue() -> None:
     clock = Clock()
     source = SimulatorSource("storm", seed=3, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC))
     *_, last = play(source, clock, 3, 10.0)
@@ -72,7 +72,7 @@ def test_what_would_unblock_the_queue_is_told() -> None:
 
 
 @pytest.mark.parametrize("scenario", ["mixed", "rac", "storm"])
-def test_no_command_stands_without_what_is_proven_of_it(scenario: str) -> None:
+def test_each_command_names_its_proof(scenario: str) -> None:
     clock = Clock()
     source = SimulatorSource(scenario, seed=3, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC))
     commands = [each for last in play(source, clock, 4, 30.0) for each in commands_in(document(last))]

@@ -30,13 +30,13 @@ from tests.tui.readings import busy
 
 
 @pytest.mark.parametrize(("text", "taken"), [("漢字", 4), ("e\u0301", 1), ("हिन्दी", cell_len("हिन्दी")), ("½ µs", 4)])
-def test_text_takes_the_cells_that_a_terminal_gives_it(text: str, taken: int) -> None:
+def test_text_is_as_wide_as_in_a_terminal(text: str, taken: int) -> None:
     assert cells(text) == taken
     for width in range(1, 8):
         assert cells(fit(text, width)) == width
 
 
-def test_what_is_cut_ends_in_an_ellipsis() -> None:
+def test_cut_text_ends_with_an_ellipsis() -> None:
     assert fit("漢字漢字", 5) == "漢字…"
     assert cells(fit("漢字", 3)) == 3
 
@@ -46,7 +46,7 @@ def test_text_is_padded_or_cut_to_its_width() -> None:
     assert fit("abc", 5, "right") == "  abc"
 
 
-def test_neighbours_of_one_style_are_one_run() -> None:
+def test_adjacent_runs_of_one_style_are_merged() -> None:
     runs = [("a", "red"), ("", "blue"), ("b", "red"), ("c", ""), ("d", "red"), ("e", "red")]
     assert merge(runs) == (("ab", "red"), ("c", ""), ("de", "red"))
     assert plain(runs) == "abcde"
@@ -60,23 +60,23 @@ def test_neighbours_of_one_style_are_one_run() -> None:
         ([("abcd", "red")], [("abcd", "blue")], [(0, 4)]),  # the same text in another colour
         ([("abcd", "red")], [("ab", "red"), ("cd", "")], [(2, 2)]),
         ([("ab", "red"), ("cd", "")], [("ab", ""), ("Xd", "red")], [(0, 4)]),
-        ([("a" * 50, "")], [("X" + "a" * 40 + "X" + "a" * 8, "")], [(0, 42)]),  # what is near is sent along
+        ([("a" * 50, "")], [("X" + "a" * 40 + "X" + "a" * 8, "")], [(0, 42)]),  # nearby differences are sent as one
         ([("a" * 50, "")], [("X" + "a" * 41 + "X" + "a" * 7, "")], [(0, 1), (42, 1)]),
         ([("abc", "")], [("abcd", "")], [(0, 9)]),
         ([("漢a", "")], [("漢b", "")], [(0, 9)]),
     ],
 )
-def test_only_what_differs_is_painted_anew(old: Line, new: Line, spans: list[tuple[int, int]]) -> None:
+def test_only_differing_cells_are_repainted(old: Line, new: Line, spans: list[tuple[int, int]]) -> None:
     assert changes(tuple(old), tuple(new), 9) == spans
 
 
-def test_of_lines_in_the_same_colours_only_the_text_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In most polls other figures stand in the same cells."""
+def test_lines_with_equal_styles_are_compared_by_text_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In most polls only figures change, in the same cells."""
     monkeypatch.setattr(lines, "_styles", Mock(side_effect=AssertionError))
     assert changes((("abcd", "red"), ("ef", "")), (("aXcd", "red"), ("ef", "")), 9) == [(1, 1)]
 
 
-def test_what_has_room_on_a_line_is_not_looked_at_word_by_word(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_that_fits_is_not_split_into_words(monkeypatch: pytest.MonkeyPatch) -> None:
     line = ((" two ", "red"), ("", ""), (" words", "red"), (" 漢 ", ""))
     assert wrap(line, 15) == [((" two  words", "red"), (" 漢 ", ""))]
     assert wrap(line, 14) == [((" two  words", "red"), (" 漢", ""))]
@@ -103,7 +103,7 @@ async def test_screen_and_text_draw_the_same_cells() -> None:
     text = "select /*+ parallel */ " + ", ".join(f"sum(amount_{n})" for n in range(40)) + " from sales"
     reading = busy(2)
     long = {name: tuple(replace(row, sql_text=text) for row in getattr(reading, name)) for name in ("queue", "running")}
-    more = replace(long["running"][0], sid=999)  # so that no line is free in which the text of a row would go on
+    more = replace(long["running"][0], sid=999)  # no line is left for the rest of a text
     reading = replace(reading, **{**long, "running": (*long["running"], more)})
     for size in ((100, 42), (140, 50)):  # narrower than the table is by itself
         async with stage(reading, size=size) as acting:
@@ -123,11 +123,11 @@ def test_bars_of_a_column_share_one_scale() -> None:
     assert scale == Scale(128)
     assert [plain(bar_runs(bar, 16, scale)).rstrip() for bar in bars] == ["█", "████", "████████┊"]
     assert shared_scale(bars) == Scale(64), "without anything else the longest bar or limit"
-    assert shared_scale([Bar(24, 90), Bar(12, 4)]) == Scale(24), "what is full is said by the bars themselves"
+    assert shared_scale([Bar(24, 90), Bar(12, 4)]) == Scale(24), "the bars themselves set the full scale"
     assert shared_scale([None]) == Scale(0)
 
 
-def test_a_gauge_is_full_at_the_target_and_goes_on_behind_it() -> None:
+def test_a_gauge_is_full_at_the_target_and_extends_beyond_it() -> None:
     """Of 20 cells 16 are up to the target of 24, and 4 from there to the maximum of 480."""
 
     def gauge(used: float) -> str:

@@ -34,7 +34,7 @@ def exported(tmp_path: Path, measure: str, *readings: object, layout: str = "tid
 def test_every_measure_has_a_line_per_item_with_all_columns(tmp_path: Path, measure: str) -> None:
     rows = exported(tmp_path, measure, reading(number=1), reading(number=2))
     expected = {"queue": 1, "sessions": 1, "latency": 2}.get(measure, 2)
-    # An arrival is a line of its own when it is over, or at the end: one is queued and one runs.
+    # An arrival gets its line when it is over, or at the end: one is queued and one runs.
     assert len(rows) == (2 if measure == "arrivals" else 2 * expected)
     assert all(list(row) == MEASURES[measure].header() for row in rows)
     polls = {datetime.fromisoformat(row["time"]) for row in rows}
@@ -57,7 +57,7 @@ def test_without_a_delta_rates_are_empty_not_zero(tmp_path: Path) -> None:
     assert row["io_mb_per_s"] == row["service_ms"] == ""
 
 
-def test_instances_are_kept_apart_and_not_counted_twice(tmp_path: Path) -> None:
+def test_instances_are_separate_and_not_counted_twice(tmp_path: Path) -> None:
     rows = exported(tmp_path, "cpu", on_two_instances())
     assert [(row["consumer_group"], row["inst_id"], row["used_cpus"]) for row in rows] == [
         ("BATCH", "1", "1"),
@@ -80,7 +80,7 @@ def test_wide_has_a_column_per_group(tmp_path: Path) -> None:
     assert [(row["BATCH"], row["OLTP"]) for row in rows] == [("2.5", "0.1")] * 2
 
 
-def test_wide_keeps_instances_and_containers_apart(tmp_path: Path) -> None:
+def test_wide_files_separate_instances_and_containers(tmp_path: Path) -> None:
     assert list(exported(tmp_path, "cpu", on_two_instances(), layout="wide")[0]) == [
         "DATETIME", "BATCH@1", "BATCH@2", "OLTP@1", "OLTP@2",
     ]  # fmt: skip
@@ -114,18 +114,18 @@ def test_a_group_that_appears_opens_the_next_part(tmp_path: Path) -> None:
     assert [(row["A"], row["B"]) for row in rows_of(tmp_path / "cpu-2.csv")] == [("2.5", "2.5"), ("", "2.5")]
 
 
-def test_a_stream_keeps_its_columns_and_says_once_which_groups_are_left_out() -> None:
-    stream, said = io.StringIO(), list[str]()
-    wide = WideCsv(stream, note=said.append)
+def test_a_stream_keeps_its_columns_and_notes_omitted_groups_once() -> None:
+    stream, notes = io.StringIO(), list[str]()
+    wide = WideCsv(stream, note=notes.append)
     for values in ({"A": 1}, {"A": 2, "B": 3}, {"B": 4}):
         wide.write(AT, values)
     assert [line.split(",", 1)[1] for line in stream.getvalue().splitlines()] == ["A", "1", "2", ""]
     assert len({line.count(",") for line in stream.getvalue().splitlines()}) == 1
-    (once,) = said
+    (once,) = notes
     assert once.startswith("B: new since the output began, so without a column")
 
 
-def test_the_same_columns_are_continued(tmp_path: Path) -> None:
+def test_a_file_with_the_same_columns_is_continued(tmp_path: Path) -> None:
     for number in (1, 2, 3):
         exported(tmp_path, "cpu", reading(number=number))
     rows = rows_of(tmp_path / "cpu.csv")
@@ -133,7 +133,7 @@ def test_the_same_columns_are_continued(tmp_path: Path) -> None:
     assert len(rows) == 6
 
 
-def test_other_columns_are_refused_and_the_file_left_alone(tmp_path: Path) -> None:
+def test_a_file_with_other_columns_is_refused_and_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("precious\n1\n", encoding="utf-8")
     with pytest.raises(OutputError, match=r"mine\.csv has other columns"):
@@ -170,7 +170,7 @@ def test_every_write_is_in_the_file_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-def test_a_full_disk_is_told_at_once() -> None:
+def test_a_full_disk_is_reported_at_once() -> None:
     with pytest.raises(OutputError, match=r"cannot write /dev/full: No space left"):
         CsvExport(Path("/dev/full"), "cpu")
 
@@ -199,7 +199,7 @@ def test_a_disk_that_fills_leaves_whole_lines(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("layout", ["tidy", "wide"])
-def test_a_folder_and_a_missing_folder_are_one_line_and_at_once(tmp_path: Path, layout: Layout) -> None:
+def test_a_folder_and_a_missing_folder_are_refused_at_once(tmp_path: Path, layout: Layout) -> None:
     with pytest.raises(OutputError, match="Is a directory"):
         CsvExport(tmp_path, "cpu", layout)
     with pytest.raises(OutputError, match="No such file or directory"):
@@ -226,7 +226,7 @@ def test_closing_twice_closes_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("presman.output.csv_file.os.close", closed.append)
     file.close()
     file.close()
-    assert len(closed) == 1, "the number may be another file's by then"
+    assert len(closed) == 1, "another file may have the number by then"
     os.close(closed[0])
 
 
@@ -237,5 +237,5 @@ def test_rows_older_than_their_time_are_not_written(tmp_path: Path) -> None:
     assert written > 0
     assert file.write(replace(plain, late=(LateView("GV$SESSION", 12.0),))) == 0
     assert file.write(replace(plain, late=(LateView("GV$OSSTAT", 12.0),))) == written, "which has no part in it"
-    assert file.write(replace(plain, late=(LateView("GV$SESSION", None),))) == written, "nothing old is there"
+    assert file.write(replace(plain, late=(LateView("GV$SESSION", None),))) == written, "no old values are known"
     file.close()

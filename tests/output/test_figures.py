@@ -36,7 +36,7 @@ KEY = re.compile(r"[a-z][a-z0-9_]*")
 
 
 def all_tables() -> Iterator[tuple[Table[Any], type[Any]]]:
-    """Every table that screens and texts have, with the record of its rows, whichever module it stands in."""
+    """Every table of screens and texts, in any module, with the record of its rows."""
     for package in (figures, tabs, tui):
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             module = importlib.import_module(found.name)
@@ -55,7 +55,7 @@ def test_each_figure_is_complete_and_named_once(table: Table[Any]) -> None:
     keys = [figure.key for figure in table.columns]
     assert len(keys) == len(set(keys))
     heads = [figure.head for figure in table.columns if figure.head]
-    assert len(heads) == len(set(heads)), "help would tell twice of what has one name"
+    assert len(heads) == len(set(heads)), "help would explain one name twice"
     for figure in table.columns:
         assert KEY.fullmatch(figure.key), figure.key
         assert figure.head or table.key.startswith("choose_"), "on no page of help, unlike any other"
@@ -65,8 +65,8 @@ def test_each_figure_is_complete_and_named_once(table: Table[Any]) -> None:
     assert table.empty.endswith(".")
 
 
-def test_each_table_has_a_key_of_its_own() -> None:
-    """A table that is made without saying what its rows are (`NAME: Table[Record] = ...`) is found by nobody."""
+def test_each_table_has_its_own_key() -> None:
+    """A table made without the type of its rows (`NAME: Table[Record] = ...`) is not found."""
     assert len(RECORDS) == len(TABLES)
     modules = [module for name, module in sys.modules.items() if name.startswith("presman.")]
     made = {id(each) for module in modules for each in vars(module).values() if isinstance(each, Table)}
@@ -74,23 +74,23 @@ def test_each_table_has_a_key_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.key)
-def test_a_table_whose_rows_json_has_says_where(table: Table[Any]) -> None:
+def test_a_table_with_json_rows_names_their_path(table: Table[Any]) -> None:
     places = [path for path, kind in objects().items() if kind is RECORDS[table.key] and path.endswith("[]")]
     for path in places:
         assert f".{table.json}[]" == path, f'give the table json="{path[1:-2]}"'
 
 
-def test_a_key_means_one_thing_in_the_records_it_is_of() -> None:
+def test_a_key_has_one_meaning_for_the_same_records() -> None:
     """In a measure and in the tables of the same records a key has one unit and one way to its value."""
-    said: dict[tuple[str, str], set[tuple[str, Any]]] = defaultdict(set)
+    meanings: dict[tuple[str, str], set[tuple[str, Any]]] = defaultdict(set)
     for measure, table in (("cpu", "cpu"), ("session_io", "io"), ("parallel", "parallel_groups"), ("queue", "queue")):
         own = next(each for each in TABLES if each.key == table)
         for figure in (*MEASURES[measure].figures, *own.columns):
-            said[measure, figure.key].add((figure.unit.name, figure.of))
-    assert {place: found for place, found in said.items() if len(found) > 1} == {}
+            meanings[measure, figure.key].add((figure.unit.name, figure.of))
+    assert {place: found for place, found in meanings.items() if len(found) > 1} == {}
 
 
-def test_the_measures_are_those_that_can_be_named() -> None:
+def test_the_measures_match_the_list_of_names() -> None:
     assert set(MEASURES) == set(NAMES)
     for measure in MEASURES.values():
         assert measure.help == NAMES[measure.name]
@@ -114,7 +114,7 @@ def test_a_path_ends_at_the_first_none() -> None:
     assert (MB_BAR.value(without), MB_BAR.show(without), MB_BAR.path) == (None, "-", "io.mb")
 
 
-def test_what_a_unit_writes() -> None:
+def test_a_unit_formats_values() -> None:
     doubled: Figure[float] = Figure("twice", "twice", CPUS, "Twice.", lambda row: 2 * row)
     assert (doubled.value(1.5), doubled.show(1.5), doubled.path, doubled.align) == (3.0, "3.0", "", "right")
     worded: Figure[Reading] = Figure("word", "word", WORD, "A word.", lambda _: None)
@@ -122,12 +122,12 @@ def test_what_a_unit_writes() -> None:
     assert Figure("n", "a long head", COUNT, "n", len).width == len("a long head")
 
 
-def test_of_a_long_event_a_state_has_forty_characters() -> None:
+def test_a_state_shows_forty_characters_of_an_event() -> None:
     assert running_state(running(event="e" * 40)) == f"● {'e' * 40}"
     assert running_state(running(event="e" * 41)) == f"● {'e' * 39}…"
 
 
-def test_sorting_by_a_word_is_by_what_is_shown() -> None:
+def test_words_are_sorted_as_shown() -> None:
     assert GROUPS["verdict"].sort is not None
     assert GROUPS["verdict"].sort(group("A")) == group("A").verdict.value
     assert OVERVIEW.column("io_trend").sort is None
@@ -141,7 +141,7 @@ PRESMAN_UPDATE_GOLDEN=1 makes it anew: read the diff.
 
 
 def columns_by_width(table: Table[Any]) -> Iterator[str]:
-    """The table's order and what it is not sorted by; then its heads, where all texts are short and where all are long.
+    """The table's order and its unsortable columns; then its headings, with all texts short and with all long.
 
     A cell on each side of a table is the screen's.
     """
@@ -155,7 +155,7 @@ def columns_by_width(table: Table[Any]) -> Iterator[str]:
             yield f"{width:5} {texts:5}  " + ", ".join(f"{figure.head or '-'} {size}" for figure, size in fitted)
 
 
-def test_at_each_width_a_table_has_the_columns_that_it_had() -> None:
+def test_the_columns_of_a_table_at_each_width() -> None:
     text = "\n".join(line for table in TABLES for line in columns_by_width(table)) + "\n"
     if os.environ.get("PRESMAN_UPDATE_GOLDEN"):
         WIDTHS.write_text(text, encoding="utf-8")
@@ -164,13 +164,13 @@ def test_at_each_width_a_table_has_the_columns_that_it_had() -> None:
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.key)
 def test_each_column_is_on_a_very_wide_screen(table: Table[Any]) -> None:
-    """A column that fits nowhere would be in CSV and help alone: it has to stand further to the left."""
+    """A column that never fits would be only in CSV and help: it must be further to the left."""
     fitted = {figure.key for figure, _ in fit_columns(table.columns, 398, (), {})}
     assert fitted == {figure.key for figure in table.columns}
 
 
 @pytest.mark.parametrize("figure", [QUEUED["dop_reason"], HOLDERS["dop_reason"]])
-def test_where_oracle_gives_no_reason_for_a_degree_screens_show_what_it_was_derived_from(figure: Any) -> None:
+def test_a_degree_without_a_reason_shows_what_it_was_derived_from(figure: Any) -> None:
     row = replace(busy().queue[0], dop=DopStory(24, cpu_degree=24, io_degree=19))
     assert (figure.show(row), figure.sort(row)) == ("auto: CPU 24, I/O 19",) * 2
     assert figure.value(row) == "", "a file has Oracle's words alone"

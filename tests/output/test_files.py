@@ -20,7 +20,7 @@ from tests.output.readings import reading
 from tests.patience import until
 
 
-def test_a_second_exporter_is_told(tmp_path: Path) -> None:
+def test_a_second_exporter_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "cpu.csv"
     first = CsvExport(path, "cpu")
     with pytest.raises(OutputError, match=r"cpu\.csv is being written by another presman: choose another file"):
@@ -34,7 +34,7 @@ def test_a_second_exporter_is_told(tmp_path: Path) -> None:
     assert [line for line in lines if line.startswith("time,")] == lines[:1]
 
 
-def test_two_that_begin_at_once_write_one_header(tmp_path: Path) -> None:
+def test_exporters_that_begin_at_once_write_one_header(tmp_path: Path) -> None:
     refused: list[str] = []
     made: list[CsvFile] = []
     at_once = threading.Barrier(8)
@@ -56,7 +56,7 @@ def test_two_that_begin_at_once_write_one_header(tmp_path: Path) -> None:
     assert (tmp_path / "x.csv").read_text() == "a,b\n"
 
 
-def test_a_new_file_is_the_users_alone_and_an_old_one_keeps_its_mode(tmp_path: Path) -> None:
+def test_a_new_file_is_private_and_an_old_one_keeps_its_mode(tmp_path: Path) -> None:
     old = tmp_path / "old.csv"
     old.touch()
     old.chmod(0o664)
@@ -67,14 +67,14 @@ def test_a_new_file_is_the_users_alone_and_an_old_one_keeps_its_mode(tmp_path: P
         assert stat.S_IMODE((tmp_path / name).stat().st_mode) == mode, name
 
 
-def test_a_pipe_without_a_reader_is_told_and_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_without_a_reader_is_noted_and_waited_for(tmp_path: Path) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
-    told: list[str] = []
+    notes: list[str] = []
     made: list[CsvFile] = []
-    thread = threading.Thread(target=lambda: made.append(CsvFile(path, "a,b\n", note=told.append)))
+    thread = threading.Thread(target=lambda: made.append(CsvFile(path, "a,b\n", note=notes.append)))
     thread.start()
-    until(lambda: told, "told that nobody reads")
+    until(lambda: notes, "the note that nobody reads")
     time.sleep(3 * POLL_INTERVAL)
     with path.open() as pipe:
         thread.join(60)
@@ -82,7 +82,7 @@ def test_a_pipe_without_a_reader_is_told_and_waited_for(tmp_path: Path) -> None:
         made[0].write("1,2\n")
         made[0].close()
         assert pipe.read() == "1,2\n"
-    assert told == [f"{path} is a pipe with no reader: waiting for one"]
+    assert notes == [f"{path} is a pipe with no reader: waiting for one"]
 
 
 HOSTILE = [
@@ -131,7 +131,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
         (state_folder() / name).unlink()
 
 
-def test_what_is_no_file_of_ours_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_other_kinds_and_users_are_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError):  # noqa: PT011 - nobody reads it, or it is not a file
         open_private(tmp_path / "pipe", os.O_TRUNC)
@@ -146,7 +146,7 @@ def test_what_is_no_file_of_ours_is_left_alone(tmp_path: Path, monkeypatch: pyte
     assert not (tmp_path / "new").exists()
 
 
-def test_what_was_there_is_made_private(tmp_path: Path) -> None:
+def test_an_existing_file_is_made_private(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("before")
     (tmp_path / "log").chmod(0o644)
     os.close(open_private(tmp_path / "log", os.O_TRUNC))

@@ -18,7 +18,7 @@ AT = datetime(2026, 11, 22, 3, 12, tzinfo=UTC)
 MEMBERS = by_trouble(every_state())
 
 
-def test_text_counts_the_states_and_says_why() -> None:
+def test_text_counts_the_states_and_gives_reasons() -> None:
     text = fleet_list.text("config.ini", MEMBERS)
     assert text.startswith("config.ini  8 databases: 3 live, 1 late, 1 lost, 1 refused, 1 starting, 1 stopped\n")
     for word in ("✕ LOST", "retry in 4s: ORA-12541: no listener", "no answer for 0:17", "▲ 1", "✕ 3", "64/64", "4:24"):
@@ -29,14 +29,14 @@ def test_text_counts_the_states_and_says_why() -> None:
     assert "trying now: ORA-12541" in fleet_list.text("config.ini", [replace(lost, retry_in=0.3)])
 
 
-def test_text_tells_in_full_why_nobody_is_let_in_and_when_that_is_tried_again() -> None:
-    told = "ORA-28000: The account is locked, and only the administrators of this database can unlock it"
+def test_text_has_the_full_reason_for_a_refusal_and_the_next_attempt() -> None:
+    reason = "ORA-28000: The account is locked, and only the administrators of this database can unlock it"
     outlook = "tried again by the next presman fleet"
-    locked = Member("prod", ConnectionState.REFUSED, reason=told, outlook=outlook)
-    assert f"{told}; {outlook}" in fleet_list.text("config.ini", [locked])
+    locked = Member("prod", ConnectionState.REFUSED, reason=reason, outlook=outlook)
+    assert f"{reason}; {outlook}" in fleet_list.text("config.ini", [locked])
     lines = fleet_list.text("config.ini", [live("well"), locked], 80).splitlines()
     assert max(map(len, lines)) <= 80
-    assert f"prod: {told}; {outlook}" in " ".join(line.strip() for line in lines)
+    assert f"prod: {reason}; {outlook}" in " ".join(line.strip() for line in lines)
     assert sum(line.startswith("well") for line in lines) == 1
 
 
@@ -59,12 +59,12 @@ def test_csv_and_json_have_every_figure_once() -> None:
     assert found["databases"][1]["past"]["queued"] == [0, 2, 4, 1]
 
 
-def test_a_name_is_no_formula() -> None:
+def test_a_name_in_csv_is_not_a_formula() -> None:
     (row,) = csv.DictReader(io.StringIO(fleet_list.csv([live("=1+1")], AT)))
     assert row["target"] == "'=1+1"
 
 
-def test_json_has_null_for_what_is_no_number() -> None:
+def test_json_has_null_for_missing_and_undefined_numbers() -> None:
     well = live("well")
     assert well.key_figures is not None
     odd = replace(well, key_figures=replace(well.key_figures, head_waited=float("nan")))
@@ -73,7 +73,7 @@ def test_json_has_null_for_what_is_no_number() -> None:
     assert "é" not in fleet_list.dump("é", [well], AT, ascii_only=True)
 
 
-def test_what_is_not_known_is_said_below_where_the_table_has_no_room_for_it() -> None:
+def test_unknown_facts_without_room_in_the_table_are_listed_below() -> None:
     why = "not known: a queue; No starved group, no downgrade (by V$RSRC_PLAN, V$SYSSTAT)"
     blind = live("blind", severity="note", worst=why)
     shown = fleet_list.text("config.ini", [blind, live("well", worst="Nothing is wrong")], 100)

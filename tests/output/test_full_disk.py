@@ -40,7 +40,7 @@ def test_a_csv_file_that_was_never_written_is_gone(tmp_path: Path, header: str, 
     assert path.exists() is there
 
 
-def test_a_csv_file_keeps_what_was_written_before(tmp_path: Path) -> None:
+def test_a_csv_file_keeps_its_earlier_lines(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     with room(8):
         file = CsvFile(path, "time\n")
@@ -50,7 +50,7 @@ def test_a_csv_file_keeps_what_was_written_before(tmp_path: Path) -> None:
     assert path.read_text() == "time\n"
 
 
-def test_a_wide_file_is_not_there_before_its_first_line(tmp_path: Path) -> None:
+def test_a_wide_file_is_created_with_its_first_line(tmp_path: Path) -> None:
     file = WideCsv(tmp_path / "a.csv")
     with room(0), pytest.raises(OutputError):
         file.write("2026", {"BATCH": 1})
@@ -73,7 +73,7 @@ def test_a_bundle_is_whole_or_not_there(tmp_path: Path, inside: Run) -> None:
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_half_of_a_text_is_not_taken_for_all_of_it(tmp_path: Path, unbuffered: str) -> None:
+def test_a_partial_write_to_standard_output_is_an_error(tmp_path: Path, unbuffered: str) -> None:
     with (tmp_path / "out").open("wb") as out:
         done = subprocess.run(
             command("alerts", "--help"), stdout=out, stderr=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""Lines of `presman watch`: what they say, and that each is said once."""
+"""Lines of `presman watch`: their contents, and that each is printed once."""
 
 from __future__ import annotations
 
@@ -47,112 +47,110 @@ def later(reading: Reading, seconds: float) -> Reading:
     return replace(reading, at=reading.at + timedelta(seconds=seconds))
 
 
-def said(narration: Narration, reading: Reading, epoch: int = 1) -> list[str]:
+def texts(narration: Narration, reading: Reading, epoch: int = 1) -> list[str]:
     """Return the lines without their times, which are eight signs and two blanks."""
     return [line[10:] for line in narration.take(reading, replace(polls_of("quiet")[0], epoch=epoch))]
 
 
-def test_what_is_wrong_is_said_once_and_its_end_with_how_long_it_lasted() -> None:
+def test_an_alert_is_printed_once_and_its_end_with_its_duration() -> None:
     narration, queue, quiet = Narration(), of("storm"), of("quiet")
-    first = said(narration, queue)
+    first = texts(narration, queue)
     assert first[0].startswith("watching ")
     assert [line for line in first if line.startswith("warning: ")]
     assert sum(line.startswith("do: ") for line in first) == 1
     assert first[-1].startswith("now: ")
-    assert said(narration, later(queue, 10)) == []
-    assert said(narration, later(queue, 70)) == []
-    ended = said(narration, replace(quiet, at=queue.at + timedelta(seconds=130), header=queue.header))
+    assert texts(narration, later(queue, 10)) == []
+    assert texts(narration, later(queue, 70)) == []
+    ended = texts(narration, replace(quiet, at=queue.at + timedelta(seconds=130), header=queue.header))
     alerts = [each.text for each in wrong(queue) if each.state in {"bad", "warn"}]
     assert {f"ended, seen for {duration(130)}, last: {text}" for text in alerts} <= set(ended)
     assert any(line.startswith("now: ") and line.endswith("; 0 alerts") for line in ended)
     assert ended[-1].startswith("Nothing is wrong") or "by V$" in ended[-1], "an all-clear names what it rests on"
 
 
-def test_an_alert_that_came_and_went_is_not_counted_though_its_end_is_said_with_its_time_later() -> None:
+def test_a_short_alert_is_not_counted_and_its_end_printed_later() -> None:
     narration, storm = Narration(), of("storm")
     quiet = replace(of("quiet"), header=storm.header)
     for seconds, reading in ((0, storm), (10, quiet), (20, storm), (30, quiet), (40, storm)):
-        lines = said(narration, later(reading, seconds + (storm.at - reading.at).total_seconds()))
+        lines = texts(narration, later(reading, seconds + (storm.at - reading.at).total_seconds()))
         assert [line.endswith("; 0 alerts") for line in lines if line.startswith("now: ")] in ([], [reading is quiet])
     over = storm.at + timedelta(seconds=50)
-    assert said(narration, replace(quiet, at=over)) == [], "it may be back: it came back twice"
-    lines = said(narration, replace(quiet, at=over + timedelta(minutes=1)))
+    assert texts(narration, replace(quiet, at=over)) == [], "the alert may return, as it did twice"
+    lines = texts(narration, replace(quiet, at=over + timedelta(minutes=1)))
     assert lines[0].startswith(f"at {clock(over)}: ended, seen for 0:10, last: ")
     assert any(line.startswith("now: ") and line.endswith("; 0 alerts") for line in lines)
 
 
 @pytest.mark.parametrize("scenario", ["lost", "storm", "changes"])
-def test_it_says_of_alerts_what_the_list_of_events_has_and_when(scenario: str) -> None:
+def test_watch_prints_the_alerts_of_the_event_list_with_their_times(scenario: str) -> None:
     narration, history, lines = Narration(), EventHistory(), []
     for now, reading in polled(scenario, 40):
         history.add(reading, now)
         lines += narration.take(reading, now)
-    told = [each for each in history.events if each.kind in {ALERT_BETTER, ALERT_ENDED, ALERT_WORSE}]
-    assert told
+    events = [each for each in history.events if each.kind in {ALERT_BETTER, ALERT_ENDED, ALERT_WORSE}]
+    assert events
     found = [re.fullmatch(r"(\S+)  (?:at (\S+): )?((?:better|ended|worse), .*)", line) for line in lines]
     turns = [(match[2] or match[1], match[3]) for match in found if match]
-    assert sorted(turns) == sorted((clock(each.at), each.text) for each in told)
+    assert sorted(turns) == sorted((clock(each.at), each.text) for each in events)
 
 
 @pytest.mark.parametrize(("scenario", "most"), [("lost", 12), ("storm", 6), ("mixed", 12)])
-def test_what_to_do_is_said_again_when_it_is_about_another_for_a_while_or_at_once_where_one_acts(
-    scenario: str, most: int
-) -> None:
-    narration, said_last, times, whom, since = Narration(), "", 0, "", None
+def test_do_is_printed_again_for_another_session(scenario: str, most: int) -> None:
+    narration, last, times, holder, since = Narration(), "", 0, "", None
     for now, reading in polled(scenario, 40):
         lines = [line[10:] for line in narration.take(reading, now)]
-        told = [line.removeprefix("do: ") for line in lines if line.startswith("do: ")]
-        said_last, times = told[-1] if told else said_last, times + len(told)
+        steps = [line.removeprefix("do: ") for line in lines if line.startswith("do: ")]
+        last, times = steps[-1] if steps else last, times + len(steps)
         step = to_do(reading)
         named = "" if step is None or step.beside else next(iter(re.findall(r"[A-Z]+ \d:\d+", step.text)), "")
-        since, whom = (since, whom) if since is not None and named == whom else (reading.at, named)
+        since, holder = (since, holder) if since is not None and named == holder else (reading.at, named)
         lasts = (reading.at - since).total_seconds() >= 20
         if step is not None and named and (lasts or step.step is not Step.WAIT):
-            assert named in said_last
-    assert 1 <= times <= most, "that a time in it is another one, or who wants what is kept, is no news"
+            assert named in last
+    assert 1 <= times <= most, "another time or another waiting queue is no news"
 
 
-def test_what_one_waits_for_is_said_again_once_it_has_been_another_for_twenty_seconds() -> None:
+def test_a_wait_is_printed_again_after_twenty_seconds_of_another_holder() -> None:
     storm, narration = of("storm"), Narration()
     step = to_do(storm)
     assert step is not None
     assert step.step is Step.WAIT
-    said(narration, storm)
+    texts(narration, storm)
     holder = next(each for each in storm.running if each.who in step.short)
     others = tuple(replace(each, user="OTHER") if each is holder else each for each in storm.running)
     other = replace(storm, running=others)
-    for seconds, reading, told in ((5, other, 0), (20, other, 0), (24, storm, 0), (30, other, 0), (50, other, 1)):
-        lines = [line for line in said(narration, later(reading, seconds)) if line.startswith("do: ")]
-        assert len(lines) == told, seconds
+    for seconds, reading, expected in ((5, other, 0), (20, other, 0), (24, storm, 0), (30, other, 0), (50, other, 1)):
+        lines = [line for line in texts(narration, later(reading, seconds)) if line.startswith("do: ")]
+        assert len(lines) == expected, seconds
         assert all("OTHER" in line for line in lines)
 
 
-def test_what_is_added_for_the_queue_is_said_again_or_withdrawn_after_twenty_seconds() -> None:
-    """An instance is gone, and what the queue waits for beside that is another thing by and by."""
-    narration, last, times, whom, since = Narration(), "", 0, "", None
+def test_the_added_step_for_the_queue_is_updated_after_twenty_seconds() -> None:
+    """An instance is gone, and the holder that the queue waits for changes."""
+    narration, last, times, holder, since = Narration(), "", 0, "", None
     for now, reading in polled("lost", 40):
-        told = [line for line in narration.take(reading, now) if "  do: " in line]
-        last, times = told[-1] if told else last, times + len(told)
+        steps = [line for line in narration.take(reading, now) if "  do: " in line]
+        last, times = steps[-1] if steps else last, times + len(steps)
         step = to_do(reading)
         if step is None or not step.beside:
             since = None
             continue
         named = re.findall(r"[A-Z]+ \d:\d+", step.beside)[0]
-        since, whom = (since, whom) if since is not None and named == whom else (reading.at, named)
+        since, holder = (since, holder) if since is not None and named == holder else (reading.at, named)
         if (reading.at - since).total_seconds() >= 20:
-            assert whom in last.partition("; for the queue, ")[2]
+            assert holder in last.partition("; for the queue, ")[2]
     assert times <= 12
 
 
-def test_what_was_added_for_the_queue_is_withdrawn_twenty_seconds_after_it_is_over() -> None:
+def test_the_added_step_for_the_queue_is_withdrawn_after_twenty_seconds() -> None:
     narration, (now, gone) = Narration(), list(polled("lost", 3))[-1]
     over = replace(gone, heads=())
-    for seconds, reading, told in ((0, gone, 1), (5, over, 0), (20, over, 0), (25, over, 1), (60, over, 0)):
+    for seconds, reading, expected in ((0, gone, 1), (5, over, 0), (20, over, 0), (25, over, 1), (60, over, 0)):
         lines = [line for line in narration.take(later(reading, seconds), now) if "  do: " in line]
-        assert ["; for the queue, " in line for line in lines] == [reading is gone] * told, seconds
+        assert ["; for the queue, " in line for line in lines] == [reading is gone] * expected, seconds
 
 
-def test_a_view_that_comes_and_goes_does_not_repeat_what_is_to_be_done(tmp_path: Path) -> None:
+def test_an_intermittent_view_does_not_repeat_the_step(tmp_path: Path) -> None:
     clock, readings = Clock(), Readings()
     poller = Poller(SimulatorSource(without(tmp_path, "storm", "V$SESSION", at=8), clock=clock, start=BEGIN))
     poller.open()
@@ -164,37 +162,37 @@ def test_a_view_that_comes_and_goes_does_not_repeat_what_is_to_be_done(tmp_path:
     narration, lines = Narration(), list[str]()
     for turn in range(20):
         now = BEGIN + timedelta(seconds=60 + 2 * turn)
-        lines += said(narration, replace(found[-1] if turn % 2 else found[1], at=now))
-    told = [line for line in lines if line.startswith("do: ")]
-    assert any("GV$SESSION did not answer" in line for line in told)
-    assert len(told) < 8
+        lines += texts(narration, replace(found[-1] if turn % 2 else found[1], at=now))
+    steps = [line for line in lines if line.startswith("do: ")]
+    assert any("GV$SESSION did not answer" in line for line in steps)
+    assert len(steps) < 8
 
 
-def test_all_is_summed_up_again_when_its_time_has_come() -> None:
+def test_a_summary_is_printed_at_each_interval() -> None:
     narration, quiet = Narration(60.0), of("quiet")
-    assert said(narration, quiet)
-    assert said(narration, later(quiet, 59)) == []
-    assert [line[:5] for line in said(narration, later(quiet, 60))][:1] == ["now: "]
+    assert texts(narration, quiet)
+    assert texts(narration, later(quiet, 59)) == []
+    assert [line[:5] for line in texts(narration, later(quiet, 60))][:1] == ["now: "]
 
 
-def test_a_connection_that_is_back_and_a_view_that_is_not_seen_are_said_once() -> None:
+def test_a_reconnection_and_an_unavailable_view_are_printed_once() -> None:
     narration, quiet = Narration(), of("quiet")
-    said(narration, quiet)
+    texts(narration, quiet)
     blind = replace(later(quiet, 5), troubles=(UnansweredQuery("osstat", "GV$OSSTAT", "ORA-00942", "Ask for it."),))
-    assert said(narration, blind, epoch=2) == [
+    assert texts(narration, blind, epoch=2) == [
         "connected again; no rates over the gap",
         "not seen: GV$OSSTAT: ORA-00942 Ask for it.",
     ]
-    assert said(narration, later(blind, 5), epoch=2) == []
+    assert texts(narration, later(blind, 5), epoch=2) == []
 
 
-def test_a_time_without_polls_is_said_and_nothing_of_it_is_taken_for_seen() -> None:
+def test_a_time_without_polls_is_printed_and_not_counted_as_seen() -> None:
     """The queue is seen for 10 s; the reading after 45 minutes has the mean of all that time."""
     narration, queue = Narration(), of("storm")
     quiet = replace(of("quiet"), header=queue.header, interval=2700.0)
-    said(narration, queue)
-    said(narration, later(queue, 10))
-    lines = said(narration, replace(quiet, at=queue.at + timedelta(seconds=2710)))
+    texts(narration, queue)
+    texts(narration, later(queue, 10))
+    lines = texts(narration, replace(quiet, at=queue.at + timedelta(seconds=2710)))
     since = clock(queue.at + timedelta(seconds=10))
     assert lines[0] == f"no polls for 45 min, since {since}; what happened in that time is not known"
     assert any(line.startswith("ended in the time without polls, seen for 0:10, last: ") for line in lines)
@@ -202,31 +200,31 @@ def test_a_time_without_polls_is_said_and_nothing_of_it_is_taken_for_seen() -> N
     assert "no starved group on average, no downgrade in 45 min" in lines[-1]
 
 
-def test_a_clock_that_went_back_is_no_connection_that_came_back() -> None:
+def test_a_clock_set_back_is_not_a_reconnection() -> None:
     narration, quiet = Narration(), of("quiet")
-    said(narration, quiet)
-    assert said(narration, later(quiet, -3600), epoch=2) == ["the clock went back by 1 h or more; no rates over that"]
+    texts(narration, quiet)
+    assert texts(narration, later(quiet, -3600), epoch=2) == ["the clock went back by 1 h or more; no rates over that"]
 
 
-def test_an_outage_has_a_line_when_it_begins_and_one_when_it_ends_however_old_the_rows_are_meanwhile() -> None:
+def test_an_outage_has_one_line_at_its_begin_and_one_at_its_end() -> None:
     narration, quiet = Narration(), of("quiet")
-    said(narration, quiet)
+    texts(narration, quiet)
     late = [UnansweredQuery(view.lower(), f"GV${view}", "no answer within 3 s", "") for view in ("SESSION", "SYSSTAT")]
     lines = []
     for seconds in range(2, 62, 2):
         troubles = tuple(replace(each, age=float(seconds)) for each in late)
-        lines += said(narration, replace(later(quiet, seconds), troubles=troubles))
+        lines += texts(narration, replace(later(quiet, seconds), troubles=troubles))
     assert lines == ["not seen: GV$SESSION, GV$SYSSTAT: no answer within 3 s"]
     granted = replace(late[0], text="ORA-00942", cure="Ask for it.")
-    assert said(narration, replace(later(quiet, 62), troubles=(granted,))) == [
+    assert texts(narration, replace(later(quiet, 62), troubles=(granted,))) == [
         "not seen: GV$SESSION: ORA-00942 Ask for it.",
         "seen again: GV$SYSSTAT (no data for 1 min)",
     ]
-    assert said(narration, later(quiet, 64)) == ["seen again: GV$SESSION (no data for 2 s)"]
+    assert texts(narration, later(quiet, 64)) == ["seen again: GV$SESSION (no data for 2 s)"]
 
 
 def watched(folder: Path, *views: str, at: float, lasts: float, seconds: int) -> list[list[str]]:
-    """Return what is said of each second poll of the scenario storm; views do not answer for a while."""
+    """Return the lines of each poll of the scenario storm, two seconds apart; views do not answer for a while."""
     clock, narration, readings = Clock(), Narration(6.0), Readings()
     source = SimulatorSource(without(folder, "storm", *views, at=at, lasts=lasts), clock=clock, start=BEGIN)
     poller = Poller(source, keep_late=False)
@@ -240,7 +238,7 @@ def watched(folder: Path, *views: str, at: float, lasts: float, seconds: int) ->
     return found
 
 
-def test_while_no_view_answers_that_is_one_line_and_no_count_is_said(tmp_path: Path) -> None:
+def test_without_any_view_one_line_is_printed_and_no_counts(tmp_path: Path) -> None:
     before, during, after = [], [], []
     for number, lines in enumerate(watched(tmp_path, at=8, lasts=15, seconds=40)):
         (before if number < 4 else after if any("seen again" in line for line in lines) or after else during).extend(
@@ -254,12 +252,12 @@ def test_while_no_view_answers_that_is_one_line_and_no_count_is_said(tmp_path: P
     assert not any("no view" in line for line in after)
 
 
-def test_what_is_to_be_done_about_a_view_is_over_once_it_answers(tmp_path: Path) -> None:
+def test_the_step_for_a_view_ends_when_it_answers(tmp_path: Path) -> None:
     found = watched(tmp_path, "V$SESSION", at=8, lasts=8, seconds=40)
     asked = next(number for number, lines in enumerate(found) if any("check why V$SESSION" in line for line in lines))
     back = next(number for number, lines in enumerate(found) if "seen again: GV$SESSION (no data for 16 s)" in lines)
     assert asked < back < asked + 10
-    assert any("not seen: GV$SESSION" in line for line in found[asked]), "who was named before cannot be judged now"
+    assert any("not seen: GV$SESSION" in line for line in found[asked]), "the session named before cannot be judged now"
     assert [line[:4] for line in found[back] if line.startswith("do: ")] == ["do: "]
     counts = [line.rpartition("; ")[2] for lines in found[asked:back] for line in lines if line.startswith("now: ")]
     assert not any("ended" in line for line in found[back]), "the idle holder is looked up in the same poll"
@@ -269,13 +267,13 @@ def test_what_is_to_be_done_about_a_view_is_over_once_it_answers(tmp_path: Path)
 
 def test_plain_has_words_for_signs() -> None:
     narration, quiet = Narration(plain=True), of("quiet")
-    said(narration, quiet)
+    texts(narration, quiet)
     other = replace(later(quiet, 5), header=replace(quiet.header, plan="NIGHT"))
-    assert f"plan {quiet.header.plan} to NIGHT" in said(narration, other)
+    assert f"plan {quiet.header.plan} to NIGHT" in texts(narration, other)
     assert all(line.isascii() for line in Narration(plain=True).take(of("storm"), polls_of("storm")[0]))
 
 
-def test_what_is_not_known_is_not_said() -> None:
+def test_unknown_totals_are_omitted() -> None:
     nothing = Totals(None, None, 0, 12, None, None, None, None, None, None, None)
     assert summary(nothing, "0 alerts", "-") == "12 parallel servers in use; 0 alerts"
     all_known = Totals(2, 61.0, 3, 24, 24, 48, 0, 0, 6.25, 0.0, 16.0)
@@ -293,11 +291,11 @@ def test_totals_are_the_sums_of_the_groups() -> None:
     assert found.servers == reading.header.servers.in_use
 
 
-def test_that_a_command_no_longer_holds_is_said_at_once() -> None:
+def test_an_outdated_command_is_withdrawn_at_once() -> None:
     _, offered = with_effect(0)
     over = replace(offered, queue=(), heads=(), running=(), forecast=None, bypassed=())
     narration = Narration()
-    assert any(line.startswith("command: ALTER SYSTEM KILL SESSION") for line in said(narration, offered))
+    assert any(line.startswith("command: ALTER SYSTEM KILL SESSION") for line in texts(narration, offered))
     assert to_do(over) is None
-    assert "do: nothing any more; the command above no longer holds" in said(narration, later(over, 5))
-    assert not [line for line in said(narration, later(over, 10)) if line.startswith("do: ")]
+    assert "do: nothing any more; the command above no longer holds" in texts(narration, later(over, 5))
+    assert not [line for line in texts(narration, later(over, 10)) if line.startswith("do: ")]

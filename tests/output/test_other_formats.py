@@ -37,7 +37,7 @@ def written(file: CsvExport | ParquetExport) -> None:
 
 
 def cell(value: Any) -> str:
-    """Return what CSV has of a value of JSON or Parquet."""
+    """Return the CSV text of a value of JSON or Parquet."""
     if isinstance(value, datetime):
         return value.astimezone().isoformat(timespec="milliseconds")
     if isinstance(value, bool):
@@ -65,7 +65,7 @@ def test_each_measure_has_the_rows_of_csv(measure: str, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "a.jsonl", "a.parquet"]
 
 
-def test_json_lines_are_continued_where_they_have_the_same_names(tmp_path: Path) -> None:
+def test_a_json_lines_file_with_the_same_names_is_continued(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     for _ in range(2):
         written(CsvExport(path, "cpu", as_json=True))
@@ -93,7 +93,7 @@ def test_a_parquet_file_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytes
         ParquetExport(tmp_path / "b.parquet", "cpu")
 
 
-def test_a_parquet_file_that_cannot_be_closed_does_not_get_its_name(tmp_path: Path) -> None:
+def test_a_parquet_file_is_renamed_only_after_closing(tmp_path: Path) -> None:
     """What is left in memory is written when it is closed: a disk may be full then."""
     file = ParquetExport(tmp_path / "a.parquet", "cpu")
     file.write(polls()[0])
@@ -108,9 +108,9 @@ def test_the_command(inside: Run) -> None:
     done = inside("export", "demo:quiet", "--polls", "1", "--refresh", "1", "--format", "jsonl")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[0])["database"] == "QUIET"
-    for options, told in (
+    for options, message in (
         (("--format", "parquet"), "goes into a file"),
         (("--format", "jsonl", "--layout", "wide"), "goes with --layout tidy"),
     ):
         done = inside("export", "demo:quiet", *options)
-        assert (done.returncode, told in done.stderr) == (2, True)
+        assert (done.returncode, message in done.stderr) == (2, True)

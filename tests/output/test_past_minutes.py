@@ -38,7 +38,7 @@ def as_dict(lines: list[list[str]], line: int = 1) -> dict[str, str]:
     return {key: value for key, value in zip(lines[0], lines[line], strict=True) if value}
 
 
-def test_cpu_has_what_was_used_and_waited_for_and_the_rest_is_empty() -> None:
+def test_cpu_has_used_and_waited_cpus_and_other_columns_are_empty() -> None:
     """1.5 CPUs used and 0.5 waited for: a quarter of what was wanted, throttled."""
     lines = written("cpu", minute(1, con_id=3, avg_running_sessions=1.5, avg_waiting_sessions=0.5))
     ended = (NOON - timedelta(minutes=1)).astimezone().isoformat(timespec="milliseconds")
@@ -52,26 +52,26 @@ def test_megabytes_are_by_the_second_of_their_interval() -> None:
     assert as_dict(written("session_io", minute(1, io_megabytes=240, intsize_csec=6000)))["io_mb_per_s"] == "4"
 
 
-def test_what_the_view_has_beside_is_told_and_not_called_missing() -> None:
-    """48 CPUs of which the group may use 12; it used 6, an eighth of all. A limit of 48 is none."""
-    told = {"num_cpus": 48, "running_sessions_limit": 12.0, "avg_running_sessions": 6.0}
-    cpu = as_dict(written("cpu", minute(1, **told)))
+def test_further_columns_of_the_view_are_written_and_not_called_missing() -> None:
+    """The group may use 12 of 48 CPUs; it used 6, an eighth of all. A limit of 48 is no limit."""
+    columns = {"num_cpus": 48, "running_sessions_limit": 12.0, "avg_running_sessions": 6.0}
+    cpu = as_dict(written("cpu", minute(1, **columns)))
     assert (cpu["capacity_cpus"], cpu["limit_cpus"], cpu["used_percent"]) == ("48", "12", "12.5")
-    assert "limit_cpus" not in as_dict(written("cpu", minute(1, **told | {"running_sessions_limit": 48.0})))
+    assert "limit_cpus" not in as_dict(written("cpu", minute(1, **columns | {"running_sessions_limit": 48.0})))
     assert not {"capacity_cpus", "limit_cpus", "used_percent"} & set(
-        empty_columns("cpu", found("cpu", minute(1, **told)))
+        empty_columns("cpu", found("cpu", minute(1, **columns)))
     )
     assert as_dict(written("session_io", minute(1, io_requests=600, intsize_csec=6000)))["io_requests_per_s"] == "10"
     assert as_dict(written("parallel", minute(1, parallel_servers_limit=32)))["px_servers_limit"] == "32"
     two = [minute(1, inst_id=inst, parallel_servers_limit=32) for inst in (1, 2)]
-    assert "px_servers_limit" in empty_columns("parallel", found("parallel", *two)), "whose servers is not documented"
+    assert "px_servers_limit" in empty_columns("parallel", found("parallel", *two)), "its instance is not documented"
 
 
-def test_what_a_release_does_not_tell_is_empty_and_not_zero() -> None:
+def test_columns_a_release_lacks_are_empty_and_not_zero() -> None:
     known = minute(1, avg_active_parallel_stmts=2.0, avg_active_parallel_servers=12.5, avg_queued_parallel_stmts=0.0)
-    told = as_dict(written("parallel", known))
+    values = as_dict(written("parallel", known))
     columns = ("px_statements_active", "px_servers_active", "px_statements_queued")
-    assert [told[each] for each in columns] == ["2", "12.5", "0"]
+    assert [values[each] for each in columns] == ["2", "12.5", "0"]
     assert not as_dict(written("parallel", minute(1))).keys() & set(columns), "as before 12.1"
 
 
@@ -92,7 +92,7 @@ def test_a_wide_file_has_a_column_for_each_group() -> None:
     assert [line[1:] for line in written("cpu", minute(1), layout="wide", column="entitled_cpus")] == [["ETL"], [""]]
 
 
-def test_intervals_without_a_length_or_an_end_are_left_out() -> None:
+def test_intervals_without_length_or_end_are_omitted() -> None:
     assert found("cpu", minute(1, intsize_csec=0), minute(1, end_time=None)) == []
 
 
@@ -106,7 +106,7 @@ def test_a_window_has_the_intervals_that_ended_in_it() -> None:
 @pytest.mark.parametrize(
     ("measure", "lacks"), [("cpu", "verdict"), ("session_io", "service_ms"), ("parallel", "head_waited_s")]
 )
-def test_what_is_not_told_is_named(measure: str, lacks: str) -> None:
+def test_empty_columns_are_named(measure: str, lacks: str) -> None:
     columns = empty_columns(measure, found(measure, minute(1)))
     assert lacks in columns
     assert not {"time", "database", "interval_s", "consumer_group"} & set(columns)

@@ -16,16 +16,16 @@ from tests.output.readings import group, on_two_instances, queued, reading
 from tests.tui.readings import busy
 
 
-def test_full_text_tells_everything() -> None:
+def test_full_text_has_every_part() -> None:
     text = full(reading())
     for part in ("ORCL", "DAYTIME", "BATCH is short by 16.", "GV$OSSTAT: ORA-00942", "7xq3h0000kd0", "4dz3dapm4uy8q"):
         assert part in text
 
 
-@pytest.mark.parametrize(("cpus", "told"), [(8.0, "CPU ON of 8  caging"), (0.0, "CPU ON of -  caging")])
-def test_the_cpus_that_the_plan_divides_are_told_where_they_are_known(cpus: float, told: str) -> None:
+@pytest.mark.parametrize(("cpus", "expected"), [(8.0, "CPU ON of 8  caging"), (0.0, "CPU ON of -  caging")])
+def test_the_cpus_that_the_plan_divides_are_shown_if_known(cpus: float, expected: str) -> None:
     header = replace(reading().header, num_cpus=cpus, cpu_managed="ON")
-    assert told in full(replace(reading(), header=header))
+    assert expected in full(replace(reading(), header=header))
 
 
 def test_latencies_of_the_last_interval_and_since_startup() -> None:
@@ -63,7 +63,7 @@ def test_eighty_columns_keep_name_use_state_and_servers() -> None:
     assert any(all(head in line for head in heads) for line in lines)
 
 
-def test_how_good_forecasts_are_stands_only_below_forecasts() -> None:
+def test_the_accuracy_of_forecasts_is_shown_only_below_forecasts() -> None:
     plain = reading()
     starts = {row.executing(): StartForecast(130.0, 100.0, 210.0) for row in plain.queue}
     forecast = plain.with_forecast(starts, QueueForecast(ForecastRecord(50, 41, 22.0)))

@@ -28,8 +28,8 @@ def judged(*alerts: Alert, lacking: str = "") -> Reading:
 
 
 def line(found: Reading, *lacking: str) -> tuple[PluginState, str]:
-    told = result(found, (), lacking)
-    return told.state, told.line.partition(" | ")[0]
+    check = result(found, (), lacking)
+    return check.state, check.line.partition(" | ")[0]
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def line(found: Reading, *lacking: str) -> tuple[PluginState, str]:
         (7, "text 0; short 1; short 2; short 3; and 3 more"),
     ],
 )
-def test_the_worst_is_told_in_full_three_in_short_and_how_many_more(number: int, text: str) -> None:
+def test_the_worst_alert_is_in_full_three_are_short_and_others_counted(number: int, text: str) -> None:
     found = judged(*(alert(each) for each in range(number)))
     assert line(found) == (PluginState.WARNING, f"PRESMAN WARNING - ORCL: {text}")
 
@@ -54,7 +54,7 @@ def test_the_worst_decides_and_comes_first() -> None:
     assert more[:3] == ("CRITICAL queue_length: text 3", "WARNING queue_length: text 1", "note queue_length: text 2")
 
 
-def test_of_a_queue_it_is_told_first_how_many_wait() -> None:
+def test_the_length_of_a_queue_comes_first() -> None:
     waits = Alert("warn", "▲", "G1: BATCH is short by 16.", "G1: 3 queued, head 5:00", "queue_waits", "G1")
     assert line(judged(waits))[1].endswith(" - ORCL: G1: 3 queued, head 5:00: BATCH is short by 16.")
 
@@ -66,22 +66,22 @@ def test_clauses_of_the_worst_go_before_another_queue_does() -> None:
     text = line(judged(worst, alert(9), *queues))[1].partition("ORCL: ")[2]
     assert text.startswith("G0: 9 queued: clause 0 of the worst, which is long; ")
     assert text.endswith("which is long; " + "; ".join(["short 9", *(each.short for each in queues)]))
-    assert 400 - len("; clause 0 of the worst, which is long") < len(text) <= 400, "no clause goes without need"
+    assert 400 - len("; clause 0 of the worst, which is long") < len(text) <= 400, "no clause is dropped without need"
 
 
-def test_what_is_cut_is_cut_between_two_words() -> None:
+def test_text_is_cut_between_words() -> None:
     found = judged(alert(1)._replace(brief=" ".join(["words"] * 100), words=" ".join(["wordier"] * 100)))
     text = line(found)[1].partition("ORCL: ")[2]
     assert text == " ".join([*["words"] * 66, "…"])
 
 
-def test_no_sentence_is_said_twice() -> None:
+def test_no_sentence_is_printed_twice() -> None:
     found = result(judged(alert(1), alert(2, "bad")), (), (), verbose=True)
     assert found.line.startswith("PRESMAN CRITICAL - ORCL: short 2; short 1 |")
     assert [line for line in found.more if "text 2" in line] == ["CRITICAL queue_length: text 2"]
 
 
-def test_what_is_not_known_is_no_ok_unless_it_is_said_that_it_is() -> None:
+def test_unknown_facts_are_no_ok_unless_accepted() -> None:
     found = judged(lacking="V$SESSION: no grant")
     found = replace(found, groups=tuple(each._replace(px_queued=0) for each in found.groups))
     state, text = line(found)
@@ -95,7 +95,7 @@ def test_what_is_not_known_is_no_ok_unless_it_is_said_that_it_is() -> None:
     assert line(judged(alert(1)), "a") == (PluginState.WARNING, "PRESMAN WARNING - ORCL: text 1; not known: a")
 
 
-def test_nothing_may_be_taken_for_performance_data() -> None:
+def test_a_text_is_never_taken_for_performance_data() -> None:
     assert line(judged(alert(1)._replace(words="a | b")))[1].endswith("a / b")
 
 

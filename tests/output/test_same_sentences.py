@@ -1,7 +1,7 @@
 """One poll in the same words in `once` (text, JSON, CSV), `why`, `watch`, `check`, DO and narrow screens.
 
-Over all scenarios, with forecasts: same number, same word, same window. What a recording tells of it later is what was
-told live.
+Over all scenarios, with forecasts: same number, same word, same window. A recording later repeats what was
+shown live.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ from tests.tui.readings import busy
 
 POLLS, EVERY = (12, 12) if not THOROUGH else (200, 4)
 FORESEEN = 48
-"""Polls of the scenarios of whose queues something is foreseen by then."""
+"""Polls of the scenarios after which their queues have forecasts."""
 LONG = frozenset({"mixed", "pdb", "storm"})
 WIDTHS = (60, 80, 120)
 
 
-class ToldPoll(NamedTuple):
-    """One poll with its forecasts, and what is told of it."""
+class ShownPoll(NamedTuple):
+    """One poll with its forecasts, and its output in each form."""
 
     reading: Reading
     snapshots: tuple[Snapshot, Snapshot]
@@ -63,23 +63,23 @@ class ToldPoll(NamedTuple):
 
 
 @cache
-def polls(scenario: str) -> tuple[ToldPoll, ...]:
+def polls(scenario: str) -> tuple[ShownPoll, ...]:
     return tuple(_played(scenario))
 
 
-def _played(scenario: str) -> Iterator[ToldPoll]:
+def _played(scenario: str) -> Iterator[ShownPoll]:
     forecaster, previous = Forecaster(), None
     for number, (snapshot, reading) in enumerate(polled(scenario, max(POLLS, FORESEEN * (scenario in LONG)))):
         seen = forecaster.read(reading, previous, snapshot, None)
         if previous is not None and number % EVERY == EVERY - 1:
-            yield _told(seen, (previous, snapshot))
+            yield _poll(seen, (previous, snapshot))
         previous = snapshot
 
 
-def _told(reading: Reading, snapshots: tuple[Snapshot, Snapshot]) -> ToldPoll:
+def _poll(reading: Reading, snapshots: tuple[Snapshot, Snapshot]) -> ShownPoll:
     out = StringIO()
     CsvExport(out, "queue").write(reading)
-    return ToldPoll(
+    return ShownPoll(
         reading,
         snapshots,
         full(reading, None, snapshots),
@@ -90,19 +90,19 @@ def _told(reading: Reading, snapshots: tuple[Snapshot, Snapshot]) -> ToldPoll:
 
 
 @pytest.fixture(params=SCENARIOS, scope="module")
-def told(request: pytest.FixtureRequest) -> tuple[ToldPoll, ...]:
+def played(request: pytest.FixtureRequest) -> tuple[ShownPoll, ...]:
     return polls(request.param)
 
 
 def why(head: QueueHead, reading: Reading) -> tuple[str, dict[str, Any]]:
     """Return what `presman why` says of a head, as text and as JSON."""
-    history, who = ReasonHistory(), AskedStatement.of(f"{head.statement.inst_id}:{head.statement.sid}")
+    history, asked = ReasonHistory(), AskedStatement.of(f"{head.statement.inst_id}:{head.statement.sid}")
     history.add(reading)
-    return as_text(reading, who, history), json.loads(as_json(reading, who, history))
+    return as_text(reading, asked, history), json.loads(as_json(reading, asked, history))
 
 
-def test_why_a_head_waits_is_the_same_sentence_everywhere(told: tuple[ToldPoll, ...]) -> None:
-    for poll in told:
+def test_why_a_head_waits_is_the_same_sentence_everywhere(played: tuple[ShownPoll, ...]) -> None:
+    for poll in played:
         found = {(each["con_id"], each["group"]): each["sentence"] for each in poll.document["heads"]}
         alerted = [alert.text for alert in wrong(poll.reading) if alert.key == "queue_waits"]
         for head in poll.reading.heads:
@@ -113,8 +113,8 @@ def test_why_a_head_waits_is_the_same_sentence_everywhere(told: tuple[ToldPoll, 
             assert document["reason"] == head.statement.reason.name.lower()
 
 
-def test_when_it_starts_is_the_same_in_tables_sentences_and_files(told: tuple[ToldPoll, ...]) -> None:
-    for poll in told:
+def test_when_it_starts_is_the_same_in_tables_sentences_and_files(played: tuple[ShownPoll, ...]) -> None:
+    for poll in played:
         record = forecast_record(poll.reading, since=True)
         assert f"\n{record}\n" in f"{poll.text}\n" or not record or not poll.reading.queue
         rows = {(int(row["inst_id"]), int(row["sid"])): row for row in poll.queue}
@@ -149,14 +149,12 @@ def test_when_it_starts_is_the_same_in_tables_sentences_and_files(told: tuple[To
         (None, "-"),
     ],
 )
-def test_every_start_is_shown_as_a_range_so_that_no_later_one_looks_to_come_before_an_earlier(
-    starts: StartForecast | None, cell: str
-) -> None:
+def test_every_start_is_shown_as_a_range(starts: StartForecast | None, cell: str) -> None:
     assert QUEUE.column("starts_in_s").show(replace(busy().queue[0], starts=starts)) == cell
 
 
-def test_what_an_end_would_do_has_the_figures_of_the_table_and_a_range(told: tuple[ToldPoll, ...]) -> None:
-    for poll in told:
+def test_the_effect_of_an_end_has_the_figures_of_the_table_and_a_range(played: tuple[ShownPoll, ...]) -> None:
+    for poll in played:
         forecast = poll.reading.forecast
         for effect in () if forecast is None else forecast.effects:
             check_effect(effect, forecast, poll.reading)
@@ -183,8 +181,8 @@ def check_effect(effect: EndingEffect, forecast: QueueForecast | None, reading: 
         assert 0.0 <= effect.sooner_low <= effect.sooner <= effect.sooner_high
 
 
-def test_watch_once_check_and_json_have_the_same_totals_and_the_same_thing_to_do(told: tuple[ToldPoll, ...]) -> None:
-    for poll in told:
+def test_watch_once_check_and_json_have_the_same_totals_and_step(played: tuple[ShownPoll, ...]) -> None:
+    for poll in played:
         pool, now = poll.reading.header.servers, next(line for line in poll.watch if line.startswith("now: "))
         target = poll.reading.header.target
         assert f"; {counted(pool.in_use or 0, 'parallel server')} in use of target {target}; " in f"; {now[5:]}; "
@@ -194,21 +192,23 @@ def test_watch_once_check_and_json_have_the_same_totals_and_the_same_thing_to_do
         assert int(figures["queued"]) == len(poll.reading.queue) == len(poll.document["queue"])
         assert int(figures["servers"]) == pool.in_use
         waiting = totals(poll.reading).waiting
-        assert waiting is None or poll.reading.header.cpu_managed == "ON", "nobody counts waits that no plan makes"
+        assert waiting is None or poll.reading.header.cpu_managed == "ON", "without a plan no view counts waits"
         held = int(figures["quiesce_held"])
         assert (f"; {counted(held, 'session')} held by the quiesce; " in now) == (held > 0)
         assert (figures["cpu_waiting"] != "U") == (waiting is not None)
-        assert ("waited for" in now) == (waiting is not None and not held), "who is held wants CPU that nobody counts"
+        assert ("waited for" in now) == (waiting is not None and not held), (
+            "no view counts the CPU that held sessions want"
+        )
         severe = [alert for alert in wrong(poll.reading) if alert.state in {"bad", "warn"}]
         assert now.endswith(f"; {counted(len(severe), 'alert')}")
         step = to_do(poll.reading)
-        said = [line.removeprefix("do: ") for line in poll.watch if line.startswith("do: ")]
-        assert said == ([step.text] if step else [])
+        steps = [line.removeprefix("do: ") for line in poll.watch if line.startswith("do: ")]
+        assert steps == ([step.text] if step else [])
         assert (poll.document["to_do"] or {}).get("text") == (step.text if step else None)
 
 
-def test_no_line_of_alerts_or_of_what_to_do_is_cut_in_its_middle(told: tuple[ToldPoll, ...]) -> None:
-    for poll in told:
+def test_no_line_of_alerts_or_do_is_cut_within_a_sentence(played: tuple[ShownPoll, ...]) -> None:
+    for poll in played:
         found, step = alerts(poll.reading, Link(LinkState.LIVE)), to_do(poll.reading)
         for width in WIDTHS:
             lines = [plain(alert_line(found, width)), *([plain(do_line(step, width))] if step else [])]
@@ -216,8 +216,8 @@ def test_no_line_of_alerts_or_of_what_to_do_is_cut_in_its_middle(told: tuple[Tol
             assert all(len(line) <= width for line in lines)
 
 
-def test_a_recording_tells_what_was_told_live(told: tuple[ToldPoll, ...]) -> None:
-    for poll in told:
+def test_a_recording_shows_the_live_forecasts(played: tuple[ShownPoll, ...]) -> None:
+    for poll in played:
         kept = with_shown(poll.snapshots[1], poll.reading)
         again = as_shown(poll.reading.with_forecast({}, QueueForecast()), kept)
         for before, after in zip(poll.reading.queue, again.queue, strict=True):
@@ -228,8 +228,8 @@ def test_a_recording_tells_what_was_told_live(told: tuple[ToldPoll, ...]) -> Non
             assert to_do(again) == to_do(poll.reading)
 
 
-def test_what_is_looked_for_would_be_found() -> None:
-    """Forecasts are told in one scenario, effects in another; an effect that is not the table's is none."""
+def test_contradictions_would_be_found() -> None:
+    """One scenario has forecasts, another effects; an effect that differs from the table is found."""
     assert any(re.search(r"\d+:\d\d-\d+:\d\d", poll.text) for poll in polls("mixed"))
     assert any(poll.reading.forecast and poll.reading.forecast.effects for poll in polls("storm"))
     reading = polls("mixed")[-1].reading

@@ -1,6 +1,6 @@
 """Sentences agree: the lines of a screen do not contradict each other about a session, a queue or a wait.
 
-Over all scenarios, at three sizes, poll after poll: who is called an idle holder on one line is not denied on another,
+Over all scenarios, at three sizes, poll after poll: an idle holder named on one line is not denied on another,
 a queue is as bad in the table as in its alert, and a promise that was broken does not stand again.
 """
 
@@ -62,11 +62,11 @@ SEEDS = some([1], [2, 7])
 _WHO = r"[A-Z][A-Z0-9_]* \d+:\d+"
 _IN_ABOUT = re.compile(rf"(?:should|may|can) start .*in about (\d+):(\d\d), when ({_WHO})")
 _SLACK = 2.0
-"""Seconds by which an end may come later than told: what is left is told in whole seconds."""
+"""Seconds by which an end may come later than promised: the time left is shown in whole seconds."""
 
 
 class Screen(NamedTuple):
-    """The sentences that stand on the tabs Overview and Parallel at one size, as texts."""
+    """The sentences of the tabs Overview and Parallel at one size, as texts."""
 
     top: str
     do: str
@@ -97,7 +97,7 @@ def screen(reading: Reading, width: int, height: int) -> Screen:
 
 
 def texts(lines: list[Line]) -> tuple[str, ...]:
-    """Return sentences that were wrapped as one text each: lines that go on are indented by three."""
+    """Return wrapped sentences as one text each: continued lines are indented by three."""
     found: list[str] = []
     for line in map(plain, lines):
         if found and line.startswith("   "):
@@ -108,7 +108,7 @@ def texts(lines: list[Line]) -> tuple[str, ...]:
 
 
 def contradictions(reading: Reading, shown: Screen) -> Iterator[str]:
-    """Yield what the lines of one screen say against each other."""
+    """Yield contradictions between the lines of one screen."""
     idle = {each.who: each for each in reading.running if each.idle is not None}
     step = to_do(reading)
     for line in shown.lines:
@@ -116,12 +116,12 @@ def contradictions(reading: Reading, shown: Screen) -> Iterator[str]:
             yield f"{sorted(idle)} idle, denied: {line}"
         if not idle and re.search(r"idle holder", line):
             yield f"nobody is idle, but: {line}"
-        for who, each in idle.items():
-            if re.search(rf"{re.escape(who)}(?:,\d+)?, runs", line):
-                yield f"{who} is idle for {each.idle_time}, but: {line}"
+        for name, each in idle.items():
+            if re.search(rf"{re.escape(name)}(?:,\d+)?, runs", line):
+                yield f"{name} is idle for {each.idle_time}, but: {line}"
     several = {group_title(each) for each in reading.heads} if len(reading.heads) > 1 else set()
     if step is not None and step.subject in several and step.subject not in shown.do:
-        yield f"of which queue is not said, and WHY may tell of another one: {shown.do} {shown.why[0]}"
+        yield f"the queue is not named, and WHY may be about another: {shown.do} {shown.why[0]}"
     first = shown.running[: len(idle)]
     if not all(re.search(r"○ .*(idle holder|sniped)|✕ killed", line) for line in first):
         yield f"{sorted(idle)} idle, and not the first in Running: {first}"
@@ -133,11 +133,11 @@ def contradictions(reading: Reading, shown: Screen) -> Iterator[str]:
         if ended is not None and f"{ended[1].partition(' ')[2]}," not in ways.get(step.subject, step.script):
             yield f"DO ends somebody else than TO START IT: {step.text} {ways[step.subject]}"
     if idle and step is not None and step.step is Step.WAIT:
-        yield from not_told_of(reading, step, sorted(idle))
+        yield from not_named(reading, step, sorted(idle))
 
 
 def wanted_and_of_no_use(reading: Reading) -> Iterator[str]:
-    """Yield the queues that are said to want what an idle holder keeps, of which `why` says that it is of no use."""
+    """Yield the queues that should want the servers of an idle holder although `why` calls them useless."""
     step = to_do(reading)
     lines = [each.sentence for each in unblock(reading)] + ([] if step is None else [step.text])
     for each in (each for each in reading.running if each.idle is not None):
@@ -152,8 +152,8 @@ def wanted_and_of_no_use(reading: Reading) -> Iterator[str]:
             nobody = "is not enough now" in line
             if "at least one of their heads starts" in line and not all(starts):
                 yield f"who of {names} is chosen may be short of more: {line}"
-            said = line[keeps.start() :]  # what comes before is about the servers of others
-            nothing = "is not known" in said or "no view shows it" in said
+            about_it = line[keeps.start() :]  # the text before it is about other servers
+            nothing = "is not known" in about_it or "no view shows it" in about_it
             if len(starts) == len(wanting) and (nobody if any(starts) else starts and nothing):
                 yield f"of {names} {starts} start by what their alerts say: {line}"
 
@@ -163,12 +163,12 @@ def wanted_by_nobody(reading: Reading) -> Iterator[str]:
     empty = {row.title for row in reading.cluster_groups()} - {group_title(head) for head in reading.heads}
     for way in unblock(reading):
         for line in {way.sentence, *(each.why_not for each in way.candidates)}:
-            said = [each for each in empty if re.search(rf"\b{each}\b[^;:]* (wants?|takes? turns|may get)\b", line)]
-            yield from (f"nobody is queued in {each}: {line}" for each in said)
+            titles = [each for each in empty if re.search(rf"\b{each}\b[^;:]* (wants?|takes? turns|may get)\b", line)]
+            yield from (f"nobody is queued in {each}: {line}" for each in titles)
 
 
 def ordered(reading: Reading) -> Iterator[str]:
-    """Yield the words with which DO orders an end or promises a start though nobody's end is proven to help."""
+    """Yield the words with which DO orders an end or promises a start although no end is proven to help."""
     step = to_do(reading)
     for words in () if step is None or step.step is Step.END else (step.text, step.short):
         if re.search(r"(?<!whether to )\bend it\b|\blets .* start|\bDO offers\b", words):
@@ -176,36 +176,36 @@ def ordered(reading: Reading) -> Iterator[str]:
 
 
 def without_verb(reading: Reading) -> Iterator[str]:
-    """Yield the lines that name whose end starts a head, and leave open whether one ends him or waits for him."""
+    """Yield the lines that name a session to free a head, but neither to end it nor to wait for it."""
     for found in unblock(reading):
         line, first = plain(ends_it(found)), next(iter(found.candidates), None)
         if first is not None and "① " in line:
             verb = "cancel" if first.commands and first.commands[0].kind is CommandKind.CANCEL else "end"
             if f" {verb} ① " not in line and "① wait: " not in line:
-                yield f"what is to be done to the first is not said: {line}"
+                yield f"no verb for the first: {line}"
 
 
-def offered_and_not_told(reading: Reading) -> Iterator[str]:
-    """Yield where DO leaves open whose work to end though TO START IT names who for the same head."""
+def offered_and_not_named(reading: Reading) -> Iterator[str]:
+    """Yield steps of DO that leave open which session to end although TO START IT names one for the same head."""
     step, every = to_do(reading), unblock(reading)
     for way in every if step is not None and "whose work to end" in step.text else ():
         if way.answers and (len(every) == 1 or step.subject == group_title(way.head)):  # type: ignore[union-attr]
             yield f"{plain(ends_it(way))}, and DO: {step.text}"  # type: ignore[union-attr]
 
 
-def not_told_of(reading: Reading, step: ToDo, idle: list[str]) -> Iterator[str]:
-    """Yield the idle holders of whom DO should tell, and does not."""
+def not_named(reading: Reading, step: ToDo, idle: list[str]) -> Iterator[str]:
+    """Yield the idle holders that DO should name and does not."""
     offers = [plain(ends_it(each)) for each in unblock(reading)]
-    named = [who for who in idle if any(f"{who.partition(' ')[2]}," in each for each in offers)]
-    if named and not any(who in step.text for who in named):
-        yield f"TO START IT offers {named}, DO tells of none of them: {step.text}"
+    named = [name for name in idle if any(f"{name.partition(' ')[2]}," in each for each in offers)]
+    if named and not any(name in step.text for name in named):
+        yield f"TO START IT offers {named}, DO names none of them: {step.text}"
     answers = [each.who for each in reading.running if each.who in idle or each.is_last or each.overdue]
     if not any(each in step.text for each in (*answers, "by its forecast", "SMON", "is free", "are free", "one queue")):
         yield f"{idle} idle, not named: {step.text}"
 
 
 def offered_without_proof(reading: Reading) -> Iterator[str]:
-    """Yield commands that somebody could copy against a session of whom no line says that his end helps."""
+    """Yield commands that can be copied although no line says that they help."""
     step = to_do(reading)
     lines = " ".join([*(plain(ends_it(each)) for each in unblock(reading)), step.text if step is not None else ""])
     heads = {each.statement.executing()[:3] for each in reading.heads}
@@ -222,20 +222,21 @@ def offered_without_proof(reading: Reading) -> Iterator[str]:
         for each in copies(row, reading, SqlTexts(), Copyable("r", "the row", "")):
             if each.command is None or each.command.kind is CommandKind.DEQUEUE:
                 continue
-            who = each.command.victim
-            if (who.inst_id, who.sid, who.serial) in heads and each.command.kind is CommandKind.CANCEL:
+            victim = each.command.victim
+            if (victim.inst_id, victim.sid, victim.serial) in heads and each.command.kind is CommandKind.CANCEL:
                 continue
-            if not re.search(rf"[①-⑨] \S* ?[^①-⑨]*{who.inst_id}:{who.sid},|^end .* {who.inst_id}:{who.sid} ", lines):
+            session = f"{victim.inst_id}:{victim.sid}"
+            if not re.search(rf"[①-⑨] \S* ?[^①-⑨]*{session},|^end .* {session} ", lines):
                 yield f"{each.text} for a row of {row.group}, and no line says so: {lines}"
         if isinstance(row, QueuedStatement):
             asked = AskedStatement(sid=row.sid, inst_id=row.inst_id)
-            told = re.findall(r"^    by ending (.*)$", as_text(reading, asked, ReasonHistory()), re.MULTILINE)
-            if len(told) != len(unblock_of(row, reading).answers):  # type: ignore[union-attr]
-                yield f"why names others: {told}"
+            endings = re.findall(r"^    by ending (.*)$", as_text(reading, asked, ReasonHistory()), re.MULTILINE)
+            if len(endings) != len(unblock_of(row, reading).answers):  # type: ignore[union-attr]
+                yield f"why names others: {endings}"
 
 
 def ended_though_it_ends(reading: Reading) -> Iterator[str]:
-    """Yield whose work would be thrown away though somebody who is enough, or the head's wait, ends within seconds."""
+    """Yield sessions whose work would be lost although an answer, or the head's wait, ends within seconds."""
     trusted = reading.forecast is not None and not reading.forecast.record.is_poor()
     for way in unblock(reading):
         offered = [each for each in way.candidates if each.commands]
@@ -251,12 +252,12 @@ def ended_though_it_ends(reading: Reading) -> Iterator[str]:
 
 
 def nearly_done(each: RunningStatement) -> bool:
-    """Whether what it works on is done before anybody has decided, and goes on."""
+    """Whether a statement makes progress and should end before a decision is possible."""
     return each.comes_nearer and each.remaining is not None and each.remaining <= NEARLY_DONE
 
 
 def promised_twice(reading: Reading) -> Iterator[str]:
-    """Yield servers of which several queues are told for certain that they can start with them."""
+    """Yield servers that several queues are promised for certain."""
     sure = [each for each in unblock(reading) if each.answers and not each.rivals and not each.unsure]
     for way, other in combinations(sure, 2):
         freed = {each.executing(): each.servers for one in (way, other) for each in one.answers[0]}
@@ -267,7 +268,7 @@ def promised_twice(reading: Reading) -> Iterator[str]:
 
 
 def dearer_than_needed(reading: Reading) -> Iterator[str]:
-    """Yield who is named first though another one is enough, holds fewer servers and loses not an hour more."""
+    """Yield first candidates although another is enough, holds fewer servers and loses no hour more."""
     for way in unblock(reading):
         first, *others = way.candidates or (None,)
         if first is None or way.needed != 1 or not first.commands:
@@ -298,7 +299,7 @@ def judged_twice(reading: Reading) -> Iterator[str]:
 
 
 def broken(before: Reading, then: ToDo, after: Reading, now: ToDo) -> Iterator[str]:
-    """Yield promises of the poll before that did not come true and stand again."""
+    """Yield promises of the previous poll that did not come true and are repeated."""
     seconds = (after.at - before.at).total_seconds()
     old, new = _IN_ABOUT.search(then.text), _IN_ABOUT.search(now.text)
     if old is not None and new is not None and old[3] == new[3] and then.subject == now.subject:
@@ -326,13 +327,13 @@ def starts_promised_twice(before: Reading, after: Reading) -> Iterator[str]:
             yield f"{head.group}: {head.sentence}"
 
 
-ORDERS = (ordered, offered_and_not_told, without_verb)
+ORDERS = (ordered, offered_and_not_named, without_verb)
 OFFERS = (offered_without_proof, ended_though_it_ends, promised_twice, dearer_than_needed)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_no_line_says_what_another_denies(scenario: str, seed: int) -> None:
+def test_no_line_contradicts_another(scenario: str, seed: int) -> None:
     source, clock = started(scenario, seed)
     readings = list(play(source, clock, POLLS, EVERY, forecaster=Forecaster()))
     found = []
@@ -350,23 +351,23 @@ def test_no_line_says_what_another_denies(scenario: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_while_servers_come_and_go_it_is_about_the_same_idle_holder(seed: int) -> None:
-    """Whether its end is enough changes with each statement that ends; who it is about, and what is proven, do not."""
+def test_do_names_the_same_idle_holder_while_servers_change(seed: int) -> None:
+    """Whether its end is enough changes whenever a statement ends; the named session and the proof do not."""
     source, clock = started("storm", seed)
     readings = list(play(source, clock, 300 if THOROUGH else 21, 2.0, forecaster=Forecaster()))
     doubts = [each for each in (sure_of_limit(reading) for reading in readings) if each is not None]
-    assert doubts == sorted(doubts), "what is known of a statement's servers is not doubted later"
+    assert doubts == sorted(doubts), "known servers of a statement stay known"
     answers = [answer(reading) for reading in readings]
-    assert len({who for _, who in answers if who}) == 1
-    assert sum(bool(who) for _, who in answers) > len(answers) * 2 / 3, "else the head should start by itself soon"
+    assert len({name for _, name in answers if name}) == 1
+    assert sum(bool(name) for _, name in answers) > len(answers) * 2 / 3, "else the head should start by itself soon"
     pairs = list(pairwise(zip(map(reason, readings), answers, strict=True)))
     assert not [(old, new) for old, new in pairs if old[0] == new[0] and old[1] != new[1]]
     assert sum(old[1] != new[1] for old, new in pairs) <= len(pairs) / 20
 
 
 @pytest.mark.parametrize("scenario", some(["pdb"], ["throttled"]))
-def test_what_do_is_about_does_not_go_to_and_fro(scenario: str) -> None:
-    """I/O limits, a queue, groups near their due, no share, a full pool: which is worse was decided anew each time."""
+def test_the_subject_of_do_does_not_alternate(scenario: str) -> None:
+    """With I/O limits, a queue, starved groups and a full pool each poll chose another subject."""
     clock = Clock()
     source = SimulatorSource(scenario, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC))
     steps = [to_do(reading) for reading in play(source, clock, 300 if THOROUGH else 60, 2.0)]
@@ -383,14 +384,14 @@ def sure_of_limit(reading: Reading) -> bool | None:
 
 
 def answer(reading: Reading) -> tuple[Step | None, str]:
-    """Return what kind of step DO tells, and of which idle holder."""
+    """Return the kind of step of DO and the idle holder that it names."""
     step = to_do(reading)
     idle = (each.who for each in reading.running if step is not None and each.idle is not None)
-    return (None, "") if step is None else (step.step, next((who for who in idle if who in step.text), ""))
+    return (None, "") if step is None else (step.step, next((name for name in idle if name in step.text), ""))
 
 
 def reason(reading: Reading) -> tuple[object, ...]:
-    """Return what an answer may rest on: which statements are first, who is idle, what ends by itself, the forecast."""
+    """Return the basis of an answer: first statements, idle holders, ends by themselves, the forecast."""
     idle = [each for each in reading.running if each.idle is not None]
     effects = (reading.effect_of(each) for each in idle)
     gains = [0.0 if each is None or not each.is_sooner() else each.sooner or 0.0 for each in effects]
@@ -400,7 +401,7 @@ def reason(reading: Reading) -> tuple[object, ...]:
 
 
 def test_offers_without_proof_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everybody is offered: who is not enough, who holds more than is needed, the same one for two queues."""
+    """All are offered: those not enough, those that hold too much, the same one for two queues."""
 
     def all_offered(found: Unblock, reading: Reading) -> Unblock:
         commands = (ending(each.statement, reading).commands for each in found.candidates)
@@ -415,8 +416,8 @@ def test_offers_without_proof_would_be_found(monkeypatch: pytest.MonkeyPatch) ->
     free = replace(reading.heads[1], in_use=256, shortages=(Shortage(8, everybody=True),), wants=Servers(8, 8))
     idle = [replace(reading.running[0], servers=servers, sid=servers, idle=900.0 + servers) for servers in (24, 8)]
     both = replace(reading, heads=(replace(free, group="BATCH"), free), running=(idle[1],), groups=())
-    for who_else in ("contenders", "take_turns"):
-        monkeypatch.setattr(presman.analysis.advice.unblock, who_else, lambda *_: ())
+    for function in ("contenders", "take_turns"):
+        monkeypatch.setattr(presman.analysis.advice.unblock, function, lambda *_: ())
     assert list(promised_twice(both)), "8 servers, and each of the two wants 8"
     monkeypatch.setattr(presman.analysis.advice.freeing, "_smallest_first", lambda each: -each.statement.servers)
     larger = replace(reading, heads=(free,), running=tuple(idle), groups=())
@@ -424,7 +425,7 @@ def test_offers_without_proof_would_be_found(monkeypatch: pytest.MonkeyPatch) ->
                                                 "holder frees the 24 servers that let it start"]  # fmt: skip
 
 
-def test_who_has_no_use_of_servers_and_is_said_to_want_them_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_useless_servers_called_wanted_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """BATCH is at its own limit, and the idle holder is in ETL."""
     idle = replace(busy().running[0], group="ETL")
     held = replace(busy(), running=(idle, *busy().running[1:]), groups=(), number=2)
@@ -434,17 +435,17 @@ def test_who_has_no_use_of_servers_and_is_said_to_want_them_would_be_found(monke
     assert len(list(wanted_and_of_no_use(replace(held, number=3)))) == 2, "DO and the line of ETL"
 
 
-def test_what_is_looked_for_would_be_found() -> None:
-    """The reading of an idle holder beside the screen of one where he works, and the other way round."""
+def test_contradictions_would_be_found() -> None:
+    """The reading of an idle holder beside the screen of a working one, and the reverse."""
     idle = replace(busy(), groups=())
     working = replace(idle, running=tuple(replace(each, idle=None) for each in idle.running))
     at_work, at_rest = screen(working, 200, 50), screen(idle, 200, 50)
     assert not list(contradictions(idle, at_rest))
     assert any("denied" in each for each in contradictions(idle, at_work))
     assert any("nobody is idle, but" in each for each in contradictions(working, at_rest))
-    said = ToDo(
+    step = ToDo(
         Step.WAIT, "wait: the head of Q should start by itself in about 0:01, when RPT 1:5 ends", "", "", (), "", "Q"
     )
     later = replace(idle, at=idle.at + timedelta(seconds=4))
-    assert list(broken(idle, said, later, said)), "1 s was left 4 s ago"
-    assert not list(broken(idle, said, idle, said))
+    assert list(broken(idle, step, later, step)), "1 s was left 4 s ago"
+    assert not list(broken(idle, step, idle, step))

@@ -45,13 +45,13 @@ def test_cpu_percent_is_of_capacity_and_the_interval_is_measured() -> None:
     assert table.columns == v1_tables.CPU
 
 
-def test_percent_of_a_host_whose_cpus_are_not_known_is_not_known() -> None:
+def test_the_percentage_of_a_host_with_unknown_cpus_is_unknown() -> None:
     other = row(Osstat, inst_id=2, stat_name="NUM_CPUS", value=16.0)
     table = v1_tables.cpu(snapshot([metric("A", 120_000), other]), reading())
     assert [line[7] for line in table.rows] == [None]
 
 
-def test_an_idle_group_beside_an_idle_one_is_zero_percent_not_an_error() -> None:
+def test_two_idle_groups_have_zero_percent() -> None:
     table = v1_tables.cpu(snapshot([metric("A", 0), metric("B", 0, csec=0)]), reading())
     assert [line[4] for line in table.rows] == [0.0, None]
 
@@ -62,7 +62,7 @@ def test_instances_are_kept_apart() -> None:
     assert table.values(4) == {"A@1": 5.0, "B@1": 0.0, "A@2": 10.0}
 
 
-def test_containers_are_kept_apart() -> None:
+def test_containers_are_separate() -> None:
     table = v1_tables.cpu(snapshot([metric("A", 1, con_id=3), metric("A", 2, con_id=4)]), reading())
     assert list(table.values(3)) == ["A#3", "A#4"]
 
@@ -108,7 +108,7 @@ def directive(plan: str, name: str, kind: str = "CONSUMER_GROUP", status: str = 
     return row(PlanDirective, plan=plan, group_or_subplan=name, type=kind, status=status, **levels)
 
 
-def test_emphasis_hands_down_what_is_left_and_nests() -> None:
+def test_emphasis_passes_down_the_remainder_and_nests() -> None:
     given = snapshot(
         [
             directive("DAYTIME", "SYS_GROUP", mgmt_p1=75),
@@ -145,7 +145,7 @@ def test_a_plan_in_a_circle_ends() -> None:
     assert len(v1_tables.emphasis(given, reading()).rows) < 5
 
 
-def test_a_group_in_two_subplans_is_there_twice() -> None:
+def test_a_group_in_two_subplans_appears_twice() -> None:
     given = snapshot(
         [
             directive("DAYTIME", "S", "PLAN", mgmt_p1=50),
@@ -171,7 +171,7 @@ def test_the_screen_has_a_frame_and_bars() -> None:
 
 
 @pytest.mark.parametrize("measure", v1_tables.TABLES)
-def test_nothing_to_show_is_a_table_without_rows(measure: str) -> None:
+def test_without_values_a_table_has_no_rows(measure: str) -> None:
     table = v1_tables.TABLES[measure](snapshot([]), reading())
     assert table.rows == ()
     assert table.columns == v1_tables.COLUMNS[measure]

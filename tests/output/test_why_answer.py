@@ -19,7 +19,7 @@ from tests.tui.readings import AT, busy
 LIMIT, TARGET = "its group's limit leaves too few servers", "the servers target leaves too few servers"
 
 
-def told() -> Reading:
+def sample() -> Reading:
     plain = busy()
     queue, heads = with_queue_reasons(plain.queue, plain.heads, quiesced=False)
     holder = plain.running[0]
@@ -29,11 +29,11 @@ def told() -> Reading:
     return replace(plain, queue=queue, heads=heads).with_forecast(starts, forecast)
 
 
-def answer(who: str, reading: Reading | None = None) -> list[str]:
-    return as_text(reading or told(), AskedStatement.of(who), ReasonHistory()).splitlines()
+def answer(asked: str, reading: Reading | None = None) -> list[str]:
+    return as_text(reading or sample(), AskedStatement.of(asked), ReasonHistory()).splitlines()
 
 
-def test_a_head_says_why_when_and_whose_end_helps() -> None:
+def test_the_answer_for_a_head_has_reason_forecast_and_candidates() -> None:
     lines = answer("501")
     assert lines[0] == (
         "7xq3h001jskd0 of RPT in BATCH (1:501,7) has been queued for 3 min 41 s: its group's limit leaves too few "
@@ -56,23 +56,23 @@ def test_a_head_says_why_when_and_whose_end_helps() -> None:
     )
 
 
-def test_where_nobodys_end_is_proven_it_does_not_read_as_what_to_do() -> None:
-    row = told().heads[1].statement
+def test_an_unproven_end_is_not_worded_as_advice() -> None:
+    row = sample().heads[1].statement
     assert [line for line in answer(str(row.sid)) if "MARTIN 1:526" in line][:1] == [
         "  no end is sure to start it: MARTIN 1:526 (idle 22:10) keeps 32 servers that BATCH and ETL want: ending it "
         "starts at least one of their heads, and the plan decides which"
     ]
 
 
-def test_one_behind_it_is_told_of_its_head() -> None:
+def test_the_answer_for_a_statement_behind_the_head_names_the_head() -> None:
     lines = answer("7XQ3H002JSKD0")
     assert lines[0].endswith("behind others of its group (behind_in_queue)")
     assert lines[1].startswith("  number 2 of its queue; the head, 7xq3h001jskd0, wants 32 servers")
     assert any(line.startswith("  to start the head: ") for line in lines)
 
 
-def test_of_many_it_is_who_has_waited_longest() -> None:
-    plain = told()
+def test_of_several_matches_the_longest_waiting_is_taken() -> None:
+    plain = sample()
     same = replace(plain, queue=tuple(replace(row, sql_id="7xq3h001jskd0") for row in plain.queue), heads=())
     found = "  14 are queued with SQL_ID 7xq3h001jskd0: this is "
     assert answer("7xq3h001jskd0", same)[1] == f"{found}the one that has waited longest"
@@ -84,15 +84,15 @@ def test_of_many_it_is_who_has_waited_longest() -> None:
     assert answer("7xq3h001jskd0", some)[1] == f"{found}one of them, and which has waited longest is not known"
 
 
-def test_sessions_of_one_sid_are_told_with_their_instances() -> None:
-    plain = told()
+def test_sessions_with_one_sid_are_named_with_instances() -> None:
+    plain = sample()
     other = replace(plain.queue[1], inst_id=2, sid=501)
     lines = answer("501", replace(plain, queue=(plain.queue[0], other, *plain.queue[2:])))
     assert lines[1] == "  1:501 and 2:501 are queued: this is the one that has waited longest"
 
 
-def test_nobody_is_called_the_head_of_those_that_have_waited_alike() -> None:
-    plain = told()
+def test_statements_with_equal_waits_have_no_head() -> None:
+    plain = sample()
     queue = tuple(replace(row, waited=90.0) if row.position < 4 else row for row in plain.queue)
     heads = tuple(replace(head, equals=2, statement=replace(head.statement, waited=90.0)) for head in plain.heads)
     lines = answer("7xq3h002jskd0", replace(plain, queue=queue, heads=heads))
@@ -100,9 +100,9 @@ def test_nobody_is_called_the_head_of_those_that_have_waited_alike() -> None:
     assert any(line.startswith("  to start another of them: ") for line in lines)
 
 
-def test_one_that_runs_has_started_and_one_that_is_gone_is_neither() -> None:
+def test_a_running_statement_has_started_and_a_gone_one_is_reported() -> None:
     assert answer("144") == ["9md3ukh144j58 of ETL in BATCH (1:144,60805) has started: it runs 7:40 with 32 servers"]
-    unknown = replace(told(), running=tuple(replace(each, elapsed=None) for each in told().running))
+    unknown = replace(sample(), running=tuple(replace(each, elapsed=None) for each in sample().running))
     assert answer("144", unknown)[0].endswith("has started: it runs with 32 servers"), "not: it runs - with"
     assert answer("1:526")[0].endswith("has started: it is idle for 22:10 and keeps 32 servers")
     assert answer("2:501") == [
@@ -110,8 +110,8 @@ def test_one_that_runs_has_started_and_one_that_is_gone_is_neither() -> None:
     ]
 
 
-def test_what_it_waited_for_before_is_kept() -> None:
-    history, now = ReasonHistory(), told()
+def test_earlier_reasons_are_kept() -> None:
+    history, now = ReasonHistory(), sample()
     first = replace(now, queue=(replace(now.queue[1], sid=501, sql_id="7xq3h001jskd0"),), heads=())
     later = replace(now, at=AT + timedelta(seconds=60))
     for reading in (first, first, later, later):
@@ -123,8 +123,8 @@ def test_what_it_waited_for_before_is_kept() -> None:
     )
 
 
-def test_of_many_turns_between_reasons_only_the_last_are_named() -> None:
-    history, now = ReasonHistory(), told()
+def test_of_many_changes_of_reason_only_the_last_are_listed() -> None:
+    history, now = ReasonHistory(), sample()
     for turn in range(7):
         reason = (QueueReason.TARGET, QueueReason.GROUP_LIMIT)[turn % 2]
         queue = (replace(now.queue[0], reason=reason),)
@@ -135,8 +135,8 @@ def test_of_many_turns_between_reasons_only_the_last_are_named() -> None:
     )
 
 
-def test_what_was_read_later_of_the_time_before_stands_before_it() -> None:
-    history, now = ReasonHistory(), told()
+def test_reasons_read_later_are_placed_by_time() -> None:
+    history, now = ReasonHistory(), sample()
     first = replace(now, queue=(replace(now.queue[1], sid=501, sql_id="7xq3h001jskd0"),), heads=())
     came, turned, later = (replace(now, at=AT + timedelta(seconds=each)) for each in (-60, 60, 90))
     history.add(turned)
@@ -153,8 +153,8 @@ def test_what_was_read_later_of_the_time_before_stands_before_it() -> None:
     )
 
 
-def test_what_a_view_told_before_is_no_new_reason_and_its_age_is_told() -> None:
-    history, now = ReasonHistory(), told()
+def test_a_stale_view_gives_no_new_reason_and_its_age_is_shown() -> None:
+    history, now = ReasonHistory(), sample()
     before = replace(now, queue=(replace(now.queue[0], reason=QueueReason.TARGET),), heads=())
     dark = [
         replace(
@@ -165,7 +165,7 @@ def test_what_a_view_told_before_is_no_new_reason_and_its_age_is_told() -> None:
     history.add(dark[1])
     history.add(dark[2])
     assert (history.begun, history.of(now.queue[0])) == (None, ()), "nothing was seen yet"
-    assert history.was_there(now.queue[0]), "so what was before is read"
+    assert history.was_there(now.queue[0]), "so earlier polls are read"
     history.precede([before, dark[0]], 1)
     assert history.sparse_to is None
     lines = as_text(dark[2], AskedStatement.of("501"), history).splitlines()
@@ -183,10 +183,10 @@ def test_what_a_view_told_before_is_no_new_reason_and_its_age_is_told() -> None:
     }
 
 
-def test_only_what_a_silent_view_tells_is_old_not_the_whole_answer() -> None:
-    """A statement that came after the last answer of V$PX_SESSION is not older than itself."""
+def test_only_facts_of_a_silent_view_are_old() -> None:
+    """A statement that arrived after the last answer of V$PX_SESSION is current."""
     late = (LateView("GV$PX_SESSION", 146.0), LateView("V$RSRC_CONSUMER_GROUP", 9.0), LateView("GV$RSRC_PLAN", 8.0))
-    lines = as_text(replace(told(), late=late), AskedStatement.of("501"), ReasonHistory()).splitlines()
+    lines = as_text(replace(sample(), late=late), AskedStatement.of("501"), ReasonHistory()).splitlines()
     assert lines[1:4] == [
         "  as it was 2:26 before: who holds servers (GV$PX_SESSION did not answer)",
         "  as it was 0:09 before: the servers that count for each group (V$RSRC_CONSUMER_GROUP did not answer)",
@@ -194,8 +194,8 @@ def test_only_what_a_silent_view_tells_is_old_not_the_whole_answer() -> None:
     ]
 
 
-def test_who_came_while_one_watched_has_its_whole_history() -> None:
-    history, now = ReasonHistory(), told()
+def test_a_statement_seen_to_arrive_has_its_whole_history() -> None:
+    history, now = ReasonHistory(), sample()
     later = replace(now, at=AT + timedelta(seconds=60))
     history.add(replace(now, queue=(), heads=()))
     history.add(later)
@@ -203,8 +203,8 @@ def test_who_came_while_one_watched_has_its_whole_history() -> None:
     history.add(
         replace(now, at=AT + timedelta(seconds=61), queue=(replace(later.queue[0], reason=QueueReason.TARGET),))
     )
-    told_then = as_text(later, AskedStatement.of("501"), history)
-    assert told_then.endswith(
+    text = as_text(later, AskedStatement.of("501"), history)
+    assert text.endswith(
         f"  it waited: {LIMIT} from {clock(later.at)}, {TARGET} from {clock(AT + timedelta(seconds=61))}\n"
     )
     assert json.loads(as_json(later, AskedStatement.of("501"), history))["watched_since"].startswith(str(AT.year))
@@ -219,27 +219,27 @@ def test_who_came_while_one_watched_has_its_whole_history() -> None:
         ("1234567890123", AskedStatement("1234567890123")),
     ],
 )
-def test_who_is_asked_about(text: str, asked: AskedStatement) -> None:
+def test_the_question_is_parsed(text: str, asked: AskedStatement) -> None:
     assert AskedStatement.of(text) == asked
 
 
-def test_json_has_the_reason_and_what_stands_behind_it() -> None:
+def test_json_has_the_reason_with_its_details() -> None:
     history = ReasonHistory()
-    history.add(told())
-    found = json.loads(as_json(told(), AskedStatement.of("501"), history))
+    history.add(sample())
+    found = json.loads(as_json(sample(), AskedStatement.of("501"), history))
     assert (found["state"], found["reason"], found["starts"]["median"]) == ("queued", "group_limit", 130.0)
     assert [each["reason"] for each in found["reasons"]] == ["group_limit"]
     assert found["unblock"]["candidates"][0]["effect"]["starts"] == 2
-    assert json.loads(as_json(told(), AskedStatement.of("144"), history))["state"] == "running"
-    assert json.loads(as_json(told(), AskedStatement.of("999"), history))["state"] == "gone"
+    assert json.loads(as_json(sample(), AskedStatement.of("144"), history))["state"] == "running"
+    assert json.loads(as_json(sample(), AskedStatement.of("999"), history))["state"] == "gone"
 
 
-def test_a_session_is_also_named_as_screens_and_c_name_it() -> None:
+def test_a_session_can_be_named_as_on_screens() -> None:
     assert answer("501,7") == answer("1:501,7") == answer("501")
 
 
-def test_of_two_polls_one_was_read_up_to_where_each_was() -> None:
-    history, came = ReasonHistory(), told()
+def test_every_second_poll_was_read_up_to_the_first_watched() -> None:
+    history, came = ReasonHistory(), sample()
     history.add(came)
     history.precede([replace(came, at=came.at - timedelta(seconds=8))], 2)
     assert (history.sparse_to, history.step) == (came.at, 2)

@@ -85,7 +85,7 @@ def test_a_narrow_poll_says_the_same_of_all_that_matters(scenario: str) -> None:
         assert all(each.used in {None, everyone[place].used} for place, each in listed.items())
         assert small.unlisted == len(missing)
         left_out += len(missing)
-    assert left_out or scenario in {"quiesce"}, "there nobody idles"
+    assert left_out or scenario in {"quiesce"}, "no session is idle there"
 
 
 RATES: dict[str, Any] = {"used": None, "waiting": None, "io_mb": None, "io_requests": None}
@@ -105,7 +105,7 @@ RATES: dict[str, Any] = {"used": None, "waiting": None, "io_mb": None, "io_reque
         ({"STATUS": "CACHED", "STATE": "WAITING", "WAIT_CLASS": "Idle"}, False),
     ],
 )
-def test_which_sessions_a_narrow_poll_reads(values: dict[str, Any], listed: bool) -> None:
+def test_sessions_that_a_narrow_poll_reads(values: dict[str, Any], listed: bool) -> None:
     assert _rows("V$SESSION", Session, {"TYPE": "USER", **values}) == [True, listed]
 
 
@@ -115,13 +115,13 @@ def test_which_sessions_a_narrow_poll_reads(values: dict[str, Any], listed: bool
         ({"STATE": "RUNNING"}, True),
         ({"STATE": "IDLE BLKR", "CURRENT_IDLE_TIME": 40}, True),
         ({"STATE": None}, True),
-        ({"STATE": "NOT MANAGED", "CURRENT_IDLE_TIME": 0}, True),  # no plan is on: only its idle time tells
+        ({"STATE": "NOT MANAGED", "CURRENT_IDLE_TIME": 0}, True),  # no plan is on: only its idle time shows it
         ({"STATE": "NOT MANAGED", "CURRENT_IDLE_TIME": None}, True),
         ({"STATE": "NOT MANAGED", "CURRENT_IDLE_TIME": 40}, False),
         ({"STATE": "IDLE", "CURRENT_IDLE_TIME": 0}, False),
     ],
 )
-def test_of_which_sessions_it_asks_resource_manager(values: dict[str, Any], listed: bool) -> None:
+def test_sessions_read_from_resource_manager(values: dict[str, Any], listed: bool) -> None:
     assert _rows("V$RSRC_SESSION_INFO", SessionInfo, values) == [True, listed]
 
 
@@ -152,7 +152,7 @@ def binds(source: FakeSource, record: type[Any]) -> list[Any]:
     return [request.binds for read in source.reads for request in read if request.query.record is record]
 
 
-def test_who_is_named_is_known_in_the_same_poll_with_what_resource_manager_says() -> None:
+def test_a_named_session_is_known_in_the_same_poll_with_its_resource_manager_row() -> None:
     """SID 88 is a session on either instance; the one that is named is on the second."""
     other = HOLDER._replace(inst_id=1, username="SOMEBODY")
     info = row(SessionInfo, inst_id=2, sid=88, state="IDLE BLKR", mapped_consumer_group="OLTP")
@@ -166,14 +166,14 @@ def test_who_is_named_is_known_in_the_same_poll_with_what_resource_manager_says(
     assert sorted(asked.values(), reverse=True) == [88] + 7 * [-1]
 
 
-def test_nothing_is_looked_up_where_nobody_is_named_or_who_is_named_is_listed() -> None:
+def test_no_lookup_without_named_sessions_or_if_they_are_listed() -> None:
     source = FakeSource({Session: (WAITER._replace(state="WAITED SHORT TIME"),)})
     assert narrow(source).poll().round_trips == 1
     source = FakeSource({Session: (WAITER, HOLDER)})
     assert narrow(source).poll().round_trips == 1
 
 
-def test_who_is_no_users_session_is_looked_up_where_all_of_those_are_listed() -> None:
+def test_a_background_session_is_looked_up_if_all_user_sessions_are_listed() -> None:
     polling = narrow(FakeSource({Session: (WAITER,)}))
     polling.detail_level = DetailLevel.WHOLE
     assert polling.poll().round_trips == 2
@@ -208,7 +208,7 @@ def test_the_session_that_is_looked_at_is_read_whatever_it_does() -> None:
     assert polling.poll().rows(Session) == (HOLDER,)
 
 
-def test_a_lookup_that_fails_is_told_and_rests() -> None:
+def test_a_failed_lookup_is_reported_and_pauses() -> None:
     problem = Problem("ORA-04031", "no memory", "GV$SESSION")
     source = FakeSource(
         {Session: (WAITER,)},
@@ -237,7 +237,7 @@ def test_idle_sessions_are_listed_each_minute_and_while_they_are_shown() -> None
     assert binds(source, Session) == binds(source, SessionInfo)
 
 
-def test_a_list_that_takes_too_long_does_not_keep_those_that_work_from_the_screen() -> None:
+def test_a_slow_list_does_not_hide_active_sessions() -> None:
     late = Problem("", "no answer in time", "GV$SESSION", late=True)
 
     def answer(request: Request) -> Section | None:
@@ -288,7 +288,7 @@ def test_a_session_that_was_idle_has_no_rate_until_it_is_read_twice() -> None:
     assert [each.used for each in second.sessions] == [0.5]
 
 
-def test_what_is_not_listed_is_counted_or_not_known() -> None:
+def test_unlisted_sessions_are_counted_or_not_known() -> None:
     counts = (row(SessionCount, inst_id=1, status="INACTIVE", sessions=5000), row(SessionCount, inst_id=1, sessions=3))
     polled = narrow(FakeSource({Session: (WAITER,), NamedSession: (HOLDER,), SessionCount: counts})).poll()
     assert analyse(None, polled).unlisted == 4999

@@ -19,7 +19,7 @@ def session(sid: int, inst_id: int = 1, **facts: Any) -> Session:
     return found
 
 
-def test_coordinators_and_those_who_are_waited_for_are_named() -> None:
+def test_coordinators_and_blockers_are_named() -> None:
     of = ((2, 50, 7, 1), (2, 51, 8, None), (1, 52, 0, 1))
     servers = [row(PxSession, inst_id=inst, sid=sid, qcsid=qc, qcinst_id=where) for inst, sid, qc, where in of]
     waits = {"state": "WAITING", "blocking_session": 9}
@@ -32,7 +32,7 @@ def test_coordinators_and_those_who_are_waited_for_are_named() -> None:
     assert named(sessions, servers) == {(1, 7), (2, 8), (2, 9), (3, 10), (4, 9), (4, 11)}
 
 
-def test_one_that_was_not_found_is_asked_for_again_after_a_minute() -> None:
+def test_a_session_not_found_is_read_again_after_a_minute() -> None:
     known, keys = NamedSessions(), {(1, 7), (1, 8), (2, 7)}
 
     def wanted(seconds: float) -> list[tuple[int, int]]:

@@ -59,7 +59,7 @@ def test_first_poll_asks_everything_but_what_is_on_demand() -> None:
     assert snapshot.section(Instance).at == source.now
 
 
-def test_the_first_look_waits_for_nothing_it_does_not_show() -> None:
+def test_the_first_screen_waits_only_for_what_it_shows() -> None:
     """A database is far away, and histograms are many rows: groups, sessions and the queue are seen before them."""
     previews: list[Snapshot] = []
     source = FakeSource()
@@ -75,7 +75,7 @@ def test_the_first_look_waits_for_nothing_it_does_not_show() -> None:
     assert previews == [early], "later on there is something to see while one waits"
 
 
-def test_the_first_look_says_what_the_whole_poll_says() -> None:
+def test_the_first_screen_agrees_with_the_whole_poll() -> None:
     """What has not been read is not known yet; nothing else differs."""
     source = SimulatorSource("storm", seed=3, clock=lambda: 0.0, release=Release(19))
     source.kind = "oracle"
@@ -92,7 +92,7 @@ def test_the_first_look_says_what_the_whole_poll_says() -> None:
     assert [(each.sid, each.waited) for each in early.queue] == [(each.sid, each.waited) for each in whole.queue]
 
 
-def test_what_only_a_cluster_answers_is_asked_once_it_is_known_to_be_one() -> None:
+def test_cluster_queries_start_once_a_cluster_is_known() -> None:
     source = FakeSource(rows={Instance: (row(Instance, inst_id=1, parallel="YES"),)})
     polling = poller(source)
     polling.poll()
@@ -101,13 +101,13 @@ def test_what_only_a_cluster_answers_is_asked_once_it_is_known_to_be_one() -> No
     assert set(source.asked(2)) == cadence(Cadence.REFRESH) | {PxProcess}
 
 
-def test_where_no_view_tells_it_may_be_a_cluster() -> None:
+def test_it_may_be_a_cluster_if_no_view_shows_otherwise() -> None:
     source = FakeSource(rows={Instance: ()})
     poller(source).poll()
     assert source.asked(1) == [ActiveService, PxProcess]
 
 
-def test_progress_is_asked_at_each_poll_while_somebody_is_queued() -> None:
+def test_progress_is_read_at_each_poll_while_a_statement_is_queued() -> None:
     queued = row(Session, inst_id=1, sid=1, event="resmgr:pq queued", state="WAITING")
     source = FakeSource(rows={Session: (queued,)})
     polling = poller(source)
@@ -119,7 +119,7 @@ def test_progress_is_asked_at_each_poll_while_somebody_is_queued() -> None:
     assert [SessionLongops in source.asked(read) for read in range(5)] == [True, True, True, True, False]
 
 
-def test_limits_are_read_again_while_somebody_is_queued() -> None:
+def test_limits_are_read_again_while_a_statement_is_queued() -> None:
     """An end is proven by the limits of now, not by those of a minute ago; a CDB_ view is read in every container."""
     queued = row(Session, inst_id=1, sid=1, event="resmgr:pq queued", state="WAITING")
     root = {Database: (row(Database, cdb="YES"),), Pdb: (row(Pdb, inst_id=1, con_id=2),)}
@@ -137,10 +137,10 @@ def test_limits_are_read_again_while_somebody_is_queued() -> None:
     assert [each[1] for each in ages] == [0, 5, 0, 0, 0, 0, 0, 5]
     for number in (2, 3):
         found = [each[number] for each in ages]
-        assert found[:6] == [0, 5, 0, 5, 0, 5], "less than ten seconds old while somebody is queued"
+        assert found[:6] == [0, 5, 0, 5, 0, 5], "less than ten seconds old while a statement is queued"
 
 
-def test_what_only_a_container_database_answers_is_asked_once_it_is_known_to_be_one() -> None:
+def test_cdb_queries_start_once_a_cdb_is_known() -> None:
     source = FakeSource(rows={Database: (row(Database, cdb="YES"),)})
     polling = poller(source)
     polling.poll()
@@ -304,9 +304,7 @@ def test_statements_on_show_are_looked_up_once() -> None:
 
 
 @pytest.mark.parametrize(("kind", "to_come"), [("oracle", [12, 4, 0]), ("spool", [0, 0, 0]), ("simulator", [0, 0, 0])])
-def test_a_database_is_asked_about_a_few_statements_at_a_time_what_is_here_about_all(
-    kind: str, to_come: list[int]
-) -> None:
+def test_texts_of_a_database_are_read_in_parts_and_of_local_sources_at_once(kind: str, to_come: list[int]) -> None:
     queue = [row(Session, inst_id=1, sid=sid, sql_id=f"q{sid}", event="resmgr:pq queued") for sid in range(20)]
     source = FakeSource(
         kind=kind,
@@ -341,7 +339,7 @@ def test_licensed_packs_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Session in with_pack.asked(0)
 
 
-def test_the_end_is_told_and_polling_needs_an_open_source() -> None:
+def test_polling_needs_an_open_source_and_stops_at_its_end() -> None:
     source = FakeSource(length=1)
     with pytest.raises(RuntimeError):
         Poller(source).poll()

@@ -84,7 +84,7 @@ def test_a_preview_comes_first_and_the_polls_follow(start: Start, monkeypatch: p
     assert [polled(events) for _ in range(2)] == [1, 2]
 
 
-def test_who_is_stopped_while_somebody_looks_says_nothing(start: Start) -> None:
+def test_a_sampler_stopped_during_a_look_posts_nothing(start: Start) -> None:
     looking, enough = threading.Event(), threading.Event()
 
     def preview() -> PreviewAnswer:
@@ -195,7 +195,7 @@ def test_samplers_with_phases_of_their_own_poll_one_after_the_other() -> None:
     assert after == [106.0, 106.0, 106.0], "polls are a fifth of an interval apart at least, missed ticks dropped"
 
 
-def test_reconnects_and_goes_on_counting(start: Start) -> None:
+def test_reconnects_and_continues_counting(start: Start) -> None:
     source = FakeSource(failures=[SourceError("gone", code="ORA-03113")])
     sampler, events = start(source)
     event = lost(events)
@@ -239,9 +239,7 @@ def test_memory_that_runs_out_before_the_first_poll_will_not_be_there_later(star
     assert lost(events).retry_in is not None
 
 
-def test_where_there_is_no_memory_even_to_tell_a_loss_that_is_told_as_the_last(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_loss_without_memory_to_report_it_is_the_last_event(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("presman.polling.sampler.PolledSource.lose", mock.Mock(side_effect=MemoryError))
     sampler, events = start(FakeSource(failures=[KeyError()]))
     assert lost(events).retry_in is None
@@ -263,7 +261,7 @@ def test_a_source_that_cannot_be_made_is_lost(start: Start) -> None:
     polled(events)
 
 
-def test_stops_in_the_middle_of_a_read_and_says_nothing_more(start: Start) -> None:
+def test_stops_in_the_middle_of_a_read_and_posts_nothing_more(start: Start) -> None:
     source = FakeSource(hang=threading.Event())
     sampler, events = start(source)
     assert source.entered.wait(PATIENCE)
@@ -272,7 +270,7 @@ def test_stops_in_the_middle_of_a_read_and_says_nothing_more(start: Start) -> No
     assert source.closed == 1
 
 
-def test_stop_cancels_again_if_the_first_time_came_too_early(start: Start) -> None:
+def test_stop_cancels_again_if_the_first_cancel_was_too_early(start: Start) -> None:
     hang = threading.Event()
     source = FakeSource(hang=hang)
     cancels: list[None] = []
@@ -394,7 +392,7 @@ def test_a_command_that_waited_too_long_is_not_sent(start: Start, monkeypatch: p
     assert sent == [command]
 
 
-def test_nobody_asks_the_thread_itself_whether_it_lives(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_code_asks_the_thread_itself_whether_it_is_alive(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two threads that wait for the end of a third get in each other's way: one of them sees an AssertionError."""
     asked: list[str] = []
     source = FakeSource(hang=threading.Event())
@@ -412,7 +410,7 @@ def test_nobody_asks_the_thread_itself_whether_it_lives(start: Start, monkeypatc
     assert asked == []
 
 
-def test_many_are_ended_side_by_side(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_are_stopped_at_the_same_time(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     hung = FakeSource(hang=threading.Event())
     monkeypatch.setattr(hung, "cancel", lambda: None)
     slow, _ = start(hung)
@@ -428,9 +426,7 @@ def test_many_are_ended_side_by_side(start: Start, monkeypatch: pytest.MonkeyPat
     assert not slow.is_alive
 
 
-def test_without_a_thread_for_it_a_read_is_cancelled_all_the_same(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_read_is_cancelled_even_without_a_thread_for_it(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     source = FakeSource(hang=threading.Event())
     sampler, _ = start(source)
     assert source.entered.wait(PATIENCE)
@@ -444,7 +440,7 @@ def _no_thread(_thread: threading.Thread) -> None:
     raise RuntimeError("can't start new thread")
 
 
-def test_one_that_gets_no_thread_has_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sampler_without_a_thread_has_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     sampler = Sampler(FakeSource, refresh=1.0, scope=Scope.CLUSTER, post=lambda event: None)
     monkeypatch.setattr(threading.Thread, "start", _no_thread)
     with pytest.raises(RuntimeError, match="can't start new thread"):
@@ -529,7 +525,7 @@ def test_an_account_that_was_unlocked_is_not_locked_again_by_an_old_password(mon
     assert (old.opened, new.opened) == (2, 1)
 
 
-def test_who_looks_around_has_nobody_log_in_again_that_was_refused(start: Start) -> None:
+def test_requests_of_a_screen_do_not_repeat_a_refused_login(start: Start) -> None:
     from presman.rows.instance_rows import IoOutlier
 
     source = FakeSource(failures=[WRONG, WRONG])

@@ -21,7 +21,7 @@ MOUNTED = TWO._replace(status="MOUNTED")
 
 
 def polls(*answers: tuple[Instance, ...], source: FakeSource | None = None) -> list[Snapshot]:
-    """Return polls two seconds apart in which V$INSTANCE tells this."""
+    """Return polls two seconds apart with these rows of V$INSTANCE."""
     source = source or FakeSource()
     poller = Poller(source, clock=lambda: 0.0)
     poller.open()
@@ -36,7 +36,7 @@ def gone(snapshots: list[Snapshot]) -> list[list[int]]:
     return [[each.inst_id for each in snapshot.rows(GoneInstance)] for snapshot in snapshots]
 
 
-def test_one_that_was_seen_is_gone_until_it_is_open_again() -> None:
+def test_a_seen_instance_is_gone_until_it_is_open_again() -> None:
     found = polls((ONE, TWO), (ONE,), (ONE, MOUNTED), (ONE, TWO))
     assert gone(found) == [[], [2], [2], []]
     assert found[2].rows(GoneInstance)[0].last_seen == found[0].at
@@ -55,18 +55,18 @@ def test_it_is_known_how_many_servers_it_had() -> None:
     assert [each.servers_target for each in after.rows(GoneInstance)] == [None]
 
 
-def test_nothing_is_said_of_what_was_never_seen_nor_where_all_are_mounted() -> None:
+def test_no_instance_is_gone_that_was_never_seen_or_if_all_are_mounted() -> None:
     assert gone(polls((ONE,), (ONE,))) == [[], []]
     mounted = tuple(each._replace(status="MOUNTED") for each in (ONE, TWO))
     assert gone(polls((ONE, TWO), mounted)) == [[], []]
 
 
-def test_it_is_told_for_an_hour() -> None:
+def test_a_gone_instance_is_reported_for_an_hour() -> None:
     assert gone(polls((ONE, TWO), (ONE,), (ONE,), source=FakeSource(step=1799.0))) == [[], [2], [2]]
     assert gone(polls((ONE, TWO), (ONE,), (ONE,), source=FakeSource(step=1800.0))) == [[], [2], []]
 
 
-def test_a_view_that_did_not_answer_tells_of_none() -> None:
+def test_without_an_answer_of_v_instance_none_is_gone() -> None:
     late = Section(problem=Problem("", "no answer", late=True))
     source = FakeSource()
     poller = Poller(source, clock=lambda: 0.0)
@@ -97,7 +97,7 @@ def test_another_database_or_scope_has_others() -> None:
         assert gone([poller.poll()]) == [[]], change
 
 
-def test_changes_tells_of_its_instance_until_it_is_back() -> None:
+def test_tab_changes_shows_the_instance_until_it_is_back() -> None:
     """It is away from 300 s for 90 s: no all-clear meanwhile, nor a word of it afterwards."""
     alerted = []
     for _, reading in polled("changes", 40, step=10.0):
@@ -112,7 +112,7 @@ def test_changes_tells_of_its_instance_until_it_is_back() -> None:
     assert alert.subject == "2"
 
 
-def test_a_recording_tells_it_of_any_poll_alone(tmp_path: Path, inside: Callable[..., CompletedProcess[str]]) -> None:
+def test_a_recording_shows_it_for_any_poll_alone(tmp_path: Path, inside: Callable[..., CompletedProcess[str]]) -> None:
     place = tmp_path / "a.presman"
     record(place, list(polled("changes", 36, step=10.0)))
     assert "instance 2 (CHGDB2) is gone, last seen 1:10 ago" in inside("once", str(place)).stdout.replace(

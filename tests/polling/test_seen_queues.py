@@ -45,7 +45,7 @@ def test_a_queue_stays_critical_until_it_waits_for_half_an_hour_together() -> No
     assert found[3].rows(CriticalQueue) == ()
 
 
-def test_a_queue_is_no_better_for_a_poll_in_which_nobody_could_be_seen() -> None:
+def test_a_queue_stays_critical_in_a_poll_without_sessions() -> None:
     found = polls([1801.0, 1801.0], UNSEEN, [1801.0], step=61.0)
     assert [len(snapshot.rows(Session)) for snapshot in found] == [2, 0, 1]
     last = queue_alert(found[-1])

@@ -86,7 +86,7 @@ def test_header_is_read(tmp_path: Path) -> None:
         (GOOD.replace("-- pack: none", "-- pack: none\n-- since: soon"), "not an Oracle release: 'soon'"),
     ],
 )
-def test_broken_files_are_named_in_one_line(tmp_path: Path, text: str, message: str) -> None:
+def test_a_broken_file_is_a_message_of_one_line(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "database.sql"
     file.write_text(text)
     with pytest.raises(QueryError) as caught:
@@ -111,7 +111,7 @@ def test_missing_file_is_named(tmp_path: Path) -> None:
         load(Release(11, 2), folder)
 
 
-def test_a_view_that_nobody_lists_is_as_old_as_the_oldest_release() -> None:
+def test_an_unlisted_view_is_as_old_as_the_oldest_release() -> None:
     assert since_of("V$NOBODY_LISTS_IT") == OLDEST == SUPPORTED[0] == Release(11, 2)
     assert since_of("GV$SESSION") == since_of("V$SESSION") == OLDEST
     assert {each.name: each.since for each in columns_of("GV$SESSION", OLDEST)}["INST_ID"] == OLDEST
@@ -133,7 +133,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_record_that_nobody_wrote_follows_from_the_select_list_and_the_catalog(folder: Path) -> None:
+def test_a_generated_record_follows_from_the_select_list_and_the_catalog(folder: Path) -> None:
     (folder / "time_use.sql").write_text(GENERATED)
     record = record_of("time_use")
     assert pickle.loads(pickle.dumps(record)) is record

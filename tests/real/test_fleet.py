@@ -89,7 +89,7 @@ def test_eight_recorders_at_once_and_a_server_that_restarts_lose_no_poll(server:
             assert playback.damage == []
 
 
-def test_a_server_that_is_away_is_told_in_one_line(server: PostgresServer) -> None:
+def test_an_unavailable_server_is_a_message_of_one_line(server: PostgresServer) -> None:
     away = server.url.replace(str(server.port), "1").replace("postgres@", "postgres:geheim@")
     with pytest.raises(RecordingError) as caught:
         Store(away, writing=True)
@@ -97,7 +97,7 @@ def test_a_server_that_is_away_is_told_in_one_line(server: PostgresServer) -> No
     assert "\n" not in str(caught.value)
 
 
-def test_two_recorders_of_one_database_are_told(server: PostgresServer) -> None:
+def test_two_recorders_of_one_database_are_reported(server: PostgresServer) -> None:
     moments = list(polled("quiet", 3))
     stores = [Store(server.url, writing=True) for _ in range(2)]
     writers = [RecordingWriter(store, "demo:twice", "simulator") for store in stores]

@@ -43,7 +43,7 @@ HARMS = {
         ("databases", ("bundle", "URL", "-o", "b.presman"), "names more than 10,000 databases"),
     ],
 )
-def test_texts_and_rows_without_bound_are_a_line(
+def test_endless_texts_and_rows_are_a_message_of_one_line(
     server: PostgresServer, inside: Run, harm: str, words: tuple[str, ...], line: str
 ) -> None:
     url = server.database(f"without_bound_{harm}_{words[0]}")
@@ -61,7 +61,7 @@ def test_texts_and_rows_without_bound_are_a_line(
 
 
 class _Mute(Relay):
-    """Says nothing more once a server has said so many bytes."""
+    """Passes nothing on once a server has sent so many bytes."""
 
     left = 1 << 40
 

@@ -39,7 +39,7 @@ def vacuumed(store: Store) -> int:
     return files(store)
 
 
-def test_what_is_too_much_goes_the_oldest_first_and_no_more(
+def test_only_the_oldest_recordings_above_the_limit_are_removed(
     server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("presman.recording.writer.CHAIN", 8)
@@ -133,7 +133,7 @@ SLOW = "CREATE FUNCTION slow(bigint) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'S
     ],
     ids=["view", "policy", "operator", "function", "default", "check", "index", "type", "generated"],
 )
-def test_what_no_recorder_made_is_not_run(harm: str, server: PostgresServer, inside: Run) -> None:
+def test_foreign_objects_are_not_executed(harm: str, server: PostgresServer, inside: Run) -> None:
     url = server.database(f"harm_{abs(hash(harm))}")
     record(url, list(polled("quiet", 3)))
     store = Store(url, writing=True)

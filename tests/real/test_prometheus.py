@@ -143,7 +143,7 @@ def test_a_dead_database_is_down_and_an_alert_comes_of_it(scraped: Scraped) -> N
     until(lambda: server.query('ALERTS{alertname="PresmanAlert", target="storm"}'), "an alert of presman's own rules")
 
 
-def test_promtool_has_nothing_to_say(scraped: Scraped, tmp_path: Path) -> None:
+def test_promtool_finds_nothing(scraped: Scraped, tmp_path: Path) -> None:
     assert promtool("check", "rules", str(RULES)) == ""
     assert promtool("check", "config", str(scraped.prometheus.configuration)) == ""
     assert promtool("check", "config", str(RULES.with_name("prometheus.yml"))) == ""

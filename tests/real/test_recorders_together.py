@@ -94,7 +94,7 @@ def two(url: str, moments: Sequence[Moment]) -> RecordingLocation:
     return location
 
 
-def test_what_is_too_old_for_one_stays_of_another(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_recorder_removes_only_its_own_old_polls(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("presman.recording.writer.CHAIN", 8)
     url = server.database("too_old")
     moments = list(
@@ -155,7 +155,7 @@ def test_a_recorder_removes_what_it_records(server: PostgresServer) -> None:
         assert recording.playback("fake").at(0) > long_ago[-1][0].at
 
 
-# ---- nobody holds up another
+# ---- no recorder blocks another
 
 
 def somebody_waits(store: Store) -> bool:
@@ -173,10 +173,10 @@ def marked(connection: Connection, hashes: Sequence[bytes], at: int) -> None:
         connection.execute(text("UPDATE texts SET last_at = :at WHERE hash = :hash"), {"at": at, "hash": each})
 
 
-def test_a_recorder_that_falls_silent_in_a_poll_holds_nobody_up(
+def test_a_silent_recorder_does_not_block_others(
     server: PostgresServer, aside: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its machine is stopped or cut off: PostgreSQL sees a session that goes on, with texts locked that all have."""
+    """Its machine is stopped or cut off: PostgreSQL sees a live session, which locks texts of all recorders."""
     monkeypatch.setattr("presman.recording.store._SILENT_MS", 700)
     url = server.database("silent")
     moments = list(polled("storm", 3))
@@ -195,7 +195,7 @@ def test_a_recorder_that_falls_silent_in_a_poll_holds_nobody_up(
         with pytest.raises(StoreLostError, match="idle-in-transaction"), stores[0].translating_errors():
             texts_of(silent)
         woken = RecordingWriter(stores[0], "silent", "simulator")
-        assert woken.append(*moments[2]) == 1, "when it wakes it goes on"
+        assert woken.append(*moments[2]) == 1, "it continues when it wakes"
 
 
 def test_texts_that_are_written_while_others_are_removed(server: PostgresServer, aside: ThreadPoolExecutor) -> None:

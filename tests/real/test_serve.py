@@ -173,7 +173,7 @@ async def test_a_csv_file_is_downloaded(browser: Chromium, folder: Path) -> None
 
 
 @in_chromium
-async def test_a_monitor_that_is_killed_is_told_and_begun_again(browser: Chromium, folder: Path) -> None:
+async def test_a_killed_monitor_is_reported_and_restarted(browser: Chromium, folder: Path) -> None:
     async with serving(folder) as server:
         page = await browser.open(server.url)
         await page.shows("● LIVE")
@@ -264,7 +264,7 @@ async def ending(code: int | None) -> AsyncIterator[tuple[Ending, str]]:
 
 
 @in_chromium
-async def test_a_page_comes_back_after_every_end_that_nobody_decided(browser: Chromium, folder: Path) -> None:
+async def test_a_page_comes_back_after_every_unintended_end(browser: Chromium, folder: Path) -> None:
     async def comes_back(code: int | None) -> None:
         async with ending(code) as (server, url):
             server.status = 502  # a reverse proxy answers, presman does not
@@ -317,7 +317,7 @@ async def test_a_server_that_is_killed_leaves_no_monitor(browser: Chromium, fold
 
 
 @in_chromium
-async def test_two_viewers_are_independent_and_a_third_is_told(browser: Chromium, folder: Path) -> None:
+async def test_two_viewers_are_independent_and_a_third_is_refused(browser: Chromium, folder: Path) -> None:
     async with serving(folder, "--viewers", "2") as server:
         one, two = await browser.open(server.url), await browser.open(server.url, 1000, 600)
         for each in (one, two):
@@ -359,7 +359,7 @@ async def test_a_token_is_asked_for_and_kept(browser: Chromium, folder: Path) ->
 
 
 @in_chromium
-async def test_what_is_copied_goes_to_the_browser(browser: Chromium, folder: Path) -> None:
+async def test_copied_text_goes_to_the_browser(browser: Chromium, folder: Path) -> None:
     async with serving(folder) as server:
         page = await browser.open(server.url)
         await page.shows("● LIVE")

@@ -46,7 +46,7 @@ def test_polls_keep_their_order_and_are_found_by_their_times(tmp_path: Path) -> 
         assert playback.span(range(2, 6)) == (at(-3595), at(15))
 
 
-def test_its_figures_can_be_read_and_nothing_is_damaged(tmp_path: Path) -> None:
+def test_figures_after_a_clock_set_back_can_be_read(tmp_path: Path) -> None:
     with Recording(recorded(tmp_path)) as recording:
         playback = recording.playback()
         incident = gather(recording, playback, range(7))
@@ -57,7 +57,7 @@ def test_its_figures_can_be_read_and_nothing_is_damaged(tmp_path: Path) -> None:
         assert recording.damage_of(playback) == []
 
 
-def test_opening_it_reports_that_the_clock_went_back(tmp_path: Path) -> None:
+def test_opening_a_recording_reports_a_clock_set_back(tmp_path: Path) -> None:
     source = RecordingSource(recorded(tmp_path), name="a")
     source.open()
     (note,) = source.notes

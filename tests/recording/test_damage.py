@@ -150,7 +150,7 @@ def test_a_damaged_schema_is_taken_from_a_new_recording(whole: Path, tmp_path: P
     assert (polls, reported) == (POLLS, [f"{path}: its schema is damaged: the one that presman writes is used"])
 
 
-def test_of_a_file_cut_short_what_is_left_is_read(whole: Path, tmp_path: Path) -> None:
+def test_the_rest_of_a_file_cut_short_is_read(whole: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.presman"
     content = whole.read_bytes()
     path.write_bytes(content[:-1])
@@ -167,7 +167,7 @@ def test_of_a_file_cut_short_what_is_left_is_read(whole: Path, tmp_path: Path) -
         assert words in recording.damage
 
 
-def test_of_a_block_that_is_cut_the_whole_polls_are_read(tmp_path: Path) -> None:
+def test_whole_polls_of_a_cut_block_are_read(tmp_path: Path) -> None:
     """A minute is one block. From a file without its end nothing was read, although it has most of the polls."""
     path = tmp_path / "a.presman"
     moments = list(polled("storm", 12))
@@ -253,7 +253,7 @@ def test_chains_with_a_wrong_checksum_or_without_a_block_are_listed(whole: Path,
             assert list(why_damaged(chain.store, [chain])) == ["its checksum is wrong"], "it has more bytes"
 
 
-def test_where_the_newest_polls_are_damaged_the_last_that_can_be_read_is_the_newest(
+def test_if_the_newest_polls_are_damaged_the_last_readable_is_newest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inside: Run
 ) -> None:
     monkeypatch.setattr("presman.recording.writer.CHAIN", 4)
@@ -287,16 +287,16 @@ def test_where_the_newest_polls_are_damaged_the_last_that_can_be_read_is_the_new
 def test_watch_reports_damage_at_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inside: Run) -> None:
     monkeypatch.setattr("presman.recording.writer.CHAIN", 4)
     path = tmp_path / "a.presman"
-    said: list[Any] = []
+    printed: list[Any] = []
     record(path, list(polled("quiet", 12)))
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE blocks SET content = 'x' WHERE poll = 4")
-    monkeypatch.setattr(console, "note", lambda text, *_: said.append(text))
-    monkeypatch.setattr(Narration, "take", lambda _, reading, __: said.append(reading.number) or [])
+    monkeypatch.setattr(console, "note", lambda text, *_: printed.append(text))
+    monkeypatch.setattr(Narration, "take", lambda _, reading, __: printed.append(reading.number) or [])
     assert inside("watch", str(path)).returncode == 0
-    assert said[:4] == [1, 2, 3, 4]
-    assert "4 polls" in said[4]
-    assert said[5:] == [9, 10, 11, 12]
+    assert printed[:4] == [1, 2, 3, 4]
+    assert "4 polls" in printed[4]
+    assert printed[5:] == [9, 10, 11, 12]
 
 
 def test_frames_that_no_recorder_wrote_are_refused() -> None:
@@ -318,7 +318,7 @@ def test_frames_that_no_recorder_wrote_are_refused() -> None:
     assert refused
 
 
-def test_polls_that_no_recorder_wrote_are_refused_or_of_the_kinds_that_records_have() -> None:
+def test_foreign_polls_are_refused_or_have_valid_types() -> None:
     """Changed bits of decompressed frames: the only error is DamagedError, and no value gets another type."""
     (snapshot, _), *_ = polled("quiet", 1)
     whole = PollEncoder(words_by_row=True).encode(snapshot)
@@ -340,7 +340,7 @@ def test_polls_that_no_recorder_wrote_are_refused_or_of_the_kinds_that_records_h
     assert FLIPS < refused < FLIPS * 20
 
 
-def test_texts_of_a_stranger_are_cleaned_and_figures_without_end_refused() -> None:
+def test_foreign_texts_are_cleaned_and_infinite_figures_refused() -> None:
     at = datetime(2026, 1, 1, tzinfo=UTC)
 
     def packed(record: type[Any], **values: Any) -> bytes:
@@ -361,9 +361,7 @@ def test_texts_of_a_stranger_are_cleaned_and_figures_without_end_refused() -> No
 
 
 @pytest.mark.parametrize("words_by_row", [False, True])
-def test_values_that_take_too_much_memory_are_refused_and_equal_ones_kept_once(
-    words_by_row: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_values_are_refused_and_equal_ones_shared(words_by_row: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """3,000 rows: 1,200 kB if all programs differ, 850 if all are equal."""
     monkeypatch.setattr(poll_codec, "_SMALL", 1_000)
     monkeypatch.setattr(shapes, "MOST_MEMORY", 1_000_000)
@@ -445,7 +443,7 @@ def test_oversized_polls_are_refused_before_they_are_decompressed(tmp_path: Path
     ]
 
 
-def test_of_a_chain_with_a_poll_that_no_recorder_wrote_no_other_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chain_with_a_foreign_poll_is_not_read_further(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three chains: two with malicious large polls, of which one is tried, and a recorder's, which is read."""
     (snapshot, _), *_ = polled("quiet", 1)
     foreign = [ZstdCompressor(level=1).compress(encode([number] * 9_000_000)) for number in (1, 2, 3)]
@@ -486,7 +484,7 @@ def with_blocks(path: Path, many: int, content: bytes, place: int = 1_000_000) -
 
 
 @pytest.mark.parametrize("place", [0, 1_000_000])
-def test_thousands_of_damaged_chains_are_passed_over_without_being_tried(
+def test_thousands_of_damaged_chains_are_skipped(
     place: int, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each took 0.7 ms repeatedly, so that a file of five megabytes took minutes."""
@@ -512,9 +510,7 @@ def test_thousands_of_damaged_chains_are_passed_over_without_being_tried(
         assert "are damaged (its checksum is wrong)" in playback.damage[0]
 
 
-def test_behind_hundreds_of_blocks_that_no_recorder_wrote_no_other_is_tried(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_hundreds_of_foreign_blocks_no_other_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.presman"
     record(path, list(polled("quiet", 2)))
     with_blocks(path, 2_000, pack_block([ZstdCompressor().compress(encode([1, 2]))]), 0)
@@ -537,7 +533,7 @@ def test_a_file_has_no_more_blocks_than_its_size_allows(whole: Path, tmp_path: P
         assert recording.playback().damage == [f"{path} is damaged: it has more than 200 blocks"]
 
 
-def test_texts_that_a_recorder_would_have_cleaned_are_cleaned_up_to_so_many() -> None:
+def test_uncleaned_texts_are_cleaned_up_to_a_limit() -> None:
     at = datetime(2026, 1, 1, tzinfo=UTC)
 
     def packed(rows: int) -> bytes:
@@ -558,7 +554,7 @@ def test_texts_that_a_recorder_would_have_cleaned_are_cleaned_up_to_so_many() ->
         (b"SQLite format 3\0" + bytes(84), "but not a recording"),
     ],
 )
-def test_other_files_are_named_for_what_they_are(content: bytes, message: str, tmp_path: Path) -> None:
+def test_files_of_other_kinds_are_named(content: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "a.presman"
     path.write_bytes(content)
     with pytest.raises(RecordingError, match=message):
@@ -567,7 +563,7 @@ def test_other_files_are_named_for_what_they_are(content: bytes, message: str, t
 
 @pytest.mark.parametrize("scenario", ["queueing", "quiet"])  # with active sessions, and without
 @pytest.mark.parametrize("level", [QUICK, THOROUGH])
-def test_fields_that_came_and_went_since_are_null_and_named(
+def test_fields_added_or_removed_since_are_null_and_named(
     scenario: str, level: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (snapshot, _), *_ = polled(scenario, 1)
@@ -591,9 +587,7 @@ def test_a_newer_format_is_refused_and_left_alone(whole: Path, tmp_path: Path) -
             Store(str(path), writing=writing)
 
 
-def test_polls_that_a_damaged_index_brings_are_not_among_those_asked_for(
-    whole: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_polls_from_a_damaged_index_are_not_returned(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = Playback.rows
 
     def with_a_stranger(playback: Playback, part: PlaybackPart, statement: Any) -> list[tuple[Any, ...]]:
@@ -636,7 +630,7 @@ def test_a_report_can_be_made_of_damaged_groups_and_statements(tmp_path: Path) -
         assert found.values == {}
 
 
-def test_a_chain_counts_its_own_polls_and_none_of_the_next(whole: Path) -> None:
+def test_a_chain_counts_only_its_own_polls(whole: Path) -> None:
     store = Store(str(whole), writing=False)
     chains = read_chains(store, 1, [])
     assert [each.polls for each in chains] == [4, 4, 4]
@@ -648,7 +642,7 @@ def test_a_chain_counts_its_own_polls_and_none_of_the_next(whole: Path) -> None:
     store.close()
 
 
-def test_polls_whose_blocks_are_gone_are_chains_of_those_in_a_row(whole: Path, tmp_path: Path) -> None:
+def test_consecutive_polls_without_blocks_form_chains(whole: Path, tmp_path: Path) -> None:
     """Polls of other chains, and polls without a valid instant (a text, before 1970, infinite), are left out."""
     path = tmp_path / "a.presman"
     path.write_bytes(whole.read_bytes())
@@ -665,7 +659,7 @@ def test_polls_whose_blocks_are_gone_are_chains_of_those_in_a_row(whole: Path, t
     store.close()
 
 
-def test_an_instant_that_no_recorder_wrote_is_that_of_the_last_poll_of_its_chain(whole: Path, tmp_path: Path) -> None:
+def test_a_foreign_instant_is_replaced_by_that_of_the_last_poll(whole: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.presman"
     path.write_bytes(whole.read_bytes())
     with closing(sqlite3.connect(path)) as connection, connection:
@@ -679,7 +673,7 @@ def test_an_instant_that_no_recorder_wrote_is_that_of_the_last_poll_of_its_chain
         assert "<!DOCTYPE html>" in page
 
 
-def test_a_file_with_a_new_schema_is_as_large_as_it_was(whole: Path, tmp_path: Path) -> None:
+def test_a_file_with_a_new_schema_keeps_its_size(whole: Path, tmp_path: Path) -> None:
     copy = rescued(whole, tmp_path, lambda fresh: Store(str(fresh), writing=True).close())
     content, changed = whole.read_bytes(), copy.read_bytes()
     size = int.from_bytes(content[16:18], "big")

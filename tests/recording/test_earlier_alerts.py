@@ -82,7 +82,7 @@ def test_alerts_before_a_restart_are_forgotten(
     recording.close()
 
 
-def test_few_polls_are_read_for_it(playback: Playback, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_polls_are_read_for_earlier_alerts(playback: Playback, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
     pair = Playback.pair
     monkeypatch.setattr(Playback, "pair", lambda self, index: read.append(index) or pair(self, index))

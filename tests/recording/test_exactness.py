@@ -49,7 +49,7 @@ def chain(snapshots: list[Snapshot], *, trusted: bool, level: int = THOROUGH) ->
 
 
 @given(st.lists(st.tuples(_NUMBER, _TEXT, _INSTANT, _NUMBER | st.none()), max_size=5), st.lists(_FLOAT, max_size=4))
-def test_any_value_comes_back(values: list[tuple[Any, ...]], floats: list[float | None]) -> None:
+def test_any_value_is_restored(values: list[tuple[Any, ...]], floats: list[float | None]) -> None:
     """Whole numbers of any size, texts that look like other types, instants of any year; types, too."""
     rows = tuple(
         row(Session, sid=number, sql_id=word, logon_time=at, sql_child_number=other)
@@ -64,7 +64,7 @@ def test_any_value_comes_back(values: list[tuple[Any, ...]], floats: list[float 
 
 
 @given(st.lists(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 3)), unique=True), min_size=1, max_size=20))
-def test_rows_that_come_go_and_change_places_come_back(polls: list[list[tuple[int, int]]]) -> None:
+def test_added_removed_and_reordered_rows_are_restored(polls: list[list[tuple[int, int]]]) -> None:
     snapshots = [
         snapshot_of(
             number,
@@ -77,7 +77,7 @@ def test_rows_that_come_go_and_change_places_come_back(polls: list[list[tuple[in
         assert decoder.snapshot(place) == snapshots[place]
 
 
-def test_what_two_polls_share_is_the_same_when_it_is_read() -> None:
+def test_rows_shared_by_two_polls_are_one_object() -> None:
     """Analysis computes figures again only for changed rows."""
     rows = (row(Session, inst_id=1, sid=1),)
     decoder = chain([snapshot_of(number, rows) for number in range(3)], trusted=False)
@@ -87,7 +87,7 @@ def test_what_two_polls_share_is_the_same_when_it_is_read() -> None:
 
 
 @pytest.mark.parametrize(("level", "sessions", "polls"), [(THOROUGH, 40, 20), (QUICK, 40, 20), (QUICK, 2000, 2)])
-def test_what_a_poll_adds_is_little_beside_all_of_it(level: int, sessions: int, polls: int) -> None:
+def test_a_further_poll_adds_little(level: int, sessions: int, polls: int) -> None:
     """Each session's counter grows by one second per poll, so the first poll is most of the chain."""
     snapshots = [
         snapshot_of(
@@ -153,7 +153,7 @@ def test_a_replayed_reading_is_the_live_one(scenario: str, release: str, tmp_pat
         assert playback.damage == []
 
 
-def test_a_chain_of_many_polls_is_one_block_and_any_poll_is_read() -> None:
+def test_any_poll_of_a_long_chain_is_read() -> None:
     encoder = FrameEncoder(THOROUGH)
     moments = list(polled("quiet", 14)) * 5
     frames = [encoder.add(snapshot) for snapshot, _ in moments]
@@ -206,7 +206,7 @@ def test_the_figures_are_those_of_csv(scenario: str, tmp_path: Path) -> None:
         assert len(poll_lines(playback, start, end).times) == 5
 
 
-def test_a_row_that_stays_as_it_is_lasts_to_the_end_of_its_span_and_no_longer(tmp_path: Path) -> None:
+def test_an_unchanged_row_lasts_to_the_end_of_its_span(tmp_path: Path) -> None:
     path = tmp_path / "a.presman"
     record(path, list(polled("quiet", 3)))
     with closing(sqlite3.connect(path)) as file:

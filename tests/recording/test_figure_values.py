@@ -18,7 +18,7 @@ def numbers(monkeypatch: pytest.MonkeyPatch) -> CaseNumbers:
     return CaseNumbers(None, None, 1)  # type: ignore[arg-type]
 
 
-def test_a_case_has_its_number_until_it_is_forgotten_the_longest_unused_first(numbers: CaseNumbers) -> None:
+def test_cases_are_forgotten_least_recently_used_first(numbers: CaseNumbers) -> None:
     assert MOST_CASES > 3
     assert [numbers.number(case) for case in "abca"] == [(7, True), (8, True), (9, True), (7, False)]
     assert numbers.number("d") == (10, True)
@@ -38,7 +38,7 @@ class Written:
         return SimpleNamespace(all=lambda: list(self.known))
 
 
-def test_words_are_numbered_behind_those_that_are_there_and_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_words_are_numbered_after_existing_ones_and_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[Any] = []
     monkeypatch.setattr(figure_writer, "run", lambda _, __, rows: written.append(list(rows)))
     words = WordNumbers(Written(("ETL", 4), ("WEB", 2)), 9)  # type: ignore[arg-type]

@@ -126,7 +126,7 @@ def test_format_3_has_the_same_contents(tmp_path: Path) -> None:
         assert (len(cpu), total(cpu, "used_cpus")) == (19, 10.602)
 
 
-def test_of_a_damaged_recording_of_format_2_the_other_chains_are_read(tmp_path: Path) -> None:
+def test_other_chains_of_a_damaged_format_2_recording_are_read(tmp_path: Path) -> None:
     """A cluster with two blocks of two polls; one bit of the second block was changed."""
     with Recording(str(unpacked("recording_format_2_rac", tmp_path))) as recording:
         playback = recording.playback()
@@ -156,7 +156,7 @@ def test_format_2_is_continued_as_format_3(tmp_path: Path) -> None:
         assert blocks == [(0, 1), (1, 1), (2, 1), (3, 1), (4, 2)]
 
 
-def test_format_2_is_read_where_it_may_not_be_written(tmp_path: Path) -> None:
+def test_format_2_is_read_without_permission_to_write(tmp_path: Path) -> None:
     path = unpacked("recording_format_2_quiet", tmp_path)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -200,6 +200,6 @@ def test_a_section_of_a_record_that_is_gone_is_passed_over(tmp_path: Path) -> No
 def test_a_new_row_of_format_2_without_values_is_damage() -> None:
     """The row had no instance: None among numbers raised an error in the reader."""
     known = old_formats._Known(shape_of("Session inst_id sid"), Section(()), (), 0)
-    told: Any = SimpleNamespace(bases=[(None, None)] * len(known.shape.fields), length=2, gone=())
+    change: Any = SimpleNamespace(bases=[(None, None)] * len(known.shape.fields), length=2, gone=())
     with pytest.raises(DamagedError), old_formats._damage():
-        old_formats.OldChain(lambda _: {})._changed(known, known.section, told, {})
+        old_formats.OldChain(lambda _: {})._changed(known, known.section, change, {})

@@ -39,7 +39,7 @@ def test_a_killed_recorder_loses_nothing_it_reported(tmp_path: Path) -> None:
     assert "none lost" in kill(range(2), 11, tmp_path, print)
 
 
-def test_a_recording_that_is_there_is_continued(tmp_path: Path) -> None:
+def test_an_existing_recording_is_continued(tmp_path: Path) -> None:
     path = tmp_path / "a.presman"
     moments = list(polled("queueing", 6))
     record(path, moments[:3])
@@ -54,7 +54,7 @@ def test_a_recording_that_is_there_is_continued(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_a_recorder_that_began_anew_is_no_base_for_rates(tmp_path: Path) -> None:
+def test_a_restarted_recorder_has_no_rates_at_first(tmp_path: Path) -> None:
     for _ in range(2):
         record(tmp_path / "a.presman", list(polled("quiet", 2)))
     with Recording(str(tmp_path / "a.presman")) as recording:
@@ -161,7 +161,7 @@ def test_polls_beyond_the_limits_are_removed(tmp_path: Path, monkeypatch: pytest
         assert recording.playback().reading(len(recording.playback()) - 1) == moments[-1][1]
 
 
-def test_what_was_removed_while_a_database_was_lost_is_not_needed_when_it_comes_back(tmp_path: Path) -> None:
+def test_polls_removed_during_a_loss_are_not_needed_later(tmp_path: Path) -> None:
     """Two polls, then a loss longer than the retention: the two are removed, the next two are read."""
     place = str(tmp_path / "a.presman")
     moments = list(polled("quiet", 4))
@@ -184,7 +184,7 @@ def test_what_was_removed_while_a_database_was_lost_is_not_needed_when_it_comes_
     location.close()
 
 
-def test_a_file_is_kept_small_whatever_is_in_it(tmp_path: Path) -> None:
+def test_a_file_is_kept_below_its_limit(tmp_path: Path) -> None:
     """In PostgreSQL other recorders have limits of their own; a file has one limit, also for former databases."""
     place = str(tmp_path / "two.presman")
     moments = list(polled("quiet", 3))
@@ -201,7 +201,7 @@ def recorder_to(place: str, messages: list[LogEvent], polls: int | None = None) 
     return DatabaseRecorder(target, RecordingLocation(place), messages.append, polls=polls)
 
 
-def test_polls_that_come_too_late_or_are_too_many_are_not_called_lost(tmp_path: Path) -> None:
+def test_late_and_surplus_polls_are_not_called_lost(tmp_path: Path) -> None:
     moments = list(polled("quiet", 4))
     messages: list[LogEvent] = []
     stopped = recorder_to(str(tmp_path / "stopped.presman"), messages)
@@ -276,7 +276,7 @@ def test_a_removed_file_is_created_again_and_reported(tmp_path: Path) -> None:
         assert len(recording.playback()) == 3
 
 
-def test_a_file_that_takes_the_place_of_one_that_is_read_is_noticed(tmp_path: Path) -> None:
+def test_a_replaced_file_is_noticed(tmp_path: Path) -> None:
     moments = list(polled("quiet", 2))
     (tmp_path / "days").mkdir()
     one, other, days = (tmp_path / name for name in ("a.presman", "b.presman", "days/presman-2026-03-12.presman"))

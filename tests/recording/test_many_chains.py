@@ -19,5 +19,5 @@ def test_the_rest_of_too_many_chains_is_not_read(tmp_path: Path, monkeypatch: py
     with Recording(str(path)) as recording:
         playback = recording.playback()
         assert len(playback) == 6
-        (told,) = recording.damage_of(playback)
-    assert told.endswith("a.presman has more than 3 chains of polls: the rest is not read")
+        (damage,) = recording.damage_of(playback)
+    assert damage.endswith("a.presman has more than 3 chains of polls: the rest is not read")

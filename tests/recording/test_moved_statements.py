@@ -62,7 +62,7 @@ STARTED, RUNS = ("OTHER_GROUPS", True), ("REPORTS", True)
         [QUEUED] * 5 + [MOVED] * 5,
     ],
 )
-def test_the_group_in_which_it_came_judges_it_at_each_poll_as_the_monitor_did(
+def test_a_statement_is_judged_by_the_group_in_which_it_arrived(
     changes: list[tuple[str, bool]], tmp_path: Path
 ) -> None:
     moments, live = course(*changes), GoalCounts(GOALS)

@@ -55,7 +55,7 @@ def test_stepping_through_a_recording_unpacks_each_poll_once(path: Path, monkeyp
     source.close()
 
 
-def test_a_document_is_indented_as_json_does_it() -> None:
+def test_a_document_is_indented_as_by_json() -> None:
     for scenario in ("mixed", "storm"):
         for _, reading in polled(scenario, 2):
             for ascii_only in (False, True):
@@ -64,16 +64,16 @@ def test_a_document_is_indented_as_json_does_it() -> None:
 
 
 @pytest.mark.parametrize(("more", "there"), [(100, True), (500, False)])
-def test_histograms_of_more_events_than_a_database_has_are_left_out(more: int, there: bool, path: Path) -> None:
+def test_histograms_of_too_many_events_are_omitted(more: int, there: bool, path: Path) -> None:
     run(path, f"{_COUNT.format(more)} INSERT INTO buckets SELECT 1, 9000 + i, 1, 'event ' || i, 1 FROM n")
     with Recording(str(path)) as recording:
         own = recording.playback()
         whole = own.first, own.last
         assert bool(latency_bins(own, *whole, 1)) is there
         assert bool(bucket_bins(own, *whole, 1)) is there
-        told = [each for each in own.damage if "its histograms have" in each]
-    assert len(told) == (not there)
-    assert all(f"of {more}" not in each and "events, and are left out" in each for each in told)
+        left_out = [each for each in own.damage if "its histograms have" in each]
+    assert len(left_out) == (not there)
+    assert all(f"of {more}" not in each and "events, and are left out" in each for each in left_out)
 
 
 def test_only_statements_that_may_be_shown_are_made(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +102,7 @@ def alike(path: Path, table: str, **changed: str) -> str:
 
 
 @pytest.mark.parametrize(("more", "there"), [(900, True), (1_000, False)])
-def test_figures_of_more_groups_than_a_database_has_are_left_out(more: int, there: bool, path: Path) -> None:
+def test_figures_of_too_many_groups_are_omitted(more: int, there: bool, path: Path) -> None:
     columns = alike(path, "group_cases", case_id="9000 + i", consumer_group="'G' || i")
     run(path, f"{_COUNT.format(more)} INSERT INTO group_cases SELECT {columns} FROM n, (SELECT * FROM group_cases) a"
               " GROUP BY i")  # fmt: skip
@@ -111,11 +111,11 @@ def test_figures_of_more_groups_than_a_database_has_are_left_out(more: int, ther
         whole = own.first, own.last
         assert bool(group_lines(own, *whole, ["used"]).values) is there
         assert bool(group_bins(own, time_bins(own, *whole, 1), *whole, 1)) is there
-        told = [each for each in own.damage if "consumer groups, and their figures are left out" in each]
-    assert len(told) == (not there)
+        left_out = [each for each in own.damage if "consumer groups, and their figures are left out" in each]
+    assert len(left_out) == (not there)
 
 
-def test_names_that_are_one_when_they_are_cleaned_are_one_group(path: Path) -> None:
+def test_names_equal_after_cleaning_are_one_group(path: Path) -> None:
     """Only the waits of the second name were kept."""
     run(path, "UPDATE arrived SET consumer_group = 'OWN' || char(7), waited_s = 20000")
     columns = alike(path, "arrived", statement="9000 + statement", consumer_group="'OWN' || char(9223)",
@@ -126,9 +126,7 @@ def test_names_that_are_one_when_they_are_cleaned_are_one_group(path: Path) -> N
     assert waited == {("OWN\N{SYMBOL FOR BELL}", 5.0)}
 
 
-def test_a_long_window_is_read_piece_by_piece_and_its_figures_are_the_same(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_window_is_read_in_pieces_with_the_same_figures(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All lines of a month took a gigabyte. Counters continue from one piece to the next."""
     windows = [RecordingWindow(str(path), None, "", "")] * 2
     whole = compare(*windows).lines
@@ -141,7 +139,7 @@ def test_a_long_window_is_read_piece_by_piece_and_its_figures_are_the_same(
         assert len(group_lines(own, own.first, own.last, ["used"]).times) == 12
 
 
-def test_polls_whose_numbers_are_far_apart_are_no_line_of_all_between(path: Path) -> None:
+def test_distant_poll_numbers_make_no_long_line(path: Path) -> None:
     """presman began to make a line of 10,000,000,000 polls."""
     far, later = "10000000000 + {}", "100000000 + {}"
     chain = {each: far.format(each) for each in ("poll", "chain")}
@@ -156,9 +154,7 @@ def test_polls_whose_numbers_are_far_apart_are_no_line_of_all_between(path: Path
         assert len({each.key for each in group_bins(own, found, own.first, own.last, 32)}) == 1
 
 
-def test_of_more_sums_of_statements_than_a_month_has_those_of_most_server_time_are_read(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_too_many_statement_sums_the_largest_are_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Recording(str(path)) as recording:
         own = recording.playback()
         whole = statement_sums(own, own.first, own.last)
@@ -168,9 +164,7 @@ def test_of_more_sums_of_statements_than_a_month_has_those_of_most_server_time_a
         assert own.damage == [f"{path}: no more than 1 sums of statements, those of most server time, are read"]
 
 
-def test_of_more_events_than_a_report_has_places_for_the_first_are_read(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_too_many_event_marks_the_first_are_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     events = alike(path, "events", event="9000 + i", kind="'kind ' || i", at="(SELECT max(at) FROM polls)")
     like = "(SELECT * FROM events LIMIT 1) a"
     run(path, f"{_COUNT.format(50)} INSERT INTO events SELECT {events} FROM n, {like}")
@@ -194,7 +188,7 @@ def test_a_hundred_plan_changes_of_an_endless_window_are_listed(path: Path) -> N
     assert "the connection was lost 30 times" in notes
 
 
-def test_of_more_events_than_a_month_has_the_newest_are_there(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_too_many_events_the_newest_are_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A replay of a million took half a gigabyte."""
     events = alike(path, "events", event="9000 + i", text="'event ' || i", at="(SELECT max(at) FROM polls)")
     like = "(SELECT * FROM events LIMIT 1) a"

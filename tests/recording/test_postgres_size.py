@@ -30,7 +30,7 @@ class Answers:
     one = scalar
 
 
-def test_a_list_of_names_is_written_as_one() -> None:
+def test_a_list_of_names_is_sent_as_a_list() -> None:
     """PostgreSQL has no IN for an array, to which the driver converts a list."""
     asked: list[str] = []
 

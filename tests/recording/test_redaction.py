@@ -18,7 +18,7 @@ from presman.rows.snapshot import REMEMBERED, SHOWN, Section, Snapshot
 from tests.recording.recorded import polled, record
 
 
-def test_what_is_kept_is_a_text_of_some_record() -> None:
+def test_every_name_kept_is_a_text_field() -> None:
     records = (*by_query().values(), *SHOWN, *REMEMBERED)
     assert {name for each in records for name, (kind, _) in field_types(each).items() if kind is str} >= KEPT
 
@@ -30,8 +30,8 @@ def test_a_text_that_no_list_names_is_renamed() -> None:
         value: str
 
     (snapshot, _), *_ = polled("queueing", 1)
-    told = replace(snapshot, sections={Banner: Section((Banner(1, "our host", "our own"), Banner(2, "", "")))})
-    first, second = Redactor()(told).rows(Banner)
+    original = replace(snapshot, sections={Banner: Section((Banner(1, "our host", "our own"), Banner(2, "", "")))})
+    first, second = Redactor()(original).rows(Banner)
     assert re.fullmatch(r"NETWORK_BANNER_\w{8} VALUE_\w{8}", f"{first.network_banner} {first.value}")
     assert second == Banner(2, "", "")
 
@@ -55,7 +55,7 @@ def _secrets(snapshots: list[Snapshot]) -> set[str]:
     return {word for word in found - groups if len(word) > 2 and word.upper() not in {"SYS", "SYSTEM"}}
 
 
-def test_nothing_of_anybody_is_in_the_file(tmp_path: Path) -> None:
+def test_a_redacted_file_has_no_names(tmp_path: Path) -> None:
     for scenario in ("mixed", "pdb"):
         snapshots = [snapshot for snapshot, _ in polled(scenario, 3, focus=Focus(1, 1))]
         redactor = Redactor()
@@ -71,9 +71,7 @@ def test_nothing_of_anybody_is_in_the_file(tmp_path: Path) -> None:
                 assert word not in content, word
 
 
-def test_a_name_is_the_same_in_the_next_run_but_for_nobody_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_redacted_names_are_stable_for_one_user_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     (snapshot, _), *_ = polled("queueing", 1)
     first, again, other = Redactor(lasting_key()), Redactor(lasting_key()), Redactor()
@@ -87,7 +85,7 @@ def test_a_name_is_the_same_in_the_next_run_but_for_nobody_else(
     assert len(lasting_key()) == 32
 
 
-def test_the_story_is_the_same(tmp_path: Path) -> None:
+def test_redaction_does_not_change_figures(tmp_path: Path) -> None:
     moments = list(polled("queueing", 6))
     redactor = Redactor()
     redacted = [redactor(snapshot) for snapshot, _ in moments]

@@ -44,9 +44,7 @@ def days(folder: Path) -> RecordingLocation:
     ],
     ids=str,
 )
-def test_the_oldest_days_go_and_no_more_than_are_too_old_or_too_much(
-    tmp_path: Path, limits: RetentionLimits, left: list[int]
-) -> None:
+def test_only_days_over_the_limits_are_removed(tmp_path: Path, limits: RetentionLimits, left: list[int]) -> None:
     location = days(tmp_path)
     assert trim(location, limits, NOW) == 4 - len(left)
     assert [int(path.stem[-2:]) for path in location.days()] == left
@@ -65,13 +63,11 @@ def test_the_oldest_days_go_and_no_more_than_are_too_old_or_too_much(
         (1, 0.9, True, 0),
     ],
 )
-def test_the_share_that_is_too_much_goes_and_never_the_newest_chain(
-    chains: int, over: float, is_file: bool, many: int
-) -> None:
+def test_the_excess_is_removed_but_never_the_newest_chain(chains: int, over: float, is_file: bool, many: int) -> None:
     assert how_many(chains, over, is_file=is_file) == many
 
 
-def test_a_day_that_goes_is_closed_first_and_the_others_are_not(tmp_path: Path) -> None:
+def test_only_a_removed_day_is_closed(tmp_path: Path) -> None:
     location = RecordingLocation(f"{tmp_path}/")
     stores = [location.store(NOW - number * DAY) for number in (5, 1, 0)]
     assert trim(location, RetentionLimits(age=2 * DAY), NOW) == 1

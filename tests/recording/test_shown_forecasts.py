@@ -64,7 +64,7 @@ def figures(reading: Reading) -> tuple[object, ...]:
     return record.judged, record.held, reading.forecast.judged_since, starts
 
 
-def test_what_was_shown_is_shown_again_by_once_replay_and_report(tmp_path: Path, inside: Run) -> None:
+def test_shown_forecasts_are_repeated_by_once_replay_and_report(tmp_path: Path, inside: Run) -> None:
     place, live = tmp_path / "x.presman", shown_live()
     record(place, live)
     last = live[-1][1]
@@ -86,9 +86,7 @@ def test_what_was_shown_is_shown_again_by_once_replay_and_report(tmp_path: Path,
     ]
 
 
-def test_once_compares_the_queue_with_the_minute_and_the_hour_before_as_whoever_watched_does(
-    tmp_path: Path, inside: Run
-) -> None:
+def test_once_compares_the_queue_with_earlier_times_as_the_monitor_does(tmp_path: Path, inside: Run) -> None:
     place, live, watch = tmp_path / "x.presman", shown_live(), Watch()
     record(place, live)
     for _, reading in live:
@@ -108,22 +106,22 @@ def test_every_reader_shows_the_live_do(tmp_path: Path, inside: Run) -> None:
     live = [(with_shown(snapshot, seen), seen) for snapshot, seen in map(with_effect, range(3))]
     place = tmp_path / "x.presman"
     record(place, live)
-    said = [to_do(seen) for _, seen in live]
-    assert [each is not None and each.step for each in said] == [Step.END, Step.WAIT, Step.WAIT]
+    steps = [to_do(seen) for _, seen in live]
+    assert [each is not None and each.step for each in steps] == [Step.END, Step.WAIT, Step.WAIT]
     with Recording(str(place)) as recording:
         playback = recording.playback()
-        assert [to_do(playback.reading(index)) for index in range(3)] == said
+        assert [to_do(playback.reading(index)) for index in range(3)] == steps
         assert [playback.reading(index).bypassed for index in range(3)] == [seen.bypassed for _, seen in live]
-        assert [to_do(found) for index in range(3) if (found := with_forecasts(playback, index))] == said
+        assert [to_do(found) for index in range(3) if (found := with_forecasts(playback, index))] == steps
         incident = gather(recording, playback, range(3), playback.at(0))
-    assert [look.to_do for look in incident.samples] == said
+    assert [look.to_do for look in incident.samples] == steps
     assert incident.moment is not None
-    assert incident.moment.to_do == said[0]
+    assert incident.moment.to_do == steps[0]
     watched = inside("watch", str(place)).stdout
     assert watched.count("  do: ") == 2, "a change of words about a wait is no news"
-    for step in filter(None, said[:2]):
+    for step in filter(None, steps[:2]):
         assert f"  do: {step.text}\n" in watched
-    for (snapshot, _), step in zip(live, said, strict=True):
+    for (snapshot, _), step in zip(live, steps, strict=True):
         document = json.loads(inside("once", str(place), "--at", str(snapshot.at), "--format", "json").stdout)
         assert step is not None
         assert (document["to_do"]["step"], document["to_do"]["text"]) == (step.step.value, step.text)
@@ -140,7 +138,7 @@ def with_effect(number: int) -> tuple[Snapshot, Reading]:
     return snapshot, seen.with_forecast({}, QueueForecast(record, () if number == 2 else (effect,)))
 
 
-def test_what_polls_before_have_shown_is_kept_while_nobody_forecasts() -> None:
+def test_earlier_forecasts_are_kept_without_a_forecaster() -> None:
     snapshot, seen = with_effect(0)
     seen = replace(seen, forecast=None)
     again = as_shown(replace(seen, bypassed=()), with_shown(snapshot, seen))
@@ -156,7 +154,7 @@ def test_missing_forecasts_are_calculated_again_and_a_note_says_so(tmp_path: Pat
     assert forecast_record(found).endswith(", calculated again from the recording")
 
 
-def test_no_forecast_is_kept_as_that(tmp_path: Path) -> None:
+def test_a_missing_forecast_is_stored_with_its_reason(tmp_path: Path) -> None:
     snapshot, reading = next(iter(polled("mixed", 1)))
     whys = [StartForecast(why_none="too few"), StartForecast(timeout=True), StartForecast(1.25, 0.5, 60.0)]
     starts = {row.executing(): why for row, why in zip(reading.queue, whys, strict=False)}
@@ -181,7 +179,7 @@ def test_they_take_a_few_percent_of_a_recording() -> None:
     assert size(bare) < size(kept) < 1.1 * size(bare)
 
 
-def test_the_recording_that_the_monitor_writes_has_what_its_screen_shows(tmp_path: Path) -> None:
+def test_a_recording_of_the_monitor_has_its_forecasts(tmp_path: Path) -> None:
     snapshot, reading = next(iter(polled("mixed", 1)))
     behind = QueueForecast(record=ForecastRecord(5, 4, 2.0))
     starts = {row.executing(): StartForecast(1.0, 0.5, 60.0) for row in reading.queue}

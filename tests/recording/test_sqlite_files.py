@@ -39,7 +39,7 @@ def made(path: Path, *statements: str, application: int = APPLICATION_ID) -> Pat
 TABLE = "CREATE TABLE t (x)"
 
 
-def test_what_a_file_is_if_it_is_no_recording(tmp_path: Path) -> None:
+def test_the_kind_of_a_file_that_is_no_recording(tmp_path: Path) -> None:
     assert other_than_a_recording(tmp_path) == "is no file"
     (tmp_path / "x.csv").write_bytes(b"SQLite format 4\0" + bytes(84))
     assert other_than_a_recording(tmp_path / "x.csv") == "is not a recording of presman"
@@ -50,7 +50,7 @@ def test_what_a_file_is_if_it_is_no_recording(tmp_path: Path) -> None:
         other_than_a_recording(tmp_path / "none")
 
 
-def test_a_new_file_is_its_users_alone_and_one_that_is_there_stays(tmp_path: Path) -> None:
+def test_a_new_recording_is_private_and_an_existing_one_stays(tmp_path: Path) -> None:
     path, before = tmp_path / "a", os.umask(0)
     try:
         make_private(path)
@@ -93,7 +93,7 @@ def test_the_files_beside_a_recording_are_removed_with_it(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("end", ["-wal", "-shm", "-journal"])
-def test_no_pipe_may_stand_beside_a_file(end: str, tmp_path: Path) -> None:
+def test_a_pipe_beside_a_recording_is_refused(end: str, tmp_path: Path) -> None:
     path = made(tmp_path / "a", TABLE)
     _check_beside(path)
     os.mkfifo(f"{path}{end}")
@@ -108,7 +108,7 @@ def header(pages: int, size: int, there: int) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "expected"),
     [
         (header(100, 8192, 819_200), ""),
         (header(100, 8192, 819_201), ""),
@@ -118,12 +118,12 @@ def header(pages: int, size: int, there: int) -> bytes:
         (header(100, 8192, 0)[:31], ""),
     ],
 )
-def test_how_much_of_a_file_is_missing(content: bytes, said: str, tmp_path: Path) -> None:
+def test_how_much_of_a_file_is_missing(content: bytes, expected: str, tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(content)
-    assert cut_short(tmp_path / "a") == said
+    assert cut_short(tmp_path / "a") == expected
 
 
-def test_a_file_that_somebody_writes_to_is_not_the_same(tmp_path: Path) -> None:
+def test_a_written_file_is_not_the_same(tmp_path: Path) -> None:
     path = made(tmp_path / "a", TABLE)
     with closing(sqlite3.connect(path, factory=ReadConnection)) as connection:
         assert _is_still_the_same(path, connection), "it was changing"
@@ -140,7 +140,7 @@ def test_a_file_that_somebody_writes_to_is_not_the_same(tmp_path: Path) -> None:
         _state(path)
 
 
-def test_what_is_opened_for_reading_cannot_be_written(tmp_path: Path) -> None:
+def test_a_file_opened_for_reading_cannot_be_written(tmp_path: Path) -> None:
     path = made(tmp_path / "a", TABLE)
     with closing(opened(path, "mode=rw", StatementLimits(path))) as connection:
         with pytest.raises(sqlite3.OperationalError):
@@ -150,7 +150,7 @@ def test_what_is_opened_for_reading_cannot_be_written(tmp_path: Path) -> None:
     assert values == [0, 1, 1]
 
 
-def test_an_empty_log_that_nobody_uses_is_removed(tmp_path: Path) -> None:
+def test_an_unused_empty_log_is_removed(tmp_path: Path) -> None:
     path = made(tmp_path / "a", TABLE, "PRAGMA journal_mode=WAL", "INSERT INTO t VALUES (1)")
     log_of(path).touch()
     remove_empty_log(path, StatementLimits(path))

@@ -140,10 +140,10 @@ def test_an_oversized_row_is_reported_and_never_loaded(whole: bytes, tmp_path: P
     done = subprocess.run(
         reads, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=PATIENCE, check=False
     )
-    *said, taken = done.stderr.splitlines()
-    assert len(said) <= len(words) + 1
-    assert said[-1].endswith("a row larger than any recorded one")
-    assert [line for line in said if not line.startswith("presman: ") or "internal error" in line] == []
+    *messages, taken = done.stderr.splitlines()
+    assert len(messages) <= len(words) + 1
+    assert messages[-1].endswith("a row larger than any recorded one")
+    assert [line for line in messages if not line.startswith("presman: ") or "internal error" in line] == []
     assert int(taken.removesuffix(" MB")) < len(columns) * 25 // 2
 
 
@@ -164,7 +164,7 @@ def test_the_bytes_of_long_values_are_counted_whatever_their_kind(
 
 
 @pytest.mark.parametrize(("longest", "is_damage"), [(1_001, True), (1_000, False)])
-def test_long_values_of_a_server_are_counted_as_they_come(
+def test_long_values_of_a_server_are_counted_while_read(
     longest: int, is_damage: bool, whole: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "a.presman"
@@ -182,7 +182,7 @@ def test_long_values_of_a_server_are_counted_as_they_come(
 
 
 @pytest.mark.parametrize("has_room", [True, False])
-def test_memory_that_has_run_out_is_no_damage(
+def test_exhausted_memory_is_not_reported_as_damage(
     has_room: bool, whole: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "a.presman"
@@ -282,7 +282,7 @@ def cpu_of_ended_children() -> float:
     ("table", "asked"),
     some([("blocks", ("export", "{}", "-o", "-"))], [("statements", ("compare", "{}", "{}"))]),
 )
-def test_a_signal_ends_what_reads_such_a_file(
+def test_a_signal_ends_a_reader_of_a_hostile_file(
     table: str, asked: tuple[str, ...], number: signal.Signals, whole: bytes, tmp_path: Path
 ) -> None:
     path = tmp_path / "a.presman"
@@ -297,10 +297,10 @@ def test_a_signal_ends_what_reads_such_a_file(
         until(lambda: str(path) in {each.path for each in reader.open_files()}, "it is read")
         begun = reader.cpu_times()
         process.send_signal(number)
-        _, said = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=30)
     assert process.returncode == 128 + number
     assert cpu_of_ended_children() - before - begun.user - begun.system < CPU_SECONDS
-    assert "Traceback" not in said
+    assert "Traceback" not in errors
 
 
 def test_quitting_a_replay_of_such_a_file_does_not_wait(
@@ -334,7 +334,7 @@ def test_additional_definitions_are_named_in_a_line() -> None:
     assert foreign_definition([first._replace(sql=f"{first.sql} WITHOUT OATH")]) == f"{first.kind} {first.name}"
 
 
-def test_of_a_damaged_definition_each_part_is_as_long_as_its_own() -> None:
+def test_parts_of_a_damaged_definition_are_no_longer_than_the_original() -> None:
     own = list(_definitions().values())
     changed = own[0]._replace(name="x" * len(own[0].name))
     assert is_damaged([changed, *own[1:]])

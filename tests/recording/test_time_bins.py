@@ -94,7 +94,7 @@ def test_a_bin_takes_a_few_polls_or_whole_spans_of_32(polls: int, bins: int, wid
     ("first", "last", "step"),
     [(0, 31, 1), (31, 32, 1), (32, 2000 * 32 + 31, 1), (0, 2000 * 32, 2)],  # 1, 2, 2,000 and 2,001 spans
 )
-def test_of_a_long_stretch_some_spans_are_read(first: int, last: int, step: int) -> None:
+def test_some_spans_of_a_long_window_are_read(first: int, last: int, step: int) -> None:
     assert sampled(PlaybackPart(None, 1, first, last)).step == step  # type: ignore[arg-type]
 
 
@@ -114,12 +114,12 @@ def test_groups_have_the_means_of_the_polls_of_a_bin(scenario: str, tmp_path: Pa
         left = left[each.polls :]
     assert not left
     assert len(found) == 3
-    told = {(each.key, each.con_id, each.group): each for each in groups}
+    bins_of = {(each.key, each.con_id, each.group): each for each in groups}
     for each, readings in zip(bins, found, strict=True):
         rows = [row for reading in readings for row in reading.cluster_groups()]
         for con_id, name in {(row.con_id, row.name) for row in rows}:
             own = [row for row in rows if (row.con_id, row.name) == (con_id, name)]
-            bin_ = told[each.key, con_id, name]
+            bin_ = bins_of[each.key, con_id, name]
             known = [row.used for row in own if row.used is not None]
             assert bin_.used == (pytest.approx(sum(known) / len(known), abs=1e-5) if known else None)
             assert bin_.servers == pytest.approx(sum(row.px_servers or 0 for row in own) / each.polls)
@@ -154,7 +154,7 @@ def test_a_mean_over_polls_weighs_each_by_its_time(tmp_path: Path) -> None:
         assert sum(each.used or 0.0 for each in group_bins(playback, bins, *whole, 10)) == 4.8
 
 
-def test_what_queued_between_two_polls_is_what_their_counters_grew_by(tmp_path: Path) -> None:
+def test_statements_queued_between_polls_are_the_growth_of_counters(tmp_path: Path) -> None:
     *_, (snapshot, reading) = polled("storm", 2)
     moments = []
     for number, counts in enumerate([(3, 9), (5, 4)], 1):  # the counter of the second group restarted

@@ -15,7 +15,7 @@ from tests.recording.recorded import polled, record
 FIRST, LAST = datetime(2026, 11, 22, 21, 23, 15, tzinfo=UTC), datetime(2026, 11, 22, 21, 29, 46, tzinfo=UTC)
 
 
-def test_a_time_that_is_shown_and_written_back_is_that_of_its_poll() -> None:
+def test_a_shown_time_can_be_typed_to_find_its_poll() -> None:
     """Screens show 21:23:15.4 as 21:23:15, and JSON 21:23:15.400700 in milliseconds; neither is the poll before."""
     first, between, last = (each + timedelta(seconds=0.4007) for each in (FIRST, FIRST + timedelta(seconds=2), LAST))
     for poll in (first, between, last):
@@ -54,7 +54,7 @@ def test_a_window_begins_with_the_second_that_is_written() -> None:
         ("21:24", "", "22 21:24", None),
     ],
 )
-def test_from_when_to_when(start: str, end: str, begins: str | None, ends: str | None) -> None:
+def test_a_span_from_two_times(start: str, end: str, begins: str | None, ends: str | None) -> None:
     found = [each and f"{each:%d %H:%M}" for each in span_of(start, end, FIRST, LAST, UTC)]
     assert found == [begins, ends]
 
@@ -94,7 +94,7 @@ def ends(hours: tuple[str, str]) -> tuple[datetime, datetime]:
         ("01:30-05:00", NEW_YORK, "06:30", None),
     ],
 )
-def test_the_chosen_one_of_two_equal_hours_is_reported(
+def test_the_choice_between_two_equal_hours_is_reported(
     words: str, zone: ZoneInfo, found: str, taken: str | None
 ) -> None:
     messages: list[str] = []
@@ -111,7 +111,7 @@ def test_a_window_may_begin_yesterday_where_the_recording_does() -> None:
     assert span_of("22:00", "", first, last, UTC)[0] == FIRST.replace(hour=22, minute=0, second=0)
 
 
-def test_of_an_hour_that_comes_twice_the_one_that_was_recorded_is_taken() -> None:
+def test_the_recorded_one_of_two_equal_hours_is_taken() -> None:
     _, last = ends(BACK[BERLIN])
     messages: list[str] = []
     first = datetime(2026, 10, 25, 0, 45, tzinfo=UTC)  # the first 02:45
@@ -135,7 +135,7 @@ def test_an_hour_that_does_not_exist_is_reported(zone: ZoneInfo) -> None:
     assert f"{instant_of('02:30+01:00', first, last, BERLIN):%H:%M}" == "01:30", "an offset has every hour"
 
 
-def test_a_span_is_told_by_the_ends_it_has() -> None:
+def test_a_span_is_described_by_its_ends() -> None:
     start, end = (datetime(2026, 3, 12, hour).astimezone() for hour in (3, 4))
     assert spelled_span(start, end) == "from 2026-03-12 03:00:00 to 2026-03-12 04:00:00"
     assert spelled_span(start, None) == "from 2026-03-12 03:00:00 on"

@@ -16,7 +16,7 @@ def trouble(error: Exception, *, writing: bool = False, kind: str = "sqlite", is
 
 
 @pytest.mark.parametrize(
-    ("said", "writing", "kind", "told"),
+    ("message", "writing", "kind", "expected"),
     [
         ("database or disk is full", True, StoreLostError, "a.presman: no room left on its disk"),
         ("Database is LOCKED", True, StoreLostError, "a.presman: another process keeps it locked"),
@@ -27,10 +27,10 @@ def trouble(error: Exception, *, writing: bool = False, kind: str = "sqlite", is
         ("syntax error", False, RecordingError, "a.presman: syntax error"),
     ],
 )
-def test_what_sqlite_says(said: str, writing: bool, kind: type[Exception], told: str) -> None:
-    found, text = trouble(ValueError(said), writing=writing)
+def test_messages_of_sqlite_are_explained(message: str, writing: bool, kind: type[Exception], expected: str) -> None:
+    found, text = trouble(ValueError(message), writing=writing)
     assert found is kind
-    assert text.startswith(told)
+    assert text.startswith(expected)
 
 
 def test_another_database_and_another_schema_are_named() -> None:

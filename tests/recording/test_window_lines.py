@@ -11,17 +11,17 @@ ETL, WEB = (1, 0, "ETL"), (1, 0, "WEB")
 
 
 def lines(*times: float, **values: list[float]) -> GroupLines:
-    whose: dict[str, Who] = {"etl": ETL, "web": WEB}
-    own = {("used_cpus", whose[name]): array("d", line) for name, line in values.items()}
+    subjects: dict[str, Who] = {"etl": ETL, "web": WEB}
+    own = {("used_cpus", subjects[name]): array("d", line) for name, line in values.items()}
     return GroupLines(array("q", map(int, times)), array("d", times), array("d", [2.0] * len(times)), own)
 
 
-def test_a_line_that_begins_or_ends_with_a_stretch_is_not_known_in_the_other() -> None:
+def test_a_line_has_no_values_in_periods_without_its_group() -> None:
     found = lines(0.0, 2.0, etl=[1.0, nan])
     _add(found, lines(4.0, 6.0, 8.0, web=[5.0, 6.0, 7.0]))
     _add(found, lines(10.0, etl=[8.0], web=[9.0]))
     assert list(found.times) == [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
     assert list(found.polls) == [0, 2, 4, 6, 8, 10]
     assert list(found.seconds) == [2.0] * 6
-    shown = {who: [None if isnan(each) else each for each in line] for (_, who), line in found.values.items()}
+    shown = {subject: [None if isnan(each) else each for each in line] for (_, subject), line in found.values.items()}
     assert shown == {ETL: [1.0, None, None, None, None, 8.0], WEB: [None, None, 5.0, 6.0, 7.0, 9.0]}

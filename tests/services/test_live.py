@@ -42,22 +42,22 @@ def begun(let_go: Callable[[], object]) -> tuple[HeadStart, SimulatorSource]:
     return start, source
 
 
-def test_what_was_read_waits_for_a_listener() -> None:
+def test_readings_wait_for_a_listener() -> None:
     ended: list[bool] = []
     start, source = begun(lambda: ended.append(True))
     until(lambda: source._database is not None and start.sampler.polled.poller is not None, "an open source")
-    heard: list[Event] = []
+    events: list[Event] = []
     threads: set[str] = set()
 
     def listen(event: Event) -> None:
         threads.add(threading.current_thread().name)
-        heard.append(event)
+        events.append(event)
 
     sampler = start.sampler
     sampler.set_refresh(0.05)
     start.attach(listen)
-    until(lambda: sum(isinstance(each, Polled) for each in heard) > 1, "two polls")
-    numbers = [each.snapshot.number for each in heard if isinstance(each, Polled)]
+    until(lambda: sum(isinstance(each, Polled) for each in events) > 1, "two polls")
+    numbers = [each.snapshot.number for each in events if isinstance(each, Polled)]
     assert numbers[:2] == [1, 2]
     assert threads == {"presman-sampler"}, "the screen's own thread analyses nothing"
     start.end()
@@ -65,7 +65,7 @@ def test_what_was_read_waits_for_a_listener() -> None:
     assert ended == [True]
 
 
-def test_it_ends_without_a_listener() -> None:
+def test_a_start_ends_without_a_listener() -> None:
     ended: list[bool] = []
     start, source = begun(lambda: ended.append(True))
     until(lambda: source._database is not None, "an open source")
@@ -78,21 +78,21 @@ class AlertNotifier:
     detail_level = DetailLevel.HISTOGRAMS
 
     def __init__(self) -> None:
-        self.heard: list[Any] = []
+        self.calls: list[Any] = []
 
     def read(self, reading: Any) -> Any:
-        self.heard.append(("read", reading.number))
+        self.calls.append(("read", reading.number))
         return reading
 
     def look(self, reading: Any) -> Any:
-        self.heard.append(("look", reading.number))
+        self.calls.append(("look", reading.number))
         return reading
 
     def lost(self, text: str) -> None:
-        self.heard.append(("lost", text))
+        self.calls.append(("lost", text))
 
     def close(self) -> None:
-        self.heard.append("closed")
+        self.calls.append("closed")
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def polls() -> list[Snapshot]:
     return [poller.poll() for _ in range(3)]
 
 
-def test_each_poll_has_its_rates_from_the_one_before_until_that_is_forgotten(polls: list[Snapshot]) -> None:
+def test_each_poll_has_rates_since_the_previous_one(polls: list[Snapshot]) -> None:
     notifier = AlertNotifier()
     readings = Readings(notifier)
     first, second = (readings.of(Polled(each)) for each in polls[:2])
@@ -116,10 +116,10 @@ def test_each_poll_has_its_rates_from_the_one_before_until_that_is_forgotten(pol
     third = readings.of(Polled(polls[2]))
     assert isinstance(third, ReadingCame)
     assert (third.previous, third.reading.interval) == (None, None)
-    assert notifier.heard == [("read", 1), ("read", 2), ("read", 3)]
+    assert notifier.calls == [("read", 1), ("read", 2), ("read", 3)]
 
 
-def test_an_extra_poll_has_rates_since_the_last_but_one_and_the_next_ones_do_not_begin_with_it() -> None:
+def test_an_extra_poll_has_rates_since_the_last_but_one_and_is_no_base_for_others() -> None:
     """Regular polls at 2, 4 and 6 s, extra ones at 4.1 and 4.2 s: none of them has rates of a tenth of a second."""
     source = FakeSource(step=2.0)
     poller, readings = Poller(source), Readings()
@@ -147,7 +147,7 @@ def test_an_extra_poll_has_rates_since_the_last_but_one_and_the_next_ones_do_not
     assert round(came(0.1, is_extra=True).reading.interval or 0.0, 1) == 2.1
 
 
-def test_a_preview_is_no_poll_and_a_loss_is_passed_on_and_reported(polls: list[Snapshot]) -> None:
+def test_a_preview_is_no_poll_and_a_loss_is_passed_on(polls: list[Snapshot]) -> None:
     notifier = AlertNotifier()
     readings = Readings(notifier)
     preview = readings.of(PreviewCame(polls[0], time.monotonic() - polls[0].seconds))
@@ -160,12 +160,10 @@ def test_a_preview_is_no_poll_and_a_loss_is_passed_on_and_reported(polls: list[S
     assert readings.of(loss) is loss
     end = SourceEnded()
     assert readings.of(end) is end
-    assert notifier.heard == [("look", 1), ("read", 1), ("lost", "ORA-03113 end of file")]
+    assert notifier.calls == [("look", 1), ("read", 1), ("lost", "ORA-03113 end of file")]
 
 
-def test_a_fault_costs_one_poll_and_the_next_is_understood(
-    polls: list[Snapshot], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_affects_one_poll_only(polls: list[Snapshot], monkeypatch: pytest.MonkeyPatch) -> None:
     readings, fault = Readings(), ZeroDivisionError("a fault")
 
     def fail(*_: object) -> None:
@@ -181,12 +179,12 @@ def test_a_fault_costs_one_poll_and_the_next_is_understood(
     assert came.previous is polls[0]
 
 
-def test_memory_that_runs_out_is_no_fault_of_presmans(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exhausted_memory_is_not_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (85 << 20, 85 << 20))
     assert NotUnderstood(MemoryError()).line == "memory has run out: the limit is 85 MB (ulimit -v)"
 
 
-def test_a_sampler_reads_what_is_wanted_and_what_alerts_need() -> None:
+def test_a_sampler_reads_what_screens_and_alerts_need() -> None:
     needs = PollNeeds(few=True)
     target = LiveTarget("db", FakeSource, 7.0, Scope.INSTANCE, ("diagnostics",), 3.0, AlertNotifier(), lambda: None)
     sampler = sampler_of(target, lambda _: None, detail_level=DetailLevel.NARROW, needs=needs, phase=0.5)
@@ -215,8 +213,8 @@ def test_without_a_thread_the_source_is_lost(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_each_cause_of_a_loss_is_reported_once_and_then_the_return() -> None:
-    told: list[LogEvent] = []
-    connection = Reachability("prod", told.append)
+    events: list[LogEvent] = []
+    connection = Reachability("prod", events.append)
     connection.answer()
     soon = datetime(2026, 11, 24, tzinfo=UTC)
     connection.lose("cut number 1", "ORA-03113", "lost: cut number 1", next_try=soon)
@@ -227,7 +225,7 @@ def test_each_cause_of_a_loss_is_reported_once_and_then_the_return() -> None:
     connection.answer()
     assert (connection.trouble, connection.next_try) == ("", None)
     connection.lose("cut number 3", "ORA-03113", "lost: cut number 3")
-    assert [(each.event, each.level, each.line) for each in told] == [
+    assert [(each.event, each.level, each.line) for each in events] == [
         ("lost", "warning", "prod: lost: cut number 1"),
         ("late", "error", "prod: no view answers"),
         ("connected", "info", "prod: connected again"),
@@ -243,9 +241,9 @@ def test_forecasts_are_made_while_they_are_wanted() -> None:
 
     def has_forecast() -> bool:
         now[0] += 2.0
-        heard = readings.of(Polled(poller.poll()))
-        assert isinstance(heard, ReadingCame)
-        return heard.reading.forecast is not None and heard.reading.queue[0].starts is not None
+        event = readings.of(Polled(poller.poll()))
+        assert isinstance(event, ReadingCame)
+        return event.reading.forecast is not None and event.reading.queue[0].starts is not None
 
     assert not has_forecast()
     readings.with_forecasts = True

@@ -39,7 +39,7 @@ def messages(logged: list[LogEvent]) -> list[str]:
     return [each.message for each in logged if each.level != "debug"]
 
 
-def test_of_too_many_polls_that_wait_the_oldest_are_given_up(tmp_path: Path) -> None:
+def test_of_too_many_waiting_polls_the_oldest_are_dropped(tmp_path: Path) -> None:
     one, _ = made(tmp_path)
     for _ in range(MOST_WAITING):
         one._post(Polled(SNAPSHOT))
@@ -129,7 +129,7 @@ def test_a_lost_store_is_retried_less_and_less_often_and_reported_once(tmp_path:
     assert [each.figures["poll"] for each in written] == [1, 2]
 
 
-def test_a_store_that_will_not_take_it_ends_that_database(tmp_path: Path) -> None:
+def test_a_store_that_refuses_polls_ends_that_database(tmp_path: Path) -> None:
     for is_told_to_end, error in ((False, RecordingError("another schema")), (True, StoreLostError("another schema"))):
         one, logged = made(tmp_path)
         one._post(Polled(SNAPSHOT))
@@ -140,7 +140,7 @@ def test_a_store_that_will_not_take_it_ends_that_database(tmp_path: Path) -> Non
         assert messages(logged) == ["cannot be written: another schema"]
 
 
-def test_so_many_polls_and_no_more_are_written(tmp_path: Path) -> None:
+def test_only_the_given_number_of_polls_is_written(tmp_path: Path) -> None:
     one, _ = made(tmp_path, polls=2)
     for _ in range(3):
         one._post(Polled(SNAPSHOT))
@@ -179,7 +179,7 @@ def at(now: float) -> Callable[[], float]:
     return lambda: now
 
 
-def test_old_polls_are_looked_for_at_once_and_then_every_ten_minutes(
+def test_old_polls_are_trimmed_at_once_and_every_ten_minutes(
     recorder: tuple[Recorder, list[LogEvent]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, logged = recorder
@@ -211,7 +211,7 @@ def test_without_limits_nothing_is_removed(tmp_path: Path, monkeypatch: pytest.M
     one.location.close()
 
 
-def test_it_records_until_all_are_over_or_the_time_is_up(recorder: tuple[Recorder, list[LogEvent]]) -> None:
+def test_a_recorder_ends_with_its_databases_or_its_time(recorder: tuple[Recorder, list[LogEvent]]) -> None:
     one, logged = recorder
     (database,) = one.databases
     database._finished.set()  # nothing waits for it
@@ -229,7 +229,7 @@ def test_it_records_until_all_are_over_or_the_time_is_up(recorder: tuple[Recorde
     assert logged[-1].figures == {"waiting": 1}
 
 
-def test_at_the_end_each_poll_has_its_time_as_long_as_one_after_the_other_is_written(
+def test_at_the_end_each_poll_has_its_own_time_limit(
     recorder: tuple[Recorder, list[LogEvent]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, logged = recorder

@@ -92,7 +92,7 @@ def test_oracles_lab_is_kept(tmp_path: Path) -> None:
     assert "adds up to 5 of 4 CPUs (P1 4, P2 1;" in finding.text
 
 
-def test_a_minimum_that_is_missed_is_told_though_the_plan_is_met(tmp_path: Path) -> None:
+def test_a_missed_minimum_is_reported_though_the_plan_is_met(tmp_path: Path) -> None:
     """Of its 4 CPUs P1 gets 3.08 and waits for 3 more; what P2 lacks of its 1, 0.2, is what measuring leaves open."""
     rows, found, _ = containers(tmp_path, database("19.22.0.0.0", 4) | given() | MINIMA | used(LAB))
     (missed,) = found.missed_minimums
@@ -118,7 +118,7 @@ def test_a_minimum_that_is_missed_is_told_though_the_plan_is_met(tmp_path: Path)
         each for each in wrong(Judge(read_alerts("cpu_minimum warning=24")).judge(found)) if each.key == alert.key
     ]
     assert mild.state == "note"
-    assert all_clear(found) == [], "that no group is starved is not said beside it"
+    assert all_clear(found) == [], "no all-clear for starved groups beside it"
     (judged,) = conformance(found)
     assert judged.sentence.startswith(f"The plan is met, but {gets}: those of all open ones add up to 5 of 4. 3.9 of 4")
     two = replace(found, missed_minimums=(missed, missed._replace(con_id=4, name="P2", used=0.5, least=1.0)))
@@ -137,7 +137,7 @@ def test_a_minimum_that_is_missed_is_told_though_the_plan_is_met(tmp_path: Path)
     ],
     ids=["there is as much, so P1 is starved", "SHARES set", "it wants no more", "never set there", "18"],
 )
-def test_nothing_is_missed_where_nothing_was_promised_or_it_is_told_otherwise(
+def test_no_minimum_is_missed_where_none_was_promised(
     tmp_path: Path, version: str, settings: list[str], directives: list[str], cpus: dict[int, tuple[float, float]]
 ) -> None:
     views = database(version, 4) | given(*directives) | parameters("0 | cpu_count | 4", *settings) | used(cpus)
@@ -176,7 +176,7 @@ def test_a_closed_container_takes_no_part_of_the_minima(tmp_path: Path) -> None:
     assert [each.rule for each in lint(read, after) if each.rule == "cdb-over-provisioned"] == [], "3 of 4 CPUs"
 
 
-def test_cpu_min_count_that_shares_override_is_but_a_note(tmp_path: Path) -> None:
+def test_cpu_min_count_overridden_by_shares_is_only_a_note(tmp_path: Path) -> None:
     directives = given("CDB | P1 | 1 | | ", "CDB | P2 | 1 | | ")
     _, found, after = containers(tmp_path, database("19.22.0.0.0", 4) | directives | MINIMA | used(LAB))
     (finding,) = [each for each in lint(found, after) if each.rule == "cdb-over-provisioned"]
@@ -308,7 +308,7 @@ def test_containers_open_on_one_instance_each_are_summed_over_those(tmp_path: Pa
     assert (web.servers_limit, pay.servers_limit) == (100, 50), "of 200 servers of the cluster"
 
 
-def test_one_instance_without_a_row_of_a_container_takes_no_rate_away(tmp_path: Path) -> None:
+def test_a_missing_row_on_one_instance_removes_no_rate(tmp_path: Path) -> None:
     """P1 is open on both, but only instance 1 has counters of it."""
     views = NODES | {"GV$PDBS": NODES["GV$PDBS"].replace("2 | 3 | P1 | MOUNTED", "2 | 3 | P1 | READ WRITE")}
     rows, found, _ = containers(tmp_path, views)
@@ -339,7 +339,7 @@ def test_the_linter_says_nothing_of_a_container_where_it_is_not_open(tmp_path: P
     assert finding.text.startswith("Directives name P3, not open")
 
 
-def test_v_pdbs_of_one_instance_still_tells_what_is_open_there(tmp_path: Path) -> None:
+def test_v_pdbs_of_one_instance_still_shows_what_is_open_there(tmp_path: Path) -> None:
     """A spool of V$PDBS has the modes of the instance it was made on; the other's containers show by their plans."""
     views = {name: table for name, table in NODES.items() if name != "GV$PDBS"}
     views["V$PDBS"] = "CON_ID | NAME | OPEN_MODE\n2 | PDB$SEED | READ ONLY\n3 | P1 | READ WRITE\n4 | P2 | MOUNTED"
@@ -348,7 +348,7 @@ def test_v_pdbs_of_one_instance_still_tells_what_is_open_there(tmp_path: Path) -
     assert of(found, 4, "PAY").container == "P2"
 
 
-def test_what_is_lacking_is_told_of_the_instance_where_it_is(tmp_path: Path) -> None:
+def test_a_missed_minimum_names_its_instance(tmp_path: Path) -> None:
     """On instance 1 P1 is due 6 of 8 CPUs and has 5; on instance 2 it wants no more than the 2 it uses of its 12."""
     rows = {(1, 3): (5.0, 4.0), (1, 4): (3.0, 4.0), (2, 3): (2.0, 0.0), (2, 4): (3.0, 0.0)}
     lines = ["SAMPLE_TIME | INST_ID | CON_ID | NAME | ACTIVE_SESSIONS | CONSUMED_CPU_TIME | CPU_WAIT_TIME"]

@@ -76,7 +76,7 @@ def test_others_that_have_what_is_due_are_starvation(tmp_path: Path) -> None:
     assert (alert.state, alert.subject) == ("bad", "GOLD")
 
 
-def test_cpu_that_went_to_others_on_the_host_points_at_the_host(tmp_path: Path) -> None:
+def test_cpu_that_others_on_the_host_use_is_blamed_on_the_host(tmp_path: Path) -> None:
     """GOLD wants 12 and gets 4, but all groups used 7 of 16 CPUs while the host was 98 % busy: 8.7 went to others."""
     found = read(tmp_path, used(GOLD=(4.0, 8.0), LEAD=(3.0, 2.0)), host(0.98))
     assert of(found, "GOLD").verdict is Verdict.HOST
@@ -97,14 +97,14 @@ def test_cpu_that_went_to_others_on_the_host_points_at_the_host(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("busy", [0.5, None], ids=["half of the host is idle", "nothing is known of the host"])
-def test_cpu_that_nobody_used_is_no_starvation(tmp_path: Path, busy: float | None) -> None:
+def test_unused_cpu_is_no_starvation(tmp_path: Path, busy: float | None) -> None:
     found = read(tmp_path, used(GOLD=(4.0, 8.0), LEAD=(4.0, 0.0)), host(busy))
     assert of(found, "GOLD").verdict is Verdict.NOT_EXHAUSTED
     assert about(found, "cpu_starved") == about(found, "host_shared") == []
     assert "the groups left 8.0 CPUs unused, so no other group took it" in in_words(found, of(found, "GOLD"))
 
 
-def test_a_mean_over_an_hour_is_no_proof_that_nobody_was_starved(tmp_path: Path) -> None:
+def test_an_average_over_an_hour_does_not_prove_that_no_group_starved(tmp_path: Path) -> None:
     views = used(GOLD=(240.0, 480.0), LEAD=(240.0, 0.0)) | host(None)  # of a minute: 4 and 8 of an hour
     found = read(
         tmp_path, {name: table.replace(SECOND, SECOND.replace(":01:", ":59:")) for name, table in views.items()}
@@ -119,9 +119,7 @@ def test_a_mean_over_an_hour_is_no_proof_that_nobody_was_starved(tmp_path: Path)
     [("0", Verdict.NOT_EXHAUSTED), ("97", Verdict.STARVED), ("", Verdict.STARVED)],
     ids=["0 %", "97 %", "NULL"],
 )
-def test_a_minute_in_which_cpus_were_not_exhausted_starved_nobody(
-    tmp_path: Path, exhausted: str, verdict: Verdict
-) -> None:
+def test_no_group_starves_in_a_minute_with_free_cpus(tmp_path: Path, exhausted: str, verdict: Verdict) -> None:
     metric = f"CONSUMER_GROUP_NAME | INTSIZE_CSEC | NUM_CPUS | CPU_EXHAUSTED\nGOLD | 6000 | {CPUS} | {exhausted}"
     loads = used(GOLD=(8.0, 8.0), LEAD=(8.0, 4.0))
     found = read(tmp_path, loads, host(1.0), {"V$RSRCMGRMETRIC": metric}, release=RELEASE_23)
@@ -238,8 +236,8 @@ def test_a_database_that_is_only_mounted_is_read_all_the_same(tmp_path: Path) ->
     assert ([each.inst_id for each in found.header.instances], found.header.num_cpus) == ([1], 16.0)
 
 
-def test_a_plan_with_limits_alone_leaves_nobody_without_a_share(tmp_path: Path) -> None:
-    """Nobody has a guarantee, so nobody is the one without: ten groups that want 16 CPUs each get a tenth each."""
+def test_a_plan_with_limits_alone_leaves_no_group_without_a_share(tmp_path: Path) -> None:
+    """No group has a guarantee, so none is the one without: of ten groups that want 16 CPUs each gets a tenth."""
     names = [f"G{number}" for number in range(10)]
     directives = ["PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1 | UTILIZATION_LIMIT"]
     directives += [f"DAY | {name} | CONSUMER_GROUP | 0 | 90" for name in names]

@@ -1,4 +1,4 @@
-"""V$PX_SESSION falls silent while statements run and queue: who holds servers is known less with every poll."""
+"""V$PX_SESSION falls silent while statements run and queue: holders of servers are less known with every poll."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def silent(tmp_path_factory: pytest.TempPathFactory) -> Course:
     return silence.silent(silence.storm_without("V$PX_SESSION", tmp_path_factory.mktemp("silent"), 30))
 
 
-def test_who_began_to_queue_is_not_shown_with_the_servers_it_once_held(silent: Course) -> None:
+def test_a_newly_queued_session_is_not_shown_with_its_earlier_servers(silent: Course) -> None:
     snapshot, reading = silent[-1]
     once = {(row.inst_id, row.qcsid) for row in snapshot.rows(PxSession)}
     now_queued = {(row.inst_id, row.sid) for row in snapshot.rows(Session) if is_queued(row.event, row.state)}
@@ -39,7 +39,7 @@ def test_who_began_to_queue_is_not_shown_with_the_servers_it_once_held(silent: C
     assert once & now_queued <= {(each.inst_id, each.sid) for each in reading.queue}
 
 
-def test_who_executes_the_next_statement_is_not_shown_with_the_servers_of_the_last(silent: Course) -> None:
+def test_the_next_statement_is_not_shown_with_the_servers_of_the_last(silent: Course) -> None:
     again = set()
     for snapshot, reading in silent:
         read = snapshot.section(PxSession).at
@@ -56,7 +56,7 @@ def test_who_executes_the_next_statement_is_not_shown_with_the_servers_of_the_la
 
 
 def test_no_session_is_a_coordinator_of_servers_that_it_may_have_freed(silent: Course) -> None:
-    """Tab Sessions said QC with the servers of the last statement."""
+    """Tab Sessions showed QC with the servers of the last statement."""
     freed = set()
     for snapshot, reading in silent:
         running = {(each.inst_id, each.sid) for each in reading.running}
@@ -80,8 +80,8 @@ def test_alerts_and_pages_of_holders_have_the_age_of_the_list(silent: Course) ->
     assert ["servers", f"{row.px_servers},", "DOP", str(row.dop), "as", "of", age, "ago"] in lines
 
 
-def test_the_servers_of_a_statement_are_not_none_because_nobody_shows_them(tmp_path: Path) -> None:
-    """Tab Top said that statements hold 0 servers now, and averaged that over the time of the silence."""
+def test_servers_of_a_statement_are_not_0_because_no_view_shows_them(tmp_path: Path) -> None:
+    """Tab Top showed 0 servers for statements, and averaged that over the time of the silence."""
     watch, before = Watch(), set[str]()
     for _, reading in silence.polls_without(("V$PX_SESSION",), "storm", tmp_path, 20, at=60):
         watch.add(reading)
@@ -96,7 +96,7 @@ def test_the_servers_of_a_statement_are_not_none_because_nobody_shows_them(tmp_p
 
 
 def test_downgrades_are_counted_by_another_view(silent: Course) -> None:
-    """`check` gave their number, and the list of alerts said that they were not known."""
+    """`check` had their number, and the list of alerts called it not known."""
     _, reading = silent[-1]
     now, away = totals(reading), unavailable(reading)
     assert (now.downgrades, "downgrade" in away) == (0, False)

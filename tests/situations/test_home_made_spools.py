@@ -133,7 +133,7 @@ def test_a_file_without_times_holds_in_every_pass(tmp_path: Path) -> None:
     assert [(each[1], each[2]) for each in rows_of(readings(tmp_path, views))] == [(1, "DAY"), (1, "DAY")]
 
 
-def test_parameters_that_were_read_later_make_no_moment_of_their_own(tmp_path: Path) -> None:
+def test_parameters_read_later_make_no_poll_of_their_own(tmp_path: Path) -> None:
     views = {
         "V$SESSION": stamped(SESSION, (0, QUEUED.format(0)), (60, QUEUED.format(0))),
         "V$PARAMETER": stamped("NAME | VALUE", (900, "parallel_max_servers | 80")),
@@ -143,7 +143,7 @@ def test_parameters_that_were_read_later_make_no_moment_of_their_own(tmp_path: P
 
 
 def test_a_view_that_was_empty_has_a_row_of_its_time_alone(tmp_path: Path) -> None:
-    """So `presman collect` writes it, and then it is known: in the second pass nobody waits any more."""
+    """`presman collect` writes it so, and then it is known: in the second pass no session waits."""
     views = {
         "V$SESSION": stamped(SESSION, (0, QUEUED.format(0)), (60, " |  |  |  |  | ")),
         "V$RSRC_PLAN": stamped(PLAN, (1, IN_FORCE), (61, IN_FORCE)),

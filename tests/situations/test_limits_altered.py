@@ -1,4 +1,4 @@
-"""A group's limit is lowered while its head waits: nobody is to be ended because of a limit that no longer holds."""
+"""A group's limit is lowered while its head waits: no session is ended because of a limit that no longer holds."""
 
 from __future__ import annotations
 
@@ -143,14 +143,14 @@ def course(folder: Path, scenario: str, seconds: int) -> list[Reading]:
 
 
 def ended(reading: Reading) -> list[str]:
-    """Return whom presman offers to end, anywhere."""
+    """Return the sessions that presman offers to end, anywhere."""
     step = to_do(reading)
     offered = [each.statement.user for found in unblock(reading) for each in found.candidates if each.commands]
     return offered + [each.text for each in step.commands] if step is not None else offered
 
 
 def test_a_limit_that_was_lowered_proves_no_end_at_the_next_poll(tmp_path: Path) -> None:
-    """For up to a minute DO said to end the idle holder, by the limit of before; its end let nothing start."""
+    """For up to a minute DO advised to end the idle holder, by the old limit; its end let nothing start."""
     readings = course(tmp_path, SCENARIO.format(hold="12h", limit=25), 90)
     assert all(map(ended, readings[:3])), "16 of 32 servers are idle, and the head wants 16"
     assert {tuple(ended(each)) for each in readings[3:]} == {("IDLER", "RUNNER")}, "only together they free enough"
@@ -186,8 +186,8 @@ def test_a_limit_that_is_not_read_proves_no_end(silent: list[Reading]) -> None:
         assert f"how many servers REP may hold now is not known ({age})" in words
 
 
-def test_it_is_told_from_the_first_poll_at_which_it_is_not_read(silent: list[Reading]) -> None:
-    """For two minutes nothing said so, and the list of alerts said ok to `not_known` and `queue_timeout`."""
+def test_an_unread_limit_is_reported_from_the_first_poll(silent: list[Reading]) -> None:
+    """For two minutes nothing showed it, and the list of alerts had ok for `not_known` and `queue_timeout`."""
     assert [each.view for each in silent[0].late] == ["DBA_RSRC_PLAN_DIRECTIVES"]
     assert any("DBA_RSRC_PLAN_DIRECTIVES" in text for text in not_known(silent[0]))
     assert silent_views("queue_timeout", silent[0]) == ("DBA_RSRC_PLAN_DIRECTIVES",)
@@ -210,7 +210,7 @@ def test_servers_below_an_older_limit_are_not_called_free(silence: str, tmp_path
 
 
 @pytest.mark.parametrize("silence", ["", SILENT])
-def test_too_large_for_an_older_limit_is_not_never(silence: str, tmp_path: Path) -> None:
+def test_too_large_for_an_older_limit_does_not_mean_never(silence: str, tmp_path: Path) -> None:
     """Its limit was raised: it is critical that a statement can never start, and that is known only by the limit."""
     low = SCENARIO.replace("parallel_server_limit = 50", "parallel_server_limit = 20")
     low = low.replace('group = "REP"', 'group = "OTHER_GROUPS"', 1)  # none as large runs in the group
@@ -221,7 +221,7 @@ def test_too_large_for_an_older_limit_is_not_never(silence: str, tmp_path: Path)
 
 
 def test_the_limit_of_the_last_full_minute_proves_no_end(tmp_path: Path) -> None:
-    """Without the directives V$RSRCMGRMETRIC shows the limit: DO said to end the idle holder by that of before."""
+    """Without the directives V$RSRCMGRMETRIC shows the limit: DO advised to end the idle holder by the old one."""
     never = SILENT.replace("5s", "0s")
     readings = course(tmp_path, SCENARIO.format(hold="12h", limit=25) + never, 120)
     assert [head.allowed for reading in (readings[5], readings[-1]) for head in reading.heads] == [32, 16]
@@ -235,7 +235,7 @@ def test_the_limit_of_the_last_full_minute_proves_no_end(tmp_path: Path) -> None
     assert step.text == f"wait: IDLER 1:201 keeps 16 servers that the head of REP could use; {why}"
 
 
-def test_too_large_for_the_limit_of_the_last_full_minute_is_not_never(tmp_path: Path) -> None:
+def test_too_large_for_the_last_minutes_limit_does_not_mean_never(tmp_path: Path) -> None:
     low = SCENARIO.replace("parallel_server_limit = 50", "parallel_server_limit = 20")
     low = low.replace('group = "REP"', 'group = "OTHER_GROUPS"', 1)
     low = low.replace("dop = 8\nseconds = 900", "dop = 2\nseconds = 900")
@@ -244,7 +244,7 @@ def test_too_large_for_the_limit_of_the_last_full_minute_is_not_never(tmp_path: 
     assert not any(head.never_starts for reading in readings for head in reading.heads)
 
 
-def test_a_limit_of_before_has_its_age_and_no_number_rests_on_it(silent: list[Reading]) -> None:
+def test_an_older_limit_has_its_age_and_no_number_rests_on_it(silent: list[Reading]) -> None:
     """It stood beside "how many servers REP may hold now is not known", as if it were of now."""
     (head,) = silent[-1].heads
     not_known = "how many servers REP may hold now is not known (DBA_RSRC_PLAN_DIRECTIVES of 1:57 ago)"
@@ -253,7 +253,7 @@ def test_a_limit_of_before_has_its_age_and_no_number_rests_on_it(silent: list[Re
     assert late_note(PARALLEL_GROUPS, silent[-1]) == f"◌ plan {duration(117 + silent[-1].poll_seconds)} old"
 
 
-def test_what_is_short_under_the_limit_of_the_last_full_minute_is_not_told(tmp_path: Path) -> None:
+def test_no_shortage_is_computed_from_the_last_minutes_limit(tmp_path: Path) -> None:
     readings = course(tmp_path, SCENARIO.format(hold="12h", limit=25) + SILENT.replace("5s", "0s"), 120)
     (head,), step = readings[-1].heads, to_do(readings[-1])
     unknown = "whether the limit of servers of REP has changed since "

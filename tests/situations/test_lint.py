@@ -39,16 +39,16 @@ def active(*columns: tuple[str, str]) -> Views:
     return {"V$RSRC_PLAN": f"{' | '.join(heads)}\n{' | '.join(values)}"}
 
 
-def test_nothing_is_said_of_cpu_where_a_plan_does_not_manage_it(tmp_path: Path) -> None:
+def test_a_plan_that_does_not_manage_cpu_has_no_findings_on_cpu(tmp_path: Path) -> None:
     rules = [each.rule for each in findings(tmp_path, RUNAWAYS | active(("CPU_MANAGED", "OFF")))]
-    assert rules == ["mapped-elsewhere"], "what is not about CPU is said all the same"
+    assert rules == ["mapped-elsewhere"], "other findings stay"
 
 
-def test_nor_where_nobody_is_given_a_part_and_the_view_does_not_tell(tmp_path: Path) -> None:
+def test_a_plan_without_shares_has_no_findings_on_cpu(tmp_path: Path) -> None:
     assert {each.rule for each in findings(tmp_path, RUNAWAYS | active())} & OF_CPU == set()
 
 
-def test_a_plan_that_gives_a_part_to_some_only_is_told_where_it_manages_cpu(tmp_path: Path) -> None:
+def test_groups_without_a_share_are_findings_if_the_plan_manages_cpu(tmp_path: Path) -> None:
     some = RUNAWAYS["DBA_RSRC_PLAN_DIRECTIVES"].replace(
         "REPORTS | CONSUMER_GROUP | 0", "REPORTS | CONSUMER_GROUP | 100"
     )
@@ -60,7 +60,7 @@ def test_a_plan_that_gives_a_part_to_some_only_is_told_where_it_manages_cpu(tmp_
     assert {each.rule for each in findings(off, views | active(("CPU_MANAGED", "OFF")))} & OF_CPU == set()
 
 
-def test_a_cdb_plan_that_does_not_manage_cpu_is_not_judged_for_it(tmp_path: Path) -> None:
+def test_a_cdb_plan_that_does_not_manage_cpu_has_no_findings_on_cpu(tmp_path: Path) -> None:
     views = RELEASE_19 | {
         "V$DATABASE": "NAME | CDB\nCDB1 | YES",
         "V$PDBS": "CON_ID | NAME | OPEN_MODE\n2 | PDB$SEED | READ ONLY\n3 | P1 | READ WRITE\n4 | P2 | READ WRITE",

@@ -59,7 +59,7 @@ def alert_texts(reading: Reading) -> str:
 
 
 def test_an_instance_without_sessions_hides_its_queue() -> None:
-    """`check` said OK while statements queued there, which V$RSRC_CONSUMER_GROUP counted."""
+    """`check` was OK while statements queued there, which V$RSRC_CONSUMER_GROUP counted."""
     found = read(*(without(each, lambda row: of_second(row) or in_queue(row), *_OF_SESSIONS) for each in rac()))
     why = "GV$SESSION has no rows of instance 2"
     assert found.queue == ()
@@ -81,7 +81,7 @@ def test_an_alert_of_an_instance_whose_sessions_vanish_has_not_ended() -> None:
     assert kept <= {(each.key, each.subject) for each in (*wrong(lost), *(each.alert for each in lost.unchecked))}
 
 
-def test_an_instance_that_only_v_instance_shows_makes_nothing_good() -> None:
+def test_an_instance_seen_only_in_v_instance_gives_no_all_clear() -> None:
     found = read(*(without(each, of_second) for each in rac()))
     assert found.why_unknown("queue") == "GV$SESSION has no rows of instance 2"
     assert "GV$RSRC_CONSUMER_GROUP has no rows of instance 2" in found.why_unknown("starved group")
@@ -116,7 +116,7 @@ def hidden(snapshot: Snapshot) -> Snapshot:
     return without(snapshot, lambda row: (row.inst_id, row.sid) in lost, Session)
 
 
-def test_fewer_listed_than_counted_is_said() -> None:
+def test_fewer_sessions_listed_than_counted_is_reported() -> None:
     before, now = rac()
     found = read(hidden(before), hidden(now))
     listed, counted = len(found.queue), sum(row.current_pqs_queued for row in now.rows(ConsumerGroup))

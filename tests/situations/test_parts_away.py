@@ -111,7 +111,7 @@ def well_without_figures(reading: Reading) -> Iterator[str]:
 
 
 def put_down_to_something_else(reading: Reading, containers: tuple[PdbReading, ...]) -> Iterator[str]:
-    """Yield what is said to need another poll though its view does not answer."""
+    """Yield texts that promise an answer at the next poll though their view does not answer."""
     seen_by: dict[str, tuple[Judged, ...]] = {"V$RSRC_CONSUMER_GROUP": reading.groups, "V$RSRC_PDB": containers}
     for view in reading.unseen:
         for row in seen_by.get(view.view.removeprefix("G"), ()):
@@ -128,7 +128,7 @@ def counted_otherwise(reading: Reading) -> Iterator[str]:
 
 
 def counted_without_its_view(reading: Reading) -> Iterator[str]:
-    """Yield what is said to count against a group's limit though the view that alone tells it does not answer."""
+    """Yield texts of what counts against a group's limit though the only view of it does not answer."""
     if any(view.view.removeprefix("G") == "V$RSRC_CONSUMER_GROUP" for view in reading.unseen):
         for head in reading.heads:
             if f"{head.group} holds" in head.sentence or "group limit" in head.why:
@@ -139,13 +139,13 @@ def counted_without_its_view(reading: Reading) -> Iterator[str]:
 
 
 def lost_in_silence(reading: Reading) -> list[str]:
-    """Return the statements that are told as gone with an instance of which no alert speaks."""
+    """Return the statements shown as lost with an instance that no alert names."""
     named = {alert.subject for alert in wrong(reading) if alert.key == "instance_gone"}
     return [each.who for each in reading.running if each.orphaned and str(each.inst_id) not in named]
 
 
 @pytest.mark.parametrize("scenario", ["pdb", "tenants"])
-def test_what_containers_hold_is_not_known_without_both_views_that_tell_it(scenario: str) -> None:
+def test_servers_of_containers_are_not_known_without_both_views(scenario: str) -> None:
     """They held 0 servers of their limit, however many ran in them."""
     *_, (before, _), (now, reading) = polled(scenario, 3)
     without_pdbs = refused(RsrcPdb, now)
@@ -166,7 +166,7 @@ def texts(reading: Reading) -> list[str]:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_nothing_is_called_well_that_is_not_known(scenario: str) -> None:
+def test_what_is_not_known_is_not_called_well(scenario: str) -> None:
     *_, (before, _), (now, _) = polled(scenario, 3)
     cases = list(pairs(before, now))
     for what, first, second in cases if THOROUGH else cases[SCENARIOS.index(scenario) % 4 :: 4]:
@@ -195,9 +195,7 @@ def late(record: type[Any], before: Snapshot, now: Snapshot) -> Snapshot:
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 @pytest.mark.parametrize("record", [Session, PxSession, ConsumerGroup, RsrcPlan])
-def test_while_a_view_does_not_answer_nobody_is_called_idle_or_offered_who_may_be_gone(
-    scenario: str, record: type[Any]
-) -> None:
+def test_a_silent_view_makes_no_session_idle_or_offered(scenario: str, record: type[Any]) -> None:
     moments = list(polled(scenario, 6))
     for (before, old), (now, true) in pairwise(moments[1:]):
         reading = analyse(before, late(record, before, now))

@@ -110,14 +110,12 @@ def test_servers_that_have_just_come_free_are_promised(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("active", "cause"), [((24, 24), Cause.UNEXPLAINED), ((24, 40), Cause.NOT_CHOSEN)])
-def test_where_the_plan_chooses_the_count_must_be_the_same(
-    tmp_path: Path, active: tuple[int, int], cause: Cause
-) -> None:
+def test_if_the_plan_chooses_the_counts_must_agree(tmp_path: Path, active: tuple[int, int], cause: Cause) -> None:
     _, second = readings(tmp_path, polls(*active, extra=((10, "BATCH"),)))
-    assert {each.cause for each in second.heads} == {cause}, "40: somebody was chosen meanwhile"
+    assert {each.cause for each in second.heads} == {cause}, "40: another was chosen meanwhile"
 
 
-def test_one_that_has_room_waits_for_a_larger_one_that_the_plan_may_have_chosen_first(tmp_path: Path) -> None:
+def test_a_head_with_room_may_wait_for_a_larger_one_the_plan_chose(tmp_path: Path) -> None:
     views = polls(24, 24, extra=((10, "BATCH"),))
     larger = views["V$RSRC_SESSION_INFO"].replace("8 | 16 | BATCH", "24 | 48 | BATCH")  # 40 are free
     _, second = readings(tmp_path, {**views, "V$RSRC_SESSION_INFO": larger})
@@ -132,7 +130,7 @@ def test_one_that_has_room_waits_for_a_larger_one_that_the_plan_may_have_chosen_
 # One queue.
 
 
-def test_in_one_queue_the_second_does_not_start_by_what_the_first_takes(tmp_path: Path) -> None:
+def test_in_one_queue_the_first_takes_the_freed_servers(tmp_path: Path) -> None:
     # both want 16 and 0 are free; ADHOC's idle holder keeps 16: A's statement waits for longer, so it takes them
     session = "1 | 0 | 5 | 1005 | MARTIN | INACTIVE | ADHOC | | SQL*Net message from client | WAITING | 900000000"
     px = table("SID | SERIAL# | QCSID | QCSERIAL# | QCINST_ID | SERVER_SET | DEGREE | REQ_DEGREE",
@@ -198,7 +196,7 @@ def test_a_container_queues_at_its_own_target(
     assert f"SALES holds {held} of {limit} allowed" in found.sentence
 
 
-def test_where_the_target_of_a_container_is_not_known_nothing_is_promised(tmp_path: Path) -> None:
+def test_without_a_containers_target_nothing_is_promised(tmp_path: Path) -> None:
     views = container(held=0)
     few = PARAMETERS.partition("\nsga")[0]  # without the parameters of memory the default cannot be worked out
     found = reading(tmp_path, {**views, "V$SYSTEM_PARAMETER": few})
@@ -224,6 +222,10 @@ def test_inside_a_container_the_part_that_the_cdb_plan_gives_counts(tmp_path: Pa
     assert "SALES holds 32 of 32 allowed" in found.sentence
 
 
+ON_SECOND = "2 | 0 | 5 | 1005 | ETL | ACTIVE | BATCH | 9md3ukhghgj58 | direct path read | WAITING | 10"
+"""A session on instance 2, so that the view is seen to have the rows of all instances."""
+
+
 def cluster(*plans: tuple[int, str, int, int], statuses: tuple[str, ...] = ("OPEN", "OPEN"), **more: Any) -> Views:
     """Instances with (number, plan, servers active, target); the head of REPORTS wants 16 on instance 1."""
     rows = (f"{inst} | 0 | {name} | TRUE | ON | {active} | {target} | FULL" for inst, name, active, target in plans)
@@ -234,7 +236,7 @@ def cluster(*plans: tuple[int, str, int, int], statuses: tuple[str, ...] = ("OPE
             *(f"{number} | 19.22.0.0.0 | {status} | YES" for number, status in enumerate(statuses, 1)),
         ),
         "GV$RSRC_PLAN": table(PLAN, *rows),
-        "GV$SESSION": table(WAITS, waits(9, "REPORTS", 60)),
+        "GV$SESSION": table(WAITS, waits(9, "REPORTS", 60), ON_SECOND),
         "GV$RSRC_SESSION_INFO": table(INFO, info(9, "REPORTS")),
         **more,
     }
@@ -247,7 +249,7 @@ def test_an_instance_that_is_not_open_adds_no_servers(tmp_path: Path) -> None:
     assert "64 of the target's 64 are in use; short by 16 servers" in head(found).sentence
 
 
-def test_on_a_cluster_the_targets_are_said_to_be_added_up(tmp_path: Path) -> None:
+def test_on_a_cluster_the_target_is_called_a_sum(tmp_path: Path) -> None:
     found = head(reading(tmp_path, cluster((1, "DAY", 64, 64), (2, "DAY", 60, 64))))
     assert (
         "124 of the target's 128 are in use (the targets of 2 instances added up); short by 12 servers"
@@ -279,7 +281,7 @@ def test_where_instances_run_plans_with_different_limits_neither_is_taken_for_th
 # What cannot be seen.
 
 
-def test_without_v_px_session_nobody_is_said_to_be_there(tmp_path: Path) -> None:
+def test_without_v_px_session_no_holder_is_named_or_denied(tmp_path: Path) -> None:
     (tmp_path / "v$px_session.csv").write_text("ORA-00942: table or view does not exist\n")
     found = reading(tmp_path, site("1 | 0 | P | TRUE | ON | 64 | 64 | FULL", (9, "REPORTS", 60)))
     (way,) = unblock(found)
@@ -333,7 +335,7 @@ def test_an_operation_that_ends_is_not_the_statement_that_ends(
     assert ("should start by itself in about 0:03" in advice(found)) is ends
 
 
-def test_what_is_too_large_may_never_start(tmp_path: Path) -> None:
+def test_a_statement_that_is_too_large_may_never_start(tmp_path: Path) -> None:
     found = reading(tmp_path, site("1 | 0 | P | TRUE | ON | 0 | 64 | FULL", (9, "REPORTS", 60), wants=128))
     assert head(found).cause is Cause.NEVER_FITS
     assert "can never" not in " ".join(alert.text for alert in wrong(found))
@@ -356,7 +358,7 @@ def test_what_is_too_large_may_never_start(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_may_start_once_no_server_is_in_use_is_not_told_so_when_none_is(
+def test_no_start_is_expected_of_free_servers_that_are_already_free(
     tmp_path: Path, in_use: int, why: str, do: str
 ) -> None:
     found = reading(tmp_path, site(f"1 | 0 | P | TRUE | ON | {in_use} | 64 | FULL", (9, "REPORTS", 60), wants=128))
@@ -395,7 +397,7 @@ def last_scan(tmp_path: Path, *left: int, every: int = 5, work: int = 0) -> list
     return list(readings(tmp_path, views))
 
 
-def test_an_end_that_does_not_come_nearer_is_not_promised_again(tmp_path: Path) -> None:
+def test_an_end_that_comes_no_nearer_is_not_promised_again(tmp_path: Path) -> None:
     """5 s on it is 5 s nearer, and 5 s later no nearer at all."""
     texts = [advice(found) for found in last_scan(tmp_path, 9, 4, 4)]
     assert ["should start by itself" in text for text in texts] == [True, True, False]
@@ -404,10 +406,8 @@ def test_an_end_that_does_not_come_nearer_is_not_promised_again(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("work", "promised"), [(1, [True, True, True, True, True]), (0, [True, False, True, False, True])]
 )
-def test_an_estimate_in_whole_seconds_may_stand_still_while_the_work_goes_on(
-    tmp_path: Path, work: int, promised: list[bool]
-) -> None:
-    """Polls may be nearer to each other than the estimate is exact. What does not go on is not promised again."""
+def test_an_estimate_in_whole_seconds_may_stay_the_same(tmp_path: Path, work: int, promised: list[bool]) -> None:
+    """Polls may be nearer to each other than the estimate is exact. An end without progress is not promised again."""
     texts = [advice(found) for found in last_scan(tmp_path, 20, 20, 19, 19, 18, every=1, work=work)]
     assert ["should start by itself" in text for text in texts] == promised
 
@@ -427,9 +427,7 @@ BROKEN = (
         ((9, 3, 30, 25), [False, False, True, False]),  # 30 s and then 25: that is promised anew
     ],
 )
-def test_an_end_that_should_have_come_and_did_not_is_told_as_that(
-    tmp_path: Path, left: tuple[int, ...], broken: list[bool]
-) -> None:
+def test_an_overdue_end_is_reported_as_overdue(tmp_path: Path, left: tuple[int, ...], broken: list[bool]) -> None:
     found = last_scan(tmp_path, *left)
     assert [advice(each) == BROKEN for each in found] == broken
     for each, was_broken in zip(found, broken, strict=True):
@@ -456,7 +454,7 @@ def test_a_container_that_is_open_on_one_node_has_its_target_there(tmp_path: Pat
     assert "SALES holds 64 of 64 allowed" in found.sentence
 
 
-def test_a_wait_that_no_view_tells_is_not_known(tmp_path: Path) -> None:
+def test_a_wait_that_no_view_shows_is_not_known(tmp_path: Path) -> None:
     sessions = "SID | SERIAL# | STATUS | RESOURCE_CONSUMER_GROUP | EVENT | STATE | USERNAME"
     rows = (f"{sid} | {sid + 1000} | ACTIVE | REPORTS | resmgr:pq queued | WAITING | RPT" for sid in (9, 10))
     found = reading(tmp_path, {
@@ -466,7 +464,7 @@ def test_a_wait_that_no_view_tells_is_not_known(tmp_path: Path) -> None:
     assert [each.waited for each in found.queue] == [None, None]
     assert head(found).equals == 1, "which of the two is first is not known"
     unknown = "for how long 2 of 2 have waited is not known, so which is first is not known"
-    assert head(found).sentence.endswith(unknown), "nobody is said to have waited as long"
+    assert head(found).sentence.endswith(unknown), "no statement is said to have waited as long"
     answer = as_text(found, AskedStatement.of("1:9"), ReasonHistory())
     assert "is queued, for how long is not known: " in answer
     (alert,) = [alert for alert in wrong(found) if alert.key == "queue_waits"]

@@ -61,7 +61,7 @@ def plan(name: str) -> str:
 
 
 def quiesced(folder: Path, **views: str) -> Reading:
-    """What is told, after it was made sure that nobody speaks of a session pool."""
+    """Return the reading, after checks that nothing names a session pool."""
     found = reading(folder, {f"V${name}": table for name, table in views.items()})
     assert not [each for each in by_rules(found) if each.key == "session_pool"]
     assert [row.pool for row in found.groups] == [None] * len(found.groups)
@@ -112,7 +112,7 @@ def quiesced(folder: Path, **views: str) -> Reading:
         ),
     ],
 )
-def test_a_quiesced_database_is_told_and_no_pool(
+def test_a_quiesced_database_is_an_alert_and_no_pool_is(
     tmp_path: Path, active_state: str, in_force: str, finishing: str, text: str
 ) -> None:
     found = quiesced(
@@ -132,7 +132,7 @@ def test_a_quiesced_database_is_told_and_no_pool(
     assert step.text == f"{lead} it may end: ALTER SYSTEM UNQUIESCE, by SYS or SYSTEM, lets 322 sessions in"
 
 
-def test_nothing_is_called_well_of_who_is_held(tmp_path: Path) -> None:
+def test_groups_held_by_a_quiesce_are_not_called_well(tmp_path: Path) -> None:
     """The plan was met and OTHER_GROUPS not throttled, or wanted no CPU, while 322 of its sessions hung."""
     views = {"INSTANCE": instance("QUIESCED"), "RSRC_PLAN": plan("INTERNAL_QUIESCE"), "SESSION": SESSIONS + BY_SYS}
     found = quiesced(tmp_path, **views, RSRC_CONSUMER_GROUP=GROUPS)
@@ -145,7 +145,7 @@ def test_nothing_is_called_well_of_who_is_held(tmp_path: Path) -> None:
     (others,) = [row for row in found.groups if row.name == "OTHER_GROUPS"]
     assert "322 sessions wait until the quiesce" in in_words(found, others)
     known = others._replace(used=1.0, waiting=0.0, doubt="")
-    assert (known.wanted, known.throttled_percent) == (None, None), "who is held wants CPU, and no view counts that"
+    assert (known.wanted, known.throttled_percent) == (None, None), "held sessions want CPU, and no view counts that"
     assert "quiesced 322 sessions held" in " ".join(" ".join(map(plain, group(others, found))).split())
     assert "quiesce_held=322" in perfdata(found, ())
     assert summary(totals(found), "1 alert", "") == "0 statements queued; 322 sessions held by the quiesce; 1 alert"
@@ -171,7 +171,7 @@ def test_why_a_session_hangs_names_the_quiesce(tmp_path: Path) -> None:
         ("QUIESCED", "WAITED KNOWN TIME", "was seen to quiesce the database, but no longer"),
     ],
 )
-def test_why_of_who_quiesces_says_so_and_what_ends_it(tmp_path: Path, state: str, wait: str, text: str) -> None:
+def test_why_names_the_session_that_quiesces_and_what_ends_it(tmp_path: Path, state: str, wait: str, text: str) -> None:
     """It was called neither queued nor running, as if that were all."""
     found = quiesced(tmp_path, INSTANCE=instance(state), SESSION=SESSIONS + BY_SYS.replace("WAITING", wait))
     first, second = as_text(found, AskedStatement.of("12"), ReasonHistory()).splitlines()
@@ -180,35 +180,35 @@ def test_why_of_who_quiesces_says_so_and_what_ends_it(tmp_path: Path, state: str
     assert json.loads(as_json(found, AskedStatement.of("12"), ReasonHistory()))["state"] == "quiescing"
 
 
-def test_without_a_right_to_v_session_nobody_is_counted(tmp_path: Path) -> None:
+def test_without_access_to_v_session_no_waiting_sessions_are_counted(tmp_path: Path) -> None:
     found = quiesced(tmp_path, INSTANCE=instance("QUIESCED"))
     (alert,) = [each for each in by_rules(found) if each.key == "quiesced"]
     assert alert.text == "The database is quiesced: ALTER SYSTEM UNQUIESCE lets other users in"
 
 
-def test_v_session_alone_tells_it_while_somebody_waits_for_the_end(tmp_path: Path) -> None:
+def test_v_session_alone_shows_a_quiesce_while_a_session_waits_for_it(tmp_path: Path) -> None:
     found = quiesced(tmp_path, SESSION=SESSIONS + BY_SYS)
     assert found.quiesce is not None
     assert (found.quiesce.state, found.quiesce.waiting, found.quiesce.longest) == ("QUIESCING", HELD, float(HELD))
 
 
-def test_who_once_waited_for_the_end_of_it_quiesces_nothing_now(tmp_path: Path) -> None:
-    """Once the database is let in again, V$SESSION shows his last wait, and a full pool is a full pool."""
+def test_a_session_that_once_quiesced_does_not_do_so_now(tmp_path: Path) -> None:
+    """Once the database is let in again, V$SESSION shows the last wait of SYS, and a full pool is a full pool."""
     was = BY_SYS.replace("| WAITING |", "| WAITED KNOWN TIME |")
     found = reading(tmp_path, {"V$INSTANCE": instance("NORMAL"), "V$SESSION": SESSIONS + was})
     assert found.quiesce is None
     assert [each.key for each in by_rules(found)] == ["session_pool"]
 
 
-def test_whose_last_wait_it_was_is_not_said_to_wait(tmp_path: Path) -> None:
+def test_a_session_whose_wait_ended_is_not_said_to_wait(tmp_path: Path) -> None:
     was = BY_SYS.replace("| WAITING |", "| WAITED KNOWN TIME |")
     found = quiesced(tmp_path, INSTANCE=instance("QUIESCED"), SESSION=SESSIONS + was).quiesce
     assert found is not None
     assert (found.state, found.by, found.was_by) == ("QUIESCED", (), ("SYS 1:12",))
 
 
-def test_who_quiesced_is_named_as_long_as_the_database_is_quiesced() -> None:
-    """Once all calls had ended no view named him, and DO told to find out who it was; no event told of that."""
+def test_the_session_that_quiesced_is_named_while_the_quiesce_lasts() -> None:
+    """Once all calls had ended no view named SYS, DO advised to find out who it was, and there was no event."""
     found = list(polled("quiesce", 6, step=60.0))
     quiesces = [reading.quiesce for _, reading in found if reading.quiesce is not None]
     assert [each.state for each in quiesces][-1] == "QUIESCED"
@@ -224,7 +224,7 @@ def test_who_quiesced_is_named_as_long_as_the_database_is_quiesced() -> None:
     assert events.count("the database is quiesced: all calls under way have ended") == 1
 
 
-def test_who_quiesced_is_forgotten_when_it_is_over() -> None:
+def test_the_session_that_quiesced_is_forgotten_when_it_is_over() -> None:
     seen, at = SeenBefore(), datetime(2026, 11, 22, tzinfo=UTC)
     session = null_row(Session)._replace(inst_id=1, sid=12, username="SYS", event=QUIESCE_WAIT, state="WAITING")
     there = null_row(Instance)
@@ -236,8 +236,8 @@ def test_who_quiesced_is_forgotten_when_it_is_over() -> None:
     assert seen.sections(at) == {}
 
 
-def test_who_may_be_held_is_not_called_well_while_v_session_is_silent(tmp_path: Path) -> None:
-    """`OTHER_GROUPS: it hardly waits` and `The plan is met` were said of 35 sessions that waited."""
+def test_sessions_that_may_be_held_are_not_called_well_without_v_session(tmp_path: Path) -> None:
+    """`OTHER_GROUPS: it hardly waits` and `The plan is met` were shown for 35 sessions that waited."""
     file = without(tmp_path, "quiesce", "V$SESSION", at=-600)
     clock = Clock()
     found = list(play(SimulatorSource(file, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC)), clock, 2, 1.0))[1]

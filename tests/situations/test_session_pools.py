@@ -66,7 +66,7 @@ PLAN = "NAME | IS_TOP_PLAN | CPU_MANAGED\nDAY | TRUE | ON"
         (" | QUEUEING_P1", " | 600", "timeout 10:00"),
     ],
 )
-def test_the_directive_tells_the_timeout_where_its_column_was_spooled(
+def test_the_directive_has_the_timeout_if_its_column_was_spooled(
     tmp_path: Path, column: str, value: str, end: str
 ) -> None:
     head = "PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1 | ACTIVE_SESS_POOL_P1"
@@ -79,7 +79,7 @@ def test_the_directive_tells_the_timeout_where_its_column_was_spooled(
     )
 
 
-def test_a_queue_length_that_was_read_a_moment_earlier_hides_nobody(tmp_path: Path) -> None:
+def test_an_earlier_queue_length_hides_no_waiting_session(tmp_path: Path) -> None:
     groups = "NAME | ACTIVE_SESSIONS | QUEUE_LENGTH\nBATCH | 2 | 5"
     found = reading(tmp_path, {"V$SESSION": sessions(), "V$RSRC_CONSUMER_GROUP": groups})
     (group,) = found.cluster_groups()

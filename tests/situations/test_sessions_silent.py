@@ -1,4 +1,4 @@
-"""V$SESSION falls silent while statements are queued: its last rows say less about the queue with every poll."""
+"""V$SESSION falls silent while statements are queued: its last rows show less of the queue with every poll."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def test_a_statement_that_was_seen_to_start_is_not_queued_again_when_its_servers
     assert "GV$SESSION" in why_not_known(last, AskedStatement.of(f"{inst_id}:{sid}"))
 
 
-def test_what_was_noted_of_starts_ends_with_the_next_answer(course: Course) -> None:
+def test_noted_starts_end_with_the_next_answer(course: Course) -> None:
     assert silent(course)[-1][0].rows(StartedSession)
     assert not course[-1][1].late
     assert not course[-1][0].rows(StartedSession)
     assert course[-1][1].queue
 
 
-def test_a_queue_that_another_view_counts_as_empty_lists_nobody(course: Course) -> None:
+def test_a_queue_counted_as_empty_lists_no_statement(course: Course) -> None:
     listed = {each.group for _, reading in silent(course) for each in reading.queue}
     assert listed
     for _, reading in silent(course):
@@ -93,7 +93,7 @@ def test_only_what_the_list_shows_of_a_queue_has_its_age(course: Course) -> None
             assert all(each.endswith(f" head{old}, {head.why}") for each in shorter)
 
 
-def test_what_holders_keep_is_of_now(course: Course) -> None:
+def test_servers_of_holders_are_current(course: Course) -> None:
     for _, reading in silent(course):
         age = f"as of {duration(next(each.age for each in reading.late))} ago"
         (alert,) = [each for each in wrong(reading) if each.key == "idle_holder"]
@@ -155,7 +155,7 @@ def test_the_page_of_a_session_has_its_age(course: Course) -> None:
     assert "◌" not in full(course[-1][1], snapshots=(snapshot, snapshot))
 
 
-def test_who_was_idle_and_got_servers_since_is_no_idle_holder(course: Course) -> None:
+def test_a_session_with_new_servers_is_no_idle_holder(course: Course) -> None:
     """Sessions of reports that had ended one statement were idle holders of the servers of their next."""
     first = silent(course)[0]
     held = {(each.qcinst_id, each.qcsid) for each in course[0][0].rows(PxSession)}

@@ -13,6 +13,7 @@ from presman.analysis.advice.step import Step, ToDo
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import wrong
+from presman.analysis.assemble import analyse
 from presman.analysis.plans.lint import lint
 from presman.analysis.readings.reading import Reading
 from presman.rows.commands import CommandKind
@@ -120,7 +121,7 @@ def test_servers_that_the_target_does_not_count_free_nothing(tmp_path: Path) -> 
     assert "5" not in {str(each.statement.sid) for each in way(found).candidates}
 
 
-def test_where_it_cannot_be_told_who_is_counted_nobody_is_named(tmp_path: Path) -> None:
+def test_no_session_is_named_if_it_is_not_known_which_are_counted(tmp_path: Path) -> None:
     # without V$RSRC_CONSUMER_GROUP any one of the five may be the one that is not counted
     held = ((1, 16), (2, 16), (3, 16), (4, 16), (5, 16))
     found = reading(tmp_path, site(*(busy(sid) for sid in (1, 2, 3, 4)), idle(5, 900), held=held))
@@ -139,6 +140,90 @@ def test_an_idle_holder_that_is_counted_is_ended(tmp_path: Path) -> None:
         "Its client gets ORA-00028 at the next call; until then V$SESSION shows it as KILLED. With IMMEDIATE, all that "
         "it holds is released at once."
     )
+
+
+# Which statement is the head.
+
+PARTLY_LISTED = "GV$SESSION lists 1 of 2 queued statements"
+
+
+@pytest.mark.parametrize("queued", [1, 2])
+def test_no_end_for_the_head_while_the_queue_is_incomplete(tmp_path: Path, queued: int) -> None:
+    """The statement that is not listed may be the head, and want more: a session was ended in vain."""
+    groups = (
+        f"NAME | CURRENT_PQ_SERVERS_ACTIVE | CURRENT_PQS_QUEUED\nREPORTS | 0 | {queued}\nBATCH | 48 | 0\nADHOC | 16 | 0"
+    )
+    views = site(busy(1), idle(5, 900), held=((1, 48), (5, 16)), V_DOLLAR_RSRC_CONSUMER_GROUP=groups)
+    (poll,) = snapshots(tmp_path, views)
+    found = analyse(poll, poll)
+    assert advice(found).step is (Step.END if queued == 1 else Step.WAIT)
+    if queued == 2:
+        not_known = f"which statements are queued is not known ({PARTLY_LISTED})"
+        assert found.heads[0].sentence.endswith(f"; {not_known}")
+        assert way(found).sentence == f"{not_known}, so which session to end is not known either"
+        assert not any(each.commands for each in way(found).candidates)
+
+
+def test_who_is_counted_but_perhaps_not_enough_is_said_to_free_too_little(tmp_path: Path) -> None:
+    """DO said that it was not known whether the queue counts him, and JSON that it does."""
+    info = "SID | DOP | PQ_SERVERS | CURRENT_CONSUMER_GROUP\n9 | 8 | | REPORTS"  # it wants 8 or 16
+    found = reading(tmp_path, site(busy(1), idle(5, 900), held=((1, 56), (5, 8)), V_DOLLAR_RSRC_SESSION_INFO=info))
+    own, why = candidate(found, 5), "perhaps not enough alone: it frees 8 of 16 servers"
+    assert (own.frees, own.perhaps, own.why_not) == (8, 8, why)
+    assert advice(found).text.startswith(f"MARTIN 1:5 (idle 15:00) keeps 8 servers; {why}; wait, or decide")
+
+
+def test_that_an_end_does_not_help_is_not_said_where_it_is_not_known_what_is_free(tmp_path: Path) -> None:
+    """By the limit of the last full minute the head has room; DO said that no end lets it start."""
+    views = dict(site(busy(1), idle(5, 900), held=((1, 32), (5, 16)), active=48))
+    del views["DBA_RSRC_PLAN_DIRECTIVES"]
+    metric = "CONSUMER_GROUP_NAME | PARALLEL_SERVERS_LIMIT\nREPORTS | 48\nBATCH | 48\nADHOC | 48"
+    found = reading(tmp_path, {**views, "V$RSRCMGRMETRIC": metric})
+    since = "has changed since the last full minute is not known (GV$RSRCMGRMETRIC of 0:00 ago)"
+    not_known = f"whether the limit of servers of REPORTS {since}, so which session to end"
+    assert advice(found).text == f"wait: {not_known} so that the head of REPORTS starts is not known either"
+    assert way(found).sentence == f"{not_known} is not known either"
+
+
+def test_while_the_database_is_quiesced_nobody_is_ended_for_the_queue(tmp_path: Path) -> None:
+    """No document says whether the queue starts statements then; `why` called it proven."""
+    views = site(busy(1), idle(5, 900), held=((1, 48), (5, 16)))
+    quiesced = "INSTANCE_NUMBER | VERSION | STATUS | ACTIVE_STATE\n1 | 19.22.0.0.0 | OPEN | QUIESCED"
+    found = reading(tmp_path, {**views, "V$INSTANCE": quiesced})
+    assert not advice(found).commands
+    assert way(found).sentence == (
+        "whether a queued statement starts while the database is quiesced is not known, so which session to end is not "
+        "known either"
+    )
+
+
+# What the head does by itself.
+
+
+@pytest.mark.parametrize(("timeout", "action", "then"), [
+    (91, "RUN", ""),
+    (90, "RUN", "0:30: then it starts at once, downgraded if there are too few servers (PQ_TIMEOUT_ACTION RUN)"),
+    (62, "CANCEL", "0:02: then it ends with ORA-07454"),
+    (58, "CANCEL", "0:00: then it ends with ORA-07454"),
+])  # fmt: skip
+def test_nobody_is_ended_for_a_head_that_leaves_the_queue_at_its_timeout(
+    tmp_path: Path, timeout: int, action: str, then: str
+) -> None:
+    """An idle session was ended seconds before the timeout, and work thrown away for a head that starts anyway."""
+    rules = (
+        "PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1 | PARALLEL_SERVER_LIMIT | PARALLEL_QUEUE_TIMEOUT "
+        f"| PQ_TIMEOUT_ACTION\nDAY | REPORTS | CONSUMER_GROUP | 50 | | {timeout} | {action}\n"
+        "DAY | BATCH | CONSUMER_GROUP | 50 | | |"
+    )
+    found = reading(tmp_path, site(busy(1), idle(5, 900), held=((1, 48), (5, 16)), DBA_RSRC_PLAN_DIRECTIVES=rules))
+    step = advice(found)
+    assert [each.text for each in step.commands] == ([] if then else ["ALTER SYSTEM KILL SESSION '5,1005,@1';"])
+    if then:
+        sentence = f"reaches its queue timeout in {then}"
+        assert step.text == f"wait: the head of REPORTS {sentence}"
+        assert step.short == f"wait: REPORTS {sentence.partition(': then')[0]}"
+        assert way(found).sentence == f"too late to end a session for it: it {sentence}"
+        assert not any(each.commands for each in way(found).candidates)
 
 
 # Who it is.
@@ -168,7 +253,7 @@ def test_smon_rolls_back_and_is_left_alone(tmp_path: Path, recovery: str) -> Non
 
 
 @pytest.mark.parametrize("recovery", [ROLLBACK, ""])
-def test_smon_is_told_of_though_somebody_could_be_ended(tmp_path: Path, recovery: str) -> None:
+def test_smon_is_named_beside_a_session_that_could_be_ended(tmp_path: Path, recovery: str) -> None:
     more = {"V_DOLLAR_FAST_START_TRANSACTIONS": recovery} if recovery else {}
     found = reading(tmp_path, site(busy(1), SMON, held=((1, 32), (17, 32)), **more))
     assert advice(found).text.startswith("wait: SMON 1:17 holds 32 servers: it rolls back a transaction")
@@ -191,15 +276,15 @@ def test_a_background_process_that_others_wait_for_is_named(tmp_path: Path) -> N
     assert blocked.text.endswith("ETL 1:1,1001 (64) waits for LGWR 1:19")
 
 
-def test_where_who_holds_the_servers_is_not_listed_nobody_is_said_to_hold_none(tmp_path: Path) -> None:
+def test_unlisted_holders_are_not_denied(tmp_path: Path) -> None:
     found = reading(tmp_path, site(busy(1), held=((1, 16),), active=64, V_DOLLAR_PX_SESSION="SID | QCSID\n5 | 5"))
     assert way(found).unknown == "V$PX_SESSION shows 0 of 64 servers in use"
     assert advice(found).step is Step.LOOK
     assert "no idle session" not in advice(found).text
 
 
-def test_who_wants_more_than_there_is_is_promised_nothing(tmp_path: Path) -> None:
-    """The head wants 96 of the 64: that it starts once nobody holds a server was seen, and is no proof."""
+def test_a_head_above_the_target_is_promised_nothing(tmp_path: Path) -> None:
+    """The head wants 96 of the 64: that such a head starts once all servers are free was seen, but is no proof."""
     more = {"V_DOLLAR_RSRC_SESSION_INFO": "SID | DOP | PQ_SERVERS | CURRENT_CONSUMER_GROUP\n9 | 48 | 96 | REPORTS"}
     found = reading(tmp_path, site(idle(5, 900), held=((5, 16),), active=16, **more))
     assert advice(found).step is Step.CHANGE
@@ -256,7 +341,7 @@ def test_servers_that_are_blocked_make_the_statement_blocked(tmp_path: Path) -> 
     assert advice(found).commands == ()
 
 
-def test_servers_of_the_same_statement_are_nobody_to_look_at(tmp_path: Path) -> None:
+def test_servers_of_the_same_statement_are_no_blockers(tmp_path: Path) -> None:
     wait = "enq: TX - contention | Application | WAITING | 300000000 | USER | 5052 | 1"
     server = f"1 | 5051 | 1 | ETL | ACTIVE | BATCH | oracle@db1 (P001) | | {SQL} | | 300 | | {wait}"
     found = reading(tmp_path, site(busy(1), server, held=((1, 64),)))
@@ -291,7 +376,7 @@ def test_a_sniped_session_is_an_idle_holder_with_nothing_to_lose(tmp_path: Path)
     assert advice(found).step is Step.END
 
 
-def test_an_autonomous_database_knows_kill_alone(tmp_path: Path) -> None:
+def test_an_autonomous_database_offers_only_kill(tmp_path: Path) -> None:
     found = reading(tmp_path, site(busy(1), held=((1, 64),)))
     assert [each.kind for each in candidate(found, 1).commands] == [CommandKind.CANCEL, CommandKind.KILL]
     assert [each.kind for each in way(found).commands] == [CommandKind.DEQUEUE, CommandKind.CANCEL, CommandKind.KILL]
@@ -314,7 +399,7 @@ def test_an_autonomous_database_knows_kill_alone(tmp_path: Path) -> None:
         (busy(5, program="oracle@db1 (MRP0)"), "Data Guard", "the standby falls behind"),
     ],
 )  # fmt: skip
-def test_who_does_more_than_a_users_statement_comes_last(tmp_path: Path, session: str, name: str, loss: str) -> None:
+def test_a_session_with_more_to_lose_comes_last(tmp_path: Path, session: str, name: str, loss: str) -> None:
     # 1 would lose two hours of work of 32 servers, and is named before the other all the same
     found = reading(tmp_path, site(busy(1, 7200), session, held=((1, 32), (5, 32))))
     assert [each.statement.sid for each in way(found).candidates] == [1, 5]
@@ -338,7 +423,7 @@ def test_oracle_ends_it_itself(tmp_path: Path) -> None:
     )
 
 
-def test_oracle_does_not_end_sys_nor_who_should_be_gone_by_now(tmp_path: Path) -> None:
+def test_oracle_ends_neither_sys_nor_an_overdue_session(tmp_path: Path) -> None:
     more = {"V_DOLLAR_SYSTEM_PARAMETER": PARAMETERS.format(5)}
     sys = reading(tmp_path, site(busy(1), idle(5, 110, "SYS"), held=((1, 48), (5, 16)), **more))
     assert candidate(sys, 5).refused == ""
@@ -347,7 +432,7 @@ def test_oracle_does_not_end_sys_nor_who_should_be_gone_by_now(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("minutes", "named"), [("0", True), ("60", False), (None, False)])
-def test_the_lasting_cure_is_named_where_it_is_off(tmp_path: Path, minutes: str | None, named: bool) -> None:
+def test_max_idle_blocker_time_is_named_if_it_is_not_set(tmp_path: Path, minutes: str | None, named: bool) -> None:
     more = {} if minutes is None else {"V_DOLLAR_SYSTEM_PARAMETER": PARAMETERS.format(minutes)}
     views = site(busy(1), idle(5, 900), held=((1, 48), (5, 16)), **more)
     found = reading(tmp_path, views)
@@ -357,7 +442,7 @@ def test_the_lasting_cure_is_named_where_it_is_off(tmp_path: Path, minutes: str 
     assert ("idle-holders-stay" in rules) is named
 
 
-def test_where_two_must_end_both_commands_are_copied(tmp_path: Path) -> None:
+def test_if_two_must_end_both_commands_are_copied(tmp_path: Path) -> None:
     found = reading(tmp_path, site(busy(1), idle(5, 900), idle(6, 800), held=((1, 48), (5, 8), (6, 8))))
     step = advice(found)
     assert step.script == "ALTER SYSTEM KILL SESSION '5,1005,@1';\nALTER SYSTEM KILL SESSION '6,1006,@1';"
@@ -365,7 +450,7 @@ def test_where_two_must_end_both_commands_are_copied(tmp_path: Path) -> None:
     assert "MARTIN 1:5 and MARTIN 1:6" in step.affects
 
 
-def test_who_is_idle_for_less_than_two_minutes_is_said_to_be_there(tmp_path: Path) -> None:
+def test_a_session_idle_for_less_than_two_minutes_is_named(tmp_path: Path) -> None:
     found = reading(tmp_path, site(busy(1), idle(5, 80), held=((1, 48), (5, 16))))
     assert advice(found).text == (
         "wait: MARTIN 1:5 keeps 16 servers that the head of REPORTS could use; idle 1:20, so perhaps between two "

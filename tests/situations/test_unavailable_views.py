@@ -59,7 +59,7 @@ def answer(found: Reading, session: str) -> str:
     return as_text(found, AskedStatement.of(session), ReasonHistory())
 
 
-def test_who_cannot_be_seen_is_not_said_to_be_nowhere() -> None:
+def test_a_session_that_cannot_be_seen_is_not_denied() -> None:
     whole, no_sessions, no_servers = (unseen(*views) for views in ((), ("V$SESSION",), ("V$PX_SESSION",)))
     queued, holder = whole.queue[0], next(each for each in whole.running if each.idle is not None)
     first, idle = f"{queued.sid}", f"{holder.sid}"
@@ -67,7 +67,7 @@ def test_who_cannot_be_seen_is_not_said_to_be_nowhere() -> None:
     for reading, sid in ((no_sessions, first), (no_servers, idle)):
         assert answer(reading, sid).startswith(f"cannot tell whether session {sid} is queued or runs in parallel: GV$")
         assert why_not_known(reading, AskedStatement.of(sid))
-    assert answer(no_servers, first).startswith(f"{queued.sql_id} of "), "V$SESSION tells it"
+    assert answer(no_servers, first).startswith(f"{queued.sql_id} of "), "V$SESSION shows it"
     assert answer(no_sessions, idle).splitlines()[0].endswith(f"holds {holder.servers} servers")
     assert "cannot tell whether it runs or is idle" in answer(no_sessions, idle)
 
@@ -91,7 +91,7 @@ def test_a_queue_that_is_only_counted_is_an_alert_with_its_number() -> None:
     assert checked.state is PluginState.WARNING
     assert f"queued={number};" in checked.line
     assert checked.line.count("no answer in time") == 1, "one outage is named once"
-    assert "servers_idle_held=U;" in checked.line, "who of the holders is idle V$SESSION tells"
+    assert "servers_idle_held=U;" in checked.line, "V$SESSION shows which holders are idle"
     member = key_figures_of(blind)
     assert (member.queued, member.severity) == (number, "warn")
     assert "not known: which statements are queued and whether a session" in member.unknown
@@ -124,7 +124,7 @@ def test_a_queue_that_is_only_counted_is_an_alert_with_its_number() -> None:
     ],
 )
 def test_check_once_alerts_and_a_fleet_name_the_same_cause_once(view: str, cause: str) -> None:
-    """`check -v` told it four times; `alerts` said that something is not known, and not what."""
+    """`check -v` reported it four times; `alerts` did not name what is not known."""
     reading = unseen(view)
     assert cause in not_known(reading)
     checked = "\n".join(result(reading, (), (), verbose=True).more)
@@ -136,7 +136,7 @@ def test_check_once_alerts_and_a_fleet_name_the_same_cause_once(view: str, cause
     assert cause in key_figures_of(reading).unknown
 
 
-def test_of_a_database_that_does_not_answer_nothing_is_listed_view_by_view(tmp_path: Path) -> None:
+def test_a_database_without_answers_has_no_list_of_views(tmp_path: Path) -> None:
     clock = Clock()
     *_, reading = play(SimulatorSource(without(tmp_path, "storm"), clock=clock), clock, 2, 20.0)
     checked = result(reading, (), (), verbose=True)
@@ -189,7 +189,7 @@ def test_the_screen_names_all_that_check_does_not_know(view: str) -> None:
         assert words in shown or words.removeprefix("whether there is ") in shown or "why they wait" in shown, words
 
 
-def test_without_v_instance_no_instance_is_said_to_be_gone_or_there() -> None:
+def test_without_v_instance_no_instance_is_called_gone_or_present() -> None:
     whole, blind = unseen(), unseen("V$INSTANCE")
     assert _states(whole, "instance_gone", "instance_started") == {"ok"}
     assert _states(blind, "instance_gone", "instance_started") == {"unknown"}
@@ -201,7 +201,7 @@ def test_without_v_instance_no_instance_is_said_to_be_gone_or_there() -> None:
         assert any("is gone" in event.text for event in events) is gone
 
 
-def test_nobody_is_offered_to_be_ended_while_an_instance_may_be_gone(tmp_path: Path) -> None:
+def test_no_end_is_offered_while_an_instance_may_be_gone(tmp_path: Path) -> None:
     outage = '\n[[outages]]\nat = 4\nlasts = 36000\nviews = ["V$INSTANCE"]\n'
     file = tmp_path / "lost.toml"
     file.write_text((FOLDER / "lost.toml").read_text(encoding="utf-8") + outage, encoding="utf-8")
@@ -234,7 +234,7 @@ def test_charts_and_recordings_have_the_number_that_is_counted(tmp_path: Path) -
         assert [each.queued for each in recording.playback().strip(1)] == [number]
 
 
-def test_without_a_view_that_counts_it_nothing_is_said_of_the_queue() -> None:
+def test_without_a_view_that_counts_it_the_queue_is_not_known() -> None:
     blind = unseen("V$SESSION", "V$RSRC_CONSUMER_GROUP")
     assert blind.queued_by_group() == {}
     assert key_figures_of(blind).queued is None
@@ -250,7 +250,7 @@ def silent(record: type[Any], snapshot: Snapshot) -> Snapshot:
 
 @pytest.mark.parametrize("record", [Session, PxSession])
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_nothing_is_denied_that_only_the_missing_view_shows(scenario: str, record: type[Any]) -> None:
+def test_what_only_a_missing_view_shows_is_not_denied(scenario: str, record: type[Any]) -> None:
     """The same instants, with the view and without."""
     moments = list(polled(scenario, POLLS))
     for (before, _), (now, whole) in list(pairwise(moments))[::EVERY]:
@@ -273,7 +273,7 @@ def test_nothing_is_denied_that_only_the_missing_view_shows(scenario: str, recor
     [("V$INSTANCE", "quiesced", "no starved group"), ("DBA_RSRC_PLAN_DIRECTIVES", "cpu_starved", "no downgrade")],
 )
 def test_all_is_not_well_while_a_rule_cannot_be_checked(tmp_path: Path, view: str, key: str, is_absent: str) -> None:
-    """ "Nothing is wrong", and "no starved group", while `alerts` said that it is not known."""
+    """ "Nothing is wrong", and "no starved group", while `alerts` called it not known."""
     file, clock = without(tmp_path, "quiet", view, at=-600), Clock()
     found = list(play(SimulatorSource(file, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC)), clock, 2, 1.0))[1]
     (clear,) = all_clear(found)
@@ -286,7 +286,7 @@ def test_all_is_not_well_while_a_rule_cannot_be_checked(tmp_path: Path, view: st
     assert any(line.strip().startswith("not known: ") and view in line for line in lines[at + 1 : at + 3])
 
 
-def test_a_plan_that_is_met_by_directives_of_before_says_of_when_they_are(tmp_path: Path) -> None:
+def test_a_plan_met_by_older_directives_has_their_age(tmp_path: Path) -> None:
     file, clock = without(tmp_path, "storm", "DBA_RSRC_PLAN_DIRECTIVES", at=30), Clock()
     source = SimulatorSource(file, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC))
     first, *_, last = play(source, clock, 12, 20.0)

@@ -156,8 +156,8 @@ def test_a_queue_that_another_view_counts_as_empty_is_over() -> None:
     assert queued <= marks(with_unchecked(then, uncounted)).keys()
 
 
-def test_it_neither_ends_nor_rings_anew() -> None:
-    """In Events nothing ends; the end is told with the words in which the alert was last seen."""
+def test_an_unchecked_alert_neither_ends_nor_begins_again() -> None:
+    """In Events nothing ends; the end has the last text of the alert."""
     turns, changes = AlertTurns(), AlertChanges()
     readings = read({2: (PLAN,), 3: (PLAN,), 4: (PLAN,)})
     reported = [
@@ -183,7 +183,7 @@ def test_it_neither_ends_nor_rings_anew() -> None:
     assert (ended.change, ended.text) == ("ended", of_share(readings[5])[0].text)
 
 
-def test_that_a_view_fell_silent_is_no_change_of_a_groups_state() -> None:
+def test_a_silent_view_does_not_change_a_groups_state() -> None:
     """Events had `BATCH: no share while others run → throttled, cause not known`."""
     watch = EventWatch()
     for reading in read(dict.fromkeys(range(2, 10), (PLAN,)), number=10):
@@ -210,7 +210,7 @@ def test_a_milder_alert_seen_in_between_does_not_take_the_place_of_the_one_that_
     assert [each.state for each in still if each.subject == "BATCH" and each.key == "cpu_zero_share"] == ["bad"]
 
 
-def test_an_alert_that_is_found_though_a_view_is_silent_is_told_once() -> None:
+def test_an_alert_found_without_a_view_is_reported_once() -> None:
     _, seen, blind, *_ = read({2: (PLAN,)})
     found = of_share(seen)
     assert [each.alert.state for each in unchecked(seen, blind, (found, []), ())] == ["bad"]

@@ -79,7 +79,7 @@ def test_a_time_that_is_null_or_rounded_is_that_of_one_event_alone(tmp_path: Pat
         assert found.since_startup[0].waits.keys() == {"Commit"}
 
 
-def test_a_session_waits_for_so_long_as_is_told(tmp_path: Path) -> None:
+def test_a_sessions_wait_is_that_of_its_row(tmp_path: Path) -> None:
     head, row = "SID | STATUS | EVENT | STATE | WAIT_CLASS", "7 | ACTIVE | direct path read | WAITING | User I/O"
     for place, (column, value, seconds) in enumerate(
         [("", "", None), (" | WAIT_TIME_MICRO", " | 2500000", 2.5), (" | SECONDS_IN_WAIT", " | 41", 41.0)]
@@ -107,7 +107,7 @@ def test_a_wait_for_cpu_that_is_null_in_every_row_is_not_none(tmp_path: Path) ->
 # -- servers, counters, performance data
 
 
-def test_nothing_is_known_of_a_database_that_tells_nothing_but_its_name(tmp_path: Path) -> None:
+def test_a_database_that_shows_only_its_name_has_no_figures(tmp_path: Path) -> None:
     found = reading(tmp_path, RELEASE_19)
     figures = dict(each.split("=") for each in perfdata(found, ()).split(" "))
     assert figures.pop("poll") != "U"
@@ -119,7 +119,7 @@ def test_nothing_is_known_of_a_database_that_tells_nothing_but_its_name(tmp_path
     assert {states[key] for key in seen_by} == {"unknown"}
 
 
-def test_what_is_guaranteed_of_nobody_knows_how_many_cpus_is_not_known(tmp_path: Path) -> None:
+def test_a_guarantee_of_an_unknown_number_of_cpus_is_not_known(tmp_path: Path) -> None:
     views = {**RELEASE_19, "V$RSRC_PLAN": PLAN.format("ON"), "DBA_RSRC_PLAN_DIRECTIVES": DIRECTIVES}
     found = reading(tmp_path, views)
     assert {row.guaranteed for row in found.cluster_groups()} == {None}
@@ -138,14 +138,14 @@ def test_what_is_guaranteed_of_nobody_knows_how_many_cpus_is_not_known(tmp_path:
         ({"V$RSRC_PLAN": "NAME | IS_TOP_PLAN\nDAY | TRUE"}, None, None),
     ],
 )
-def test_servers_in_use_are_those_that_a_view_tells(
+def test_servers_in_use_are_those_of_one_view(
     tmp_path: Path, views: dict[str, str], in_use: int | None, available: int | None
 ) -> None:
     servers = reading(tmp_path, {**RELEASE_19, **views}).header.servers
     assert (servers.in_use, servers.available) == (in_use, available)
 
 
-def test_a_group_has_what_its_view_tells_and_what_sessions_show(tmp_path: Path) -> None:
+def test_a_group_has_the_figures_of_its_view_and_of_sessions(tmp_path: Path) -> None:
     """CONSUMED_CPU_TIME alone was spooled; two sessions work, one of them in parallel, and one queues."""
     views = {
         "V$RSRC_CONSUMER_GROUP": "NAME | CONSUMED_CPU_TIME\nBATCH | 5000",
@@ -239,7 +239,7 @@ def test_counters_that_were_rounded_make_no_rate(tmp_path: Path, column: str) ->
     assert any("v$rsrc_consumer_group.csv: rounded, so that no rate is made of them" in note for note in found.notes)
 
 
-def test_of_statistics_only_those_that_were_rounded_are_lost(tmp_path: Path) -> None:
+def test_only_rounded_statistics_are_lost(tmp_path: Path) -> None:
     serial = "Parallel operations downgraded to serial"
     table = polls("NAME | VALUE", f"{serial} | 7", "redo size | 1.2345E+13", f"{serial} | 9", "redo size | 1.2346E+13")
     found = reading(tmp_path, {**RELEASE_19, "V$SYSSTAT": table})
@@ -254,7 +254,7 @@ def test_a_wait_of_hours_in_microseconds_is_known_well_enough(tmp_path: Path) ->
     assert [each.waited for each in found.queue] == [12346.0]
 
 
-def test_every_group_is_said_of_groups_that_are_known(tmp_path: Path) -> None:
+def test_every_group_means_every_known_group(tmp_path: Path) -> None:
     """In 20 s BATCH used 2 CPUs and waited for none; TOOLS, which the plan does not name, used 1 and waited for 3."""
     before, after = ("BATCH | 0 | 0", "TOOLS | 0 | 0"), ("BATCH | 40000 | 0", "TOOLS | 20000 | 60000")
     views = {
@@ -273,4 +273,4 @@ def test_every_group_is_said_of_groups_that_are_known(tmp_path: Path) -> None:
     )
     assert kept.unjudged == ("TOOLS",)
     assert tuple(run.strip() for run in verdict_lines(found, found.cluster_groups())[0][0]) == ("?", "note")
-    assert "a starved group (the share of TOOLS is not known)" in " ".join(availability_notes(found))
+    assert "a starved group (what TOOLS is entitled to is not known)" in " ".join(availability_notes(found))

@@ -1,4 +1,4 @@
-"""Several views fall silent together: what only they show has its age, and what nobody shows is not said."""
+"""Several views fall silent together: what only they show has its age, and what no view shows is left out."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_servers_that_no_group_counts_are_no_difference_of_an_old_count_and_a_ne
     assert all(reading.unmanaged_servers is not None for _, reading in whole)
 
 
-def test_a_quiesce_is_among_what_v_instance_alone_does_not_tell(tmp_path: Path) -> None:
+def test_without_v_instance_a_quiesce_is_not_known(tmp_path: Path) -> None:
     _, reading = course(tmp_path, "holders", "V$INSTANCE")[-1]
     what = "whether an instance is gone or was started and whether the database is quiesced"
     assert not_known(reading) == (f"{what} (GV$INSTANCE: no answer in time)",)
@@ -59,8 +59,8 @@ def test_a_quiesce_that_another_view_shows_is_known(tmp_path: Path) -> None:
     assert not_known(reading) == ("whether an instance is gone or was started (GV$INSTANCE: no answer in time)",)
 
 
-def test_nobody_waits_to_be_let_in_who_was_not_seen(tmp_path: Path) -> None:
-    """DO let "the waiting sessions" in; the alert said who waits for the quiesce and for how long, as it had been."""
+def test_unseen_sessions_are_not_said_to_wait_for_the_quiesce(tmp_path: Path) -> None:
+    """DO let "the waiting sessions" in; the alert named an old wait for the quiesce as if it were current."""
     for _, reading in course(tmp_path, "quiesce", "V$INSTANCE", "V$SESSION", "V$RSRC_PLAN"):
         (alert,), step = [each for each in wrong(reading) if each.key == "quiesced"], to_do(reading)
         assert step is not None
@@ -75,7 +75,7 @@ def test_nobody_waits_to_be_let_in_who_was_not_seen(tmp_path: Path) -> None:
         assert step.short.endswith(lets_in)
 
 
-def test_who_waits_for_a_blocker_is_dated_like_what_he_holds(tmp_path: Path) -> None:
+def test_a_blocked_session_has_the_age_of_what_it_holds(tmp_path: Path) -> None:
     _, reading = course(tmp_path, "holders", "V$PX_SESSION")[-1]
     step, age = to_do(reading), duration(reading.late[0].age)
     assert step is not None
@@ -88,7 +88,7 @@ def alert_of(key: str, reading: Reading) -> Alert:
     return found
 
 
-def test_only_the_plan_is_of_before_while_v_rsrc_plan_is_silent(tmp_path: Path) -> None:
+def test_only_the_plan_is_old_while_v_rsrc_plan_is_silent(tmp_path: Path) -> None:
     _, reading = course(tmp_path, "noplan", "V$RSRC_PLAN", polls=8)[-1]
     age = duration(reading.age_of("V$RSRC_PLAN"))
     short = f"8.0 of 8.0 CPUs used, no plan (as of {age} ago) divides them"
@@ -96,7 +96,7 @@ def test_only_the_plan_is_of_before_while_v_rsrc_plan_is_silent(tmp_path: Path) 
     assert (found.short, found.text) == (short, f"CPU: {short}: sessions that ask for most get most")
 
 
-def test_only_those_who_wait_for_the_pool_are_of_before_while_v_session_is_silent(tmp_path: Path) -> None:
+def test_only_pool_waiters_are_old_while_v_session_is_silent(tmp_path: Path) -> None:
     _, reading = course(tmp_path, "throttled", "V$SESSION")[-1]
     found, age = alert_of("session_pool", reading), duration(reading.age_of("V$SESSION"))
     before, _, after = found.text.partition(f" (as of {age} ago); ")
@@ -110,7 +110,7 @@ def test_only_those_who_wait_for_the_pool_are_of_before_while_v_session_is_silen
      (("V$SESSION", "V$PX_SESSION"), "", " (as of {} ago)")],
     ids=["the list", "the servers", "both"],
 )  # fmt: skip
-def test_what_is_known_of_a_holder_is_as_old_as_the_view_that_shows_it(
+def test_facts_of_a_holder_have_the_age_of_their_view(
     tmp_path: Path, views: tuple[str, ...], holds: str, waits: str
 ) -> None:
     _, reading = course(tmp_path, "locked", *views)[-1]
@@ -120,8 +120,8 @@ def test_what_is_known_of_a_holder_is_as_old_as_the_view_that_shows_it(
     assert idle == f"1 idle holder{waits} keeps 8 servers{holds}" or (len(views) == 2 and idle.endswith(waits))
 
 
-def test_no_count_that_is_not_there_is_set_against_the_target(tmp_path: Path) -> None:
-    """Tab 4 said "in use 40  against the target - of 96": V$RSRC_PLAN, which counts them, was silent."""
+def test_a_missing_count_is_not_compared_with_the_target(tmp_path: Path) -> None:
+    """Tab 4 showed "in use 40  against the target - of 96": V$RSRC_PLAN, which counts them, was silent."""
     _, reading = course(tmp_path, "pdb", "V$RSRC_PLAN")[-1]
     line = plain(queue_line(reading, Watch()))
     assert reading.header.servers.counted is None
@@ -149,7 +149,7 @@ def test_the_gauge_of_servers_has_the_age_of_its_view(tmp_path: Path) -> None:
     assert servers(reading) == f"servers 58 in use as of {used} ago of target 64, max 96 as of {most} ago"
 
 
-def test_who_held_what_no_group_counts_has_the_age_of_the_holders(tmp_path: Path) -> None:
+def test_uncounted_servers_have_the_age_of_their_holders(tmp_path: Path) -> None:
     _, reading = course(tmp_path, "storm", "V$PX_SESSION", polls=6)[-1]
     line = plain(queue_line(reading, Watch()))
     assert " in use that no group counts: " in line

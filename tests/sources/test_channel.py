@@ -36,7 +36,7 @@ class Refused:
         return refuse, ()
 
 
-def test_of_two_values_that_came_at_once_each_can_be_waited_for(ends: Ends) -> None:
+def test_two_values_that_arrive_together_are_received_one_by_one(ends: Ends) -> None:
     here, there = ends
     here.send("opened")
     here.send({"looked": MappingProxyType({"by_class": 1})})
@@ -47,7 +47,7 @@ def test_of_two_values_that_came_at_once_each_can_be_waited_for(ends: Ends) -> N
     assert not there.comes(0)
 
 
-def test_a_value_that_cannot_be_understood_takes_no_other_along(ends: Ends) -> None:
+def test_an_unreadable_value_does_not_affect_others(ends: Ends) -> None:
     here, there = ends
     here.send(Refused())
     here.send("the next")

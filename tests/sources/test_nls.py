@@ -47,7 +47,7 @@ def test_numbers(text: str, mark: str | None, whole: bool, value: float) -> None
 
 
 @pytest.mark.parametrize("text", ["x", "1x", "--1", "12-3", "0x1F", "1e", "nan", "inf", "########", "1__0", "٣"])
-def test_what_is_no_number(text: str) -> None:
+def test_values_that_are_no_numbers(text: str) -> None:
     with pytest.raises(ValueError, match="is not a number"):
         number(text, None, False)
 
@@ -117,6 +117,6 @@ def test_month_first_where_a_date_proves_it() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "32-NOV-26", "21-XXX-26", "2026-13-01", "21.11", "10:11:12", "26"])
-def test_what_is_no_date(text: str) -> None:
+def test_values_that_are_no_dates(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         instant(text, UTC)

@@ -79,7 +79,7 @@ def test_a_text_is_no_longer_than_a_line_has_room() -> None:
         ("ORA-00942: no table", False, False),
     ],
 )
-def test_what_means_that_the_connection_is_gone(text: str, lost: bool, late: bool) -> None:
+def test_errors_that_mean_a_lost_connection(text: str, lost: bool, late: bool) -> None:
     assert (is_lost(driver(text)), has_timed_out(driver(text))) == (lost, late)
 
 
@@ -96,20 +96,20 @@ def test_what_means_that_the_connection_is_gone(text: str, lost: bool, late: boo
         ("DPY-4018: invalid connect descriptor", False, None),
     ],
 )
-def test_a_login_is_tried_again_where_that_can_help(text: str, retry: bool, refusal: LoginRefusal | None) -> None:
+def test_a_login_is_retried_if_that_can_help(text: str, retry: bool, refusal: LoginRefusal | None) -> None:
     found = source_error(driver(text))
     assert (found.retry, found.refusal, str(found)) == (retry, refusal, text)
     assert str(source_error(driver(text), "message", "cure")) == "message - cure"
 
 
-def test_a_login_without_a_user_says_what_that_takes() -> None:
+def test_a_login_without_a_user_names_what_it_needs() -> None:
     assert str(login_error(driver(WRONG), None)) == f"{WRONG} - {NO_USER_NAMED}"
     assert str(login_error(driver("DPY-6000: x DPY-3001: y"), None, "db1:1521")).endswith(NO_USER_NAMED)
     for user, text in (("presman", WRONG), (None, "ORA-12541: no listener")):
         assert NO_USER_NAMED not in str(login_error(driver(text), user))
 
 
-def test_a_failed_login_names_its_address_and_that_it_had_begun() -> None:
+def test_a_failed_login_names_its_address_and_its_stage() -> None:
     assert str(login_error(driver("odd"), "presman", "db1:1521", begun=True)).startswith(
         "db1:1521: odd, though the login had begun"
     )
@@ -126,7 +126,7 @@ def test_a_failed_login_names_its_address_and_that_it_had_begun() -> None:
         ("ORA-01555: snapshot too old", "presman", ""),
     ],
 )
-def test_a_query_that_fails_says_what_would_cure_it(text: str, user: str, cure: str) -> None:
+def test_a_failed_query_names_its_cure(text: str, user: str, cure: str) -> None:
     query = load(Release(19))[Session]
     found = problem(driver(text), query, Scope.CLUSTER, user, Release(19))
     assert (found.code, found.text) == tuple(text.split(": "))

@@ -94,7 +94,7 @@ def test_without_a_process_a_process_source_is_refused(monkeypatch: pytest.Monke
         ProcessSource(SourceRecipe("x", "X", {}), kind="oracle", name="odd").begin()
 
 
-def test_it_is_given_secrets_that_nobody_else_sees(made: Make) -> None:
+def test_secrets_are_passed_without_being_visible(made: Make) -> None:
     source = made(password=Secret("tiger-canary"))
     source.begin()
     process = process_of(source)
@@ -133,7 +133,7 @@ def test_errors_are_those_of_the_source(made: Make) -> None:
     assert broken.container() == 4
 
 
-def test_a_driver_that_dies_takes_a_connection_and_no_more(made: Make, tmp_path: Path) -> None:
+def test_a_dying_driver_costs_only_the_connection(made: Make, tmp_path: Path) -> None:
     source = made("die")
     source.open()
     with pytest.raises(SourceError, match=f"the driver's process ended by SIGSEGV; where: {tmp_path}") as lost:
@@ -168,7 +168,7 @@ def test_a_wait_that_is_cancelled_ends(made: Make, tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize("how", ["cancelled", "late"])
-def test_a_driver_that_spins_is_ended_alone(
+def test_a_spinning_driver_is_ended_without_others(
     made: Make, how: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(subprocess_source, "POLL_INTERVAL", 0.01)
@@ -240,7 +240,7 @@ time.sleep(60)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process that is stopped with its parent")
-def test_one_that_is_stopped_ends_with_a_monitor_that_is_killed(tmp_path: Path) -> None:
+def test_a_stopped_process_ends_with_a_killed_monitor(tmp_path: Path) -> None:
     monitor = subprocess.Popen([sys.executable, "-c", STOPPED], stdout=subprocess.PIPE, env=environment())
     assert monitor.stdout is not None
     driver = psutil.Process(int(monitor.stdout.readline()))
@@ -250,7 +250,7 @@ def test_one_that_is_stopped_ends_with_a_monitor_that_is_killed(tmp_path: Path) 
     until(lambda: not driver.is_running() or driver.status() == psutil.STATUS_ZOMBIE, "the end of the driver")
 
 
-def test_it_is_looked_at_in_its_process_before_it_is_opened_here(made: Make) -> None:
+def test_the_source_is_previewed_in_its_process_before_it_is_opened_here(made: Make) -> None:
     source = made()
     source.begin(odd_sources.reads_of)
     preview = source.preview()
@@ -263,7 +263,7 @@ def test_it_is_looked_at_in_its_process_before_it_is_opened_here(made: Make) -> 
     assert source.container() == 4
 
 
-def test_what_a_look_made_is_not_taken_for_another_answer(made: Make) -> None:
+def test_a_preview_is_not_taken_for_another_answer(made: Make) -> None:
     source = made()
     source.begin(odd_sources.reads_of)
     assert source.open().major == 19
@@ -272,7 +272,7 @@ def test_what_a_look_made_is_not_taken_for_another_answer(made: Make) -> None:
 
 
 @pytest.mark.parametrize("manner", ["refuse", "die", "broken look"])
-def test_a_look_that_came_to_nothing_is_left_to_the_first_poll(made: Make, manner: str) -> None:
+def test_a_failed_preview_is_left_to_the_first_poll(made: Make, manner: str) -> None:
     source = made(manner)
     source.begin(odd_sources.broken_look if manner == "broken look" else odd_sources.reads_of)
     assert source.preview() is None
@@ -285,7 +285,7 @@ def test_a_look_that_came_to_nothing_is_left_to_the_first_poll(made: Make, manne
         assert source.container() == 4
 
 
-def test_a_process_that_died_before_the_look_is_reported_at_opening(made: Make) -> None:
+def test_a_process_that_died_before_the_preview_is_reported_at_opening(made: Make) -> None:
     source = made()
     source.begin(odd_sources.reads_of)
     process_of(source).kill()
@@ -296,7 +296,7 @@ def test_a_process_that_died_before_the_look_is_reported_at_opening(made: Make) 
 
 
 @pytest.mark.parametrize("scenario", some(["rac"], ["queueing"]))
-def test_what_a_look_has_read_is_not_read_again(scenario: str) -> None:
+def test_rows_of_a_preview_are_not_read_again(scenario: str) -> None:
     recipe = SourceRecipe("tests.sources.odd_sources", "CountingSource", {"scenario": scenario, "seed": 3})
     source = ProcessSource(recipe, kind="oracle", name="counted")
     try:
@@ -318,7 +318,7 @@ def test_what_a_look_has_read_is_not_read_again(scenario: str) -> None:
         source.end()
 
 
-def test_what_a_look_has_read_long_ago_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_of_an_old_preview_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     source = PreviewedSource(odd_sources.OddSource())
@@ -333,7 +333,7 @@ def test_what_a_look_has_read_long_ago_is_read_again(monkeypatch: pytest.MonkeyP
     assert source.scope is Scope.INSTANCE
 
 
-def test_each_read_of_a_look_is_answered_once() -> None:
+def test_each_read_of_a_preview_is_answered_once() -> None:
     source = PreviewedSource(odd_sources.OddSource())
     source.open()
     source.preview(lambda opened: [opened.read((), 0.5) for _ in range(2)])
@@ -341,8 +341,8 @@ def test_each_read_of_a_look_is_answered_once() -> None:
     assert found == [1, 2, 3], "the two prepared reads in order, then a new one"
 
 
-def test_the_first_poll_reports_why_a_look_lost_the_source(made: Make) -> None:
-    """The source itself would only say that it is not connected."""
+def test_the_first_poll_reports_why_a_preview_lost_the_source(made: Make) -> None:
+    """The source itself would only report that it is not connected."""
     source = made("lose")
     source.begin(odd_sources.reads_of)
     assert source.preview() is None
@@ -353,7 +353,7 @@ def test_the_first_poll_reports_why_a_look_lost_the_source(made: Make) -> None:
     assert source.read((), 0.5).round_trips == 2, "once"
 
 
-def test_the_cost_of_a_look_is_its_own_time_without_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cost_of_a_preview_excludes_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each read takes a quarter of a second; painting the screen between look and poll takes 0.4 seconds."""
     now, reads = [100.0], [0]
 
@@ -400,7 +400,7 @@ print(parent == os.getpid(), links, files, imported, words == sys.argv, child.ex
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a new process is started")
-def test_of_a_process_that_is_alone_it_is_a_copy_without_its_files() -> None:
+def test_the_source_process_is_a_fork_without_open_files() -> None:
     """The copy has only its end of the channel; imported modules are there."""
     done = subprocess.run(
         [sys.executable, "-c", ALONE],

@@ -77,7 +77,7 @@ def test_any_subset_order_and_case_of_columns(tmp_path: Path) -> None:
     assert not {"sid", "serial", "qcsid", "inst_id"} & absent
 
 
-def test_what_is_missing_is_empty_and_absent(tmp_path: Path) -> None:
+def test_missing_columns_are_empty_and_absent(tmp_path: Path) -> None:
     found = only(tmp_path, {"v$px_session.csv": "SID,QCSID\n"})
     assert found.section(Session).rows == ()
     assert found.section(Session).absent == frozenset(Session._fields)
@@ -196,7 +196,7 @@ def test_columns_younger_than_the_release_do_no_harm(tmp_path: Path) -> None:
     assert found.rows(Session)[0].con_id == 0
 
 
-def test_texts_and_plans_of_what_is_on_show(tmp_path: Path) -> None:
+def test_texts_and_plans_of_the_statements_shown(tmp_path: Path) -> None:
     found = only(
         tmp_path,
         {
@@ -468,7 +468,7 @@ def test_mistakes_name_file_and_line(tmp_path: Path, files: dict[str, str], mess
         st.text(alphabet="SID,SERIAL#USERNAME;\t\"'\n\r\u2028\0\x0c 0123.-x", max_size=80).map(str.encode),
     )
 )
-def test_whatever_is_in_a_file_it_is_read_or_refused(tmp_path: Path, data: bytes) -> None:
+def test_any_file_is_read_or_refused(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "v$osstat.csv").write_text("STAT_NAME,VALUE\nNUM_CPUS,1\n")
     for text in (data, b"SID,USERNAME,LOGON_TIME\n" + data):
         (tmp_path / "v$session.csv").write_bytes(text)

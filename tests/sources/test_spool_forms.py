@@ -65,7 +65,7 @@ def test_samples_that_were_appended_may_have_other_widths(tmp_path: Path) -> Non
     assert [[row.username for row in each.rows(Session)] for each in found] == [["ANNA"], ["BERTHOLD_XII"]]
 
 
-def test_heads_cut_at_the_width_of_their_columns(tmp_path: Path) -> None:
+def test_headings_cut_at_the_width_of_their_columns(tmp_path: Path) -> None:
     """CPU_MANAGED and INSTANCE_CAGING are VARCHAR2(3), IS_TOP_PLAN VARCHAR2(5): SQL*Plus cuts the heads."""
     text = "NAME         IS_TO CPU INS PARALLEL_SERVERS_TOTAL\n" + "------------ ----- --- --- ----------------------\n"
     found = only(tmp_path, {"v$rsrc_plan.csv": f"{text}DAYTIME      TRUE  ON  OFF                    128\n"})
@@ -74,7 +74,7 @@ def test_heads_cut_at_the_width_of_their_columns(tmp_path: Path) -> None:
     assert (plan.instance_caging, plan.parallel_servers_total) == ("OFF", 128)
 
 
-def test_a_text_that_goes_on_in_the_next_line(tmp_path: Path) -> None:
+def test_a_text_that_continues_in_the_next_line(tmp_path: Path) -> None:
     text = (
         "       SID PROGRAM    STATUS\n---------- ---------- --------\n         1 sqlplus@ho ACTIVE\n           st99\n"
     )
@@ -126,7 +126,7 @@ def test_a_sample_of_an_empty_view_is_no_rest_of_the_row_above(tmp_path: Path) -
         ("SID,PROGRAM\n1\n", "1 fields where the header has 2: 1 (if the line is wrapped: SET LINESIZE 32767)"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_its_cure(tmp_path: Path, text: str, message: str) -> None:
+def test_an_unreadable_file_is_refused_with_its_cure(tmp_path: Path, text: str, message: str) -> None:
     error = refusal(tmp_path, {"v$session.csv": text})
     assert error.startswith("v$session.csv, line ")
     assert message in error

@@ -18,7 +18,7 @@ def test_zeros_between_the_letters_are_two_bytes_a_letter(encoding: str) -> None
 
 
 @pytest.mark.parametrize("data", [TEXT.encode(), bytes(100), b"\0" * 9 + b"abc" * 9, b"a\0\0b" * 20])
-def test_zeros_here_and_there_are_none(data: bytes) -> None:
+def test_single_zero_bytes_are_not_utf_16(data: bytes) -> None:
     """As many zeros at even as at odd places, or zeros beside fewer than half of the letters."""
     assert _marked(data) == ""
 

@@ -44,7 +44,7 @@ EACH = [(release, heads) for release in RELEASES for heads in (True, False)]
 @pytest.mark.parametrize(
     ("release", "heads"), some([(Release(23), True)], [each for each in EACH if each != (Release(23), True)])
 )
-def test_answers_that_make_no_sense(release: Release, heads: bool) -> None:
+def test_invalid_answers(release: Release, heads: bool) -> None:
     found = fuzz(release, range(SESSIONS), 1, heads=heads)
     assert found.ended.total() == SESSIONS
     assert len(found.ended) > 1
@@ -57,7 +57,7 @@ def task(part: str, times: int, folder: Path) -> Task:
 
 
 @pytest.mark.parametrize("kind", strangers.KINDS)
-def test_what_strangers_send(kind: str, tmp_path: Path) -> None:
+def test_answers_of_other_servers(kind: str, tmp_path: Path) -> None:
     times = 200 if THOROUGH else 6
     assert strangers.run_kind(task(kind, times, tmp_path)).startswith(f"{times} of kind {kind} answered")
 
@@ -102,7 +102,7 @@ def test_a_monitor_with_random_keys(tmp_path: Path) -> None:
 # ---- what judges them
 
 
-def test_a_month_goes_on_with_new_names() -> None:
+def test_new_names_appear_through_a_month() -> None:
     """The second round of a course is one course later, and none of its statements was there before."""
     course = endurance._course(task("mixed", 4, Path()), 4)
     month = endurance.Month(course)
@@ -127,7 +127,7 @@ def test_a_month_goes_on_with_new_names() -> None:
         ("tasks", Look(9, 100.0, 3, 9, 1)),
     ],
 )  # fmt: skip
-def test_growth_is_told(what: str, grown: Look) -> None:
+def test_growth_is_reported(what: str, grown: Look) -> None:
     """Of 100 MB a tenth or 16 MB more is let pass, no thread, two files, no task."""
     even = Look(1, 100.0, 3, 9, 0)
     assert flat([even] * 6) == "memory 100 to 100 MB, 3 threads, 9 files, 0 tasks at most"
@@ -136,7 +136,7 @@ def test_growth_is_told(what: str, grown: Look) -> None:
         flat([even] * 5 + [grown], NO_ROOM)
 
 
-def test_memory_of_too_few_polls_is_not_judged_and_that_is_told() -> None:
+def test_too_few_polls_to_judge_memory_are_reported() -> None:
     looks = [Look(1, 100.0, 3, 9, 0)] * 5 + [Look(99, 160.0, 3, 9, 0)]
     assert flat(looks, warm=100) == (
         "memory 100 to 160 MB (not judged: fewer than 100 polls), 3 threads, 9 files, 0 tasks at most"
@@ -146,7 +146,7 @@ def test_memory_of_too_few_polls_is_not_judged_and_that_is_told() -> None:
 
 
 @pytest.mark.parametrize("value", [-1, -0.5, math.nan, math.inf])
-def test_numbers_that_cannot_be_are_told_wherever_they_stand(value: float) -> None:
+def test_impossible_numbers_are_reported_in_any_place(value: float) -> None:
     sane((1, 0.0, None, "x", {"a": [2.5]}))
     with pytest.raises(Broken, match=f"memory is {value}"):
         sane((1, {"a": [Look(1, value, 1, 1, 1)]}), "")
@@ -159,7 +159,7 @@ def test_numbers_that_cannot_be_are_told_wherever_they_stand(value: float) -> No
         b"a\x08b", "a\x9b31mb".encode(), "\u202eb".encode(), "\u200b".encode(), b"\x00",
     ],
 )  # fmt: skip
-def test_what_acts_on_a_terminal_is_told(written: bytes) -> None:
+def test_control_sequences_on_a_terminal_are_reported(written: bytes) -> None:
     usual = b"\x1b[?1049h\x1b[1;38;2;1;2;3m\xe2\x96\x84 \xe2\x90\x9b[6666m\x1b[0m\r\n\x1b[12;3H\x1b]22;default\x07"
     assert hostile.innocent(usual) == 1, "the mark as text"
     with pytest.raises(Broken):
@@ -167,13 +167,13 @@ def test_what_acts_on_a_terminal_is_told(written: bytes) -> None:
 
 
 @pytest.mark.parametrize("text", ["\x1b[31m", "a\tb", "a\rb", "\x7f", "\x85", "\u2066", "\ufeff", "\ud800"])
-def test_what_acts_in_a_file_is_told(text: str) -> None:
+def test_control_characters_in_a_file_are_reported(text: str) -> None:
     harmless("␛[31m lines\nand — signs ▄", "a file")
     with pytest.raises(Broken, match="a file has "):
         harmless(f"lines\n{text}", "a file")
 
 
-def test_a_command_that_fails_in_itself_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_of_a_command_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     assert judged(["config", "--config", "/nonexistent"]).code == 2
     monkeypatch.setattr("presman.cli._run", lambda *_: 1 / 0)
     with pytest.raises(Broken, match="ZeroDivisionError"):
@@ -181,7 +181,7 @@ def test_a_command_that_fails_in_itself_is_told(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_rounds_end_with_their_number_or_with_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a clock that goes on by a second at each look, two and a half seconds are three rounds; one is always done."""
+    """With a clock that advances a second at each look, 2.5 seconds are three rounds; one is always done."""
     seconds = iter(range(1000))
     monkeypatch.setattr(time, "monotonic", lambda: next(seconds))
     assert (list(Rounds(4)), list(Rounds(9, 2.5)), list(Rounds(9, 0.5))) == ([0, 1, 2, 3], [0, 1, 2], [0])
@@ -190,7 +190,7 @@ def test_rounds_end_with_their_number_or_with_the_time(monkeypatch: pytest.Monke
     assert done.done == 3
 
 
-def test_the_table_at_the_end_tells_what_did_not_stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_final_table_shows_what_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len({way.name for way in WAYS}) == len(WAYS)
     outcomes = [
         command.Outcome(WAYS[0], "19", True, "9 cuts", 12.4), command.Outcome(WAYS[3], "", False, "a | b", 3.0)

@@ -140,7 +140,7 @@ def places_of(root: ElementTree.Element) -> dict[str, tuple[float, float]]:
     }
 
 
-def test_each_wait_stands_where_its_number_and_its_time_say() -> None:
+def test_each_wait_is_drawn_at_its_number_and_time() -> None:
     """Waits 1 to 5 go from 90 to 970, 10 µs to 1 ms from 370 up to 50, each power of ten half of it."""
     root = ElementTree.fromstring(svg([SvgChart("x", Scatter([(1, 10), (3, 1000), (5, 100)], 5, 1))]))
     dots, *levels = sorted((path.get("d", "") for path in root.iter(f"{NAMES}path")), key=lambda each: -each.count("M"))
@@ -165,7 +165,7 @@ def test_each_bar_is_as_high_as_its_share() -> None:
     assert [each for each in places if each.endswith(" %")] == ["0 %", "20 %", "40 %", "60 %"]
 
 
-def test_of_many_bars_ten_at_most_are_named() -> None:
+def test_at_most_ten_of_many_bars_are_named() -> None:
     bars = [HistogramBar(each, each + 1, 1) for each in range(1, 22)]
     places = places_of(ElementTree.fromstring(svg([SvgChart("x", bars)])))
     assert [each for each in places if each.endswith("µs")] == ["1µs", "4µs", "7µs", "10µs", "13µs", "16µs", "19µs"]
@@ -196,7 +196,7 @@ def test_a_chart_in_letters_is_never_smaller_and_has_five_numbers() -> None:
     assert points["10µs"] < points["1.0ms"] < points["100µs"]
 
 
-def test_a_chart_in_letters_is_as_large_as_it_was_asked_for_where_no_terminal_is() -> None:
+def test_a_text_chart_without_a_terminal_has_the_requested_size() -> None:
     lines = scatter_text(
         "x", Scatter([(1, 10), (3, 1000), (5, 100)], 5, 1), width=140, height=40, colour=False
     ).splitlines()

@@ -83,7 +83,7 @@ def test_a_damaged_archive_counts_as_far_as_it_goes(run: Run, tmp_path: Path) ->
     assert int(row(out, f"{packed} ")[0].replace(",", "")) > 1_000
 
 
-def test_what_was_read_before_an_interruption_counts(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waits_read_before_an_interruption_count(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     long, waits = tmp_path / "long.trc", tmp_path / "waits.csv"
     long.write_bytes(b"WAIT #0: nam='log file parallel write' ela= 400 p1=1 p2=6 p3=1\n" * 20_000)
 
@@ -101,7 +101,7 @@ def test_what_was_read_before_an_interruption_counts(run: Run, tmp_path: Path, m
     assert str(SAMPLE) not in out
 
 
-def test_what_follows_an_archive_loses_no_wait_before_it(run: Run, tmp_path: Path) -> None:
+def test_data_after_an_archive_loses_no_wait_before_it(run: Run, tmp_path: Path) -> None:
     line = b"WAIT #0: nam='log file parallel write' ela= 501 files=1 blocks=58\n"
     packed = tmp_path / "odd.trc.gz"
     packed.write_bytes(gzip.compress(line * 3) + b"no archive")
@@ -110,13 +110,13 @@ def test_what_follows_an_archive_loses_no_wait_before_it(run: Run, tmp_path: Pat
     assert row(out, f"{packed} ")[0] == "3"
     half = gzip.compress(line * 3 + line[:45], 0)
     packed.write_bytes(half[:-8] + b"no archive")
-    assert row(run(packed)[1], f"{packed} ")[0] == "3", "a number may go on: half a line is no wait"
+    assert row(run(packed)[1], f"{packed} ")[0] == "3", "a number may continue: half a line is no wait"
 
 
 ABBREVIATED = "WAIT #1398...: nam='db file sequential read' ela= 501 file#=4 block#=1 blocks=1 obj#=7 tim=1\n"
 
 
-def test_lines_that_are_not_understood_are_told(run: Run, tmp_path: Path) -> None:
+def test_lines_that_are_not_understood_are_reported(run: Run, tmp_path: Path) -> None:
     trace = tmp_path / "short.trc"
     trace.write_text("Trace file /u01/short.trc\n" + 4 * ABBREVIATED)
     warning = f"{trace}: 4 WAIT lines were not understood and not counted, the first: WAIT #1398...: nam='db file"
@@ -133,7 +133,7 @@ def test_lines_that_are_not_understood_are_told(run: Run, tmp_path: Path) -> Non
     assert run(trace, tmp_path / "none.trc")[0] == 2
 
 
-def test_one_line_that_was_cut_is_told_beside_the_others(run: Run, tmp_path: Path) -> None:
+def test_a_cut_line_is_reported_beside_the_others(run: Run, tmp_path: Path) -> None:
     trace = tmp_path / "cut.trc"
     trace.write_bytes(SAMPLE.read_bytes() + b"WAIT #0: nam='log file para")
     code, out, _ = run(trace)

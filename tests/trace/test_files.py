@@ -68,7 +68,7 @@ def test_traces_are_recognised(head: bytes, tmp_path: Path) -> None:
         (gzip.compress(b"hello\n", mtime=0), "not an Oracle trace"),
     ],
 )
-def test_strangers_are_refused(text: bytes, reason: str, tmp_path: Path) -> None:
+def test_other_files_are_refused(text: bytes, reason: str, tmp_path: Path) -> None:
     path = tmp_path / "demo.trc"
     path.write_bytes(text)
     with pytest.raises(TraceError, match=reason) as caught:
@@ -76,7 +76,7 @@ def test_strangers_are_refused(text: bytes, reason: str, tmp_path: Path) -> None
     assert "\n" not in str(caught.value)
 
 
-def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
+def test_unreadable_files_are_refused(tmp_path: Path) -> None:
     for name, reason in (
         (str(tmp_path), "directory"),
         (str(tmp_path / "none.trc"), "No such file"),

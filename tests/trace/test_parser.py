@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from presman.trace import trace_parser
 from presman.trace.survey import pieces, without_statements
 from presman.trace.tally import EventTallies, Summary, Tally
 from presman.trace.trace_files import TraceError
@@ -126,7 +127,7 @@ def test_every_place_a_terminal_may_wrap_at() -> None:
         assert waits(wrapped + b"\n", REDO) == [(REDO_WRITE, 501, 58)], wrapped
 
 
-def test_what_follows_a_wait_is_not_taken_for_its_continuation() -> None:
+def test_the_line_after_a_wait_is_not_its_continuation() -> None:
     for following in (
         b"2015-06-01 10:00:00",
         b"2018-11-20T10:00:00.123456+01:00",
@@ -152,7 +153,7 @@ def test_what_follows_a_wait_is_not_taken_for_its_continuation() -> None:
         b"WAIT #0: nam='log file parallel writes' ela= 5",
     ],
 )
-def test_what_is_no_wait_of_the_event(text: bytes) -> None:
+def test_lines_that_are_no_wait_of_the_event(text: bytes) -> None:
     assert waits(text + b"\n", REDO) == []
 
 
@@ -162,7 +163,7 @@ def test_stray_bytes_before_a_wait() -> None:
         assert waits(stray + line + stray + line, REDO) == [(REDO_WRITE, 5, 2)] * 2
 
 
-def test_a_wait_within_the_text_of_a_statement_is_none() -> None:
+def test_a_wait_in_the_text_of_a_statement_does_not_count() -> None:
     line = b"WAIT #0: nam='log file parallel write' ela= 5 files=1 blocks=2\n"
     statement = b"PARSING IN CURSOR #1 len=90 dep=0 uid=0\nselect 1 from dual /*\n" + line + b"*/\nEND OF STMT\n"
     for size in (7, 64, 1 << 20):
@@ -243,7 +244,7 @@ def test_pieces_hold_back_little() -> None:
     assert max(map(len, pieces([block] * 20))) <= len(block) + LONGEST_WAIT
 
 
-def test_where_reading_fails_lines_that_are_whole_count() -> None:
+def test_complete_lines_count_if_reading_fails() -> None:
     def blocks() -> Iterator[bytes]:
         yield b"WAIT #1: nam='a' ela= 1 p1=1\nWAIT #1: nam="
         raise TraceError("cut short")
@@ -335,7 +336,7 @@ def test_lines_that_are_not_understood_are_counted(line: bytes, understood: bool
 
 
 @pytest.mark.parametrize("text", [b"-- WAIT #1: nam=x\n", b"value=\"WAIT #1...: nam='x' ela= 5\"\n", b"", b"WAIT\n"])
-def test_what_is_quoted_is_no_line_of_a_wait(text: bytes) -> None:
+def test_quoted_text_is_no_wait(text: bytes) -> None:
     assert unread(GOOD + text) == (1, 0, "")
 
 
@@ -343,3 +344,12 @@ def test_what_is_quoted_is_no_line_of_a_wait(text: bytes) -> None:
 def test_any_size_of_blocks_leaves_the_same_lines_unread(lines: list[bytes], size: int, in_order: bool) -> None:
     text = b"".join(lines)
     assert unread(text, size=size, in_order=in_order) == unread(text, in_order=not in_order)
+
+
+def test_only_a_limited_number_of_names_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = trace_parser._Names(EventSelection())
+    most = len(names._known) + 10
+    monkeypatch.setattr(trace_parser, "_MOST_NAMES", most)
+    made_up = [f"made up {number}" for number in range(2 * most)]
+    assert [names[event.encode()].event for event in made_up] == made_up
+    assert (len(names), len(names._known)) == (most, most)

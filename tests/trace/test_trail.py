@@ -10,7 +10,7 @@ from presman.trace.tally import Trail
 
 
 @pytest.mark.parametrize("pieces", [[[7, 9, 3, 8, 1]], [[7], [9, 3], [], [8, 1]], [[7, 9, 3], [8], [1]]])
-def test_of_neighbours_the_first_and_the_longest_stay_however_they_come(pieces: list[list[int]]) -> None:
+def test_of_neighbours_the_first_and_the_longest_stay_in_any_order(pieces: list[list[int]]) -> None:
     """Four slots: once there are four waits, pairs of neighbours become one slot each."""
     trail = Trail(4)
     for each in pieces:

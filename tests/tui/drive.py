@@ -1,4 +1,4 @@
-"""Drives the app by keys and reads its screen as text; golden files are compared, or written if told to.
+"""Drives the app by keys and reads its screen as text; golden files are compared, or written on request.
 
 `PRESMAN_UPDATE_GOLDEN=1 pytest tests/tui` writes them anew: read the diff before it is committed.
 """
@@ -32,7 +32,7 @@ NEVER = 1e6
 
 
 class Clock:
-    """A clock that stands still until it is told."""
+    """A clock that moves only when a test sets it."""
 
     now = 1000.0
 
@@ -42,12 +42,12 @@ class Clock:
 
 @dataclass
 class HandFeed:
-    """A feed that posts what the test hands it."""
+    """A feed that posts what a test gives it and notes the requests of the app."""
 
     post: Post
     refresh: float
     started: bool = False
-    told: list[Any] = field(default_factory=list)
+    requests: list[Any] = field(default_factory=list)
     focused: Any = None
     detail_level: Any = None
 
@@ -55,19 +55,19 @@ class HandFeed:
         self.started = True
 
     def stop(self) -> None:
-        self.told.append("stop")
+        self.requests.append("stop")
 
     def set_refresh(self, seconds: float) -> None:
-        self.told.append(seconds)
+        self.requests.append(seconds)
 
     def poll_now(self) -> None:
-        self.told.append("poll")
+        self.requests.append("poll")
 
     def request(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
-        self.told.append((name, dict(binds), lasting))
+        self.requests.append((name, dict(binds), lasting))
 
     def act(self, command: Any) -> None:
-        self.told.append(command)
+        self.requests.append(command)
 
     def focus(self, focus: Any) -> None:
         self.focused = focus
@@ -89,7 +89,7 @@ class Stage:
         await self.arrive(*map(Arrived, readings))
 
     async def arrive(self, *messages: Message) -> None:
-        """Have polls arrive, of which only the last one is drawn: nobody looks in between."""
+        """Have polls arrive; only the last one is drawn, for speed."""
         *earlier, last = messages
         if earlier:
             with mock.patch.multiple(self.app, repaint=self.app.monitor.assess, paint_lines=mock.DEFAULT):
@@ -104,7 +104,7 @@ class Stage:
         return self.screen
 
     async def keys(self, *keys: str) -> None:
-        """Press keys where nobody looks: drawing a screen to be compared costs more than many of them."""
+        """Press keys without drawing the screen: one drawing takes longer than many keys."""
         await self.pilot.press(*keys)
         await self.settle()
 
@@ -145,7 +145,7 @@ async def drained(min_sleep: float = 0, max_sleep: float = 0) -> None:
 
 
 def keys_are_under_way() -> bool:
-    """Return whether the app at hand has not yet answered all keys, and have what they changed laid out."""
+    """Return whether the app has not yet handled all keys, and lay out their changes."""
     app = active_app.get(None)
     if not isinstance(app, TerminalApp) or app.is_leaving or not app.typed:
         return False
@@ -193,26 +193,26 @@ async def stage(
 
 @contextmanager
 def resting(painted: bool = False) -> Iterator[None]:
-    """Have apps rest as soon as nothing is to be done, and do nothing of themselves while a test looks on."""
+    """Have apps rest as soon as they are idle, and start nothing by themselves during a test."""
     with (
         thrifty(painted),
         mock.patch("textual.pilot.wait_for_idle", drained),
         mock.patch("textual.app.wait_for_idle", drained),
         mock.patch("textual.pilot.Pilot._wait_for_screen", processed),
         mock.patch("presman.tui.tab_panels.PACE", NEVER),
-        mock.patch.object(Notification, "time_left", NEVER),  # or a busy machine loses what a test looks for
+        mock.patch.object(Notification, "time_left", NEVER),  # or a notice expires on a busy machine
     ):
         yield
 
 
 def top_lines(screen: str) -> int:
-    """Return how many lines stand above the tabs: two, three where there is something to do."""
+    """Return the number of lines above the tabs: two, or three with DO."""
     lines = screen.splitlines()
     return next((place for place, line in enumerate(lines) if "1 Overview" in line), 2)
 
 
 def body(screen: str) -> str:
-    """Return what stands between the lines of every tab: those of facts, alerts and tabs, and that of keys."""
+    """Return the lines of the tab itself, without those of facts, alerts, tabs and keys."""
     return "\n".join(screen.splitlines()[top_lines(screen) + 1 : -1]) + "\n"
 
 
@@ -223,7 +223,7 @@ def frame(screen: str) -> str:
 
 
 def check(name: str, text: str) -> None:
-    """Compare what is on the screen with its golden file."""
+    """Compare the screen with its golden file."""
     path = GOLDEN / f"{name}.txt"
     if os.environ.get("PRESMAN_UPDATE_GOLDEN"):
         path.parent.mkdir(exist_ok=True)

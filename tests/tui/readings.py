@@ -1,4 +1,4 @@
-"""Hand-made readings: a database at 3 a.m., small enough to read, with every state there is."""
+"""Hand-made readings: a small database at 3 a.m. with every state."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def busy(number: int = 1) -> Reading:
 
 
 def quiet() -> Reading:
-    """A database in which nothing happens."""
+    """Return the reading of an idle database."""
     calm = tuple(each._replace(used=0.1, waiting=0.0, px_servers=0, px_active=0, px_queued=0, head_waited=None,
                          verdict=Verdict.IDLE) for each in groups())  # fmt: skip
     pool = replace(header().servers, in_use=0, counted=0)
@@ -168,8 +168,8 @@ def cluster() -> Reading:
     return replace(busy(), header=top, groups=tuple(rows))
 
 
-def told(lines: list[Line]) -> dict[str, list[str]]:
-    """The lines below each heading, without what is blank between words."""
+def sections(lines: list[Line]) -> dict[str, list[str]]:
+    """Return the lines below each heading, without extra blanks."""
     found: dict[str, list[str]] = {"": []}
     own = found[""]
     for line in lines:

@@ -20,7 +20,7 @@ from tests.tui.drive import NEVER, Clock, Stage, resting
 async def replaying(
     recording: Path | str | Callable[[], RecordingSource], size: tuple[int, int] = (160, 40), **how: Any
 ) -> AsyncIterator[Stage]:
-    """Replay a recording, or what a function opens; its player reads in a thread of its own, so `waited` is needed."""
+    """Replay a recording, or a source that a function opens. The player has its own thread, so use `waited`."""
     opened = recording if callable(recording) else partial(RecordingSource, str(recording), name="recording:a")
     app = ReplayApp(opened, name="recording:a", **how)
     with (

@@ -41,7 +41,7 @@ def arrived(
         monitor=monitor, repaint=note("all"), paint_lines=note("lines"), following=None, bell=note("bell"),
         moments=SimpleNamespace(arrive=note("moments")), news=SimpleNamespace(of=lambda *_: changes),
         poll_recording=SimpleNamespace(write=note("kept")), recording=SimpleNamespace(write=lambda _: problem),
-        read_enough=note("enough"), notify=note("told"), set_timer=note("timer"), bind_tab_keys=None, settle=None,
+        read_enough=note("enough"), notify=note("notice"), set_timer=note("timer"), bind_tab_keys=None, settle=None,
         panels=SimpleNamespace(mount_ahead=None, forget_hidden=None),
         set_interval=note("each"), gateway=gateway,
     )  # fmt: skip
@@ -59,7 +59,7 @@ def arrived(
         ({"frozen": True}, ["arrive", "moments", "lines", "kept"]),
         ({"whole": False}, ["preview", "all"]),
         ({"cost": None}, ["arrive", "moments", "all", "kept", "timer", "timer", "timer", "each"]),
-        ({"problem": "full"}, ["arrive", "moments", "all", "kept", "enough", "lines", "told", "bell"]),
+        ({"problem": "full"}, ["arrive", "moments", "all", "kept", "enough", "lines", "notice", "bell"]),
         ({"news": True}, ["arrive", "moments", "all", "bell", "kept"]),
         ({"acts": True}, ["arrive", "moments", "all", "asked", "kept"]),
         ({"extra": True}, ["arrive", "all"]),
@@ -67,12 +67,12 @@ def arrived(
         ({"extra": True, "first": True}, ["arrive", "moments", "all", "kept"]),
     ],
 )
-def test_what_is_done_with_a_reading(how: dict[str, Any], done: list[str]) -> None:
+def test_each_effect_of_a_new_reading(how: dict[str, Any], done: list[str]) -> None:
     assert arrived(**how) == done
 
 
 class Followed:
-    """A statement that is followed: `news` is what is told of it, `row` None once it is over."""
+    """A followed statement: `news` is its notice, `row` is None once it has ended."""
 
     def __init__(self, news: str, row: object, grid: object = None) -> None:
         self.row, self._news, self._grid = row, news, grid
@@ -95,10 +95,10 @@ class Followed:
         ("it has started", False, False, True, ["it has started", "bell"]),
     ],
 )
-def test_what_is_done_with_the_statement_that_is_followed(
+def test_each_effect_on_a_followed_statement(
     news: str, is_over: bool, frozen: bool, page: bool, done: list[str]
 ) -> None:
-    """The cursor is left alone while one looks back, or reads a page."""
+    """The cursor does not move while the view is back in time or a page is open."""
     found: list[str] = []
 
     class Tables:
@@ -123,21 +123,21 @@ def test_what_is_done_with_the_statement_that_is_followed(
     ("done", "tried", "severity", "noted"),
     [(True, True, "information", []), (False, True, "error", []), (False, False, "error", ["ended"])],
 )
-def test_what_became_of_a_command_is_told_and_one_that_was_not_tried_is_noted(
+def test_the_outcome_of_a_command_is_shown_and_an_untried_one_is_logged(
     done: bool, tried: bool, severity: str, noted: list[str]
 ) -> None:
-    told: list[object] = []
+    notices: list[object] = []
     notes: list[str] = []
     app: Any = SimpleNamespace(
         gateway=SimpleNamespace(note=lambda _name, _command, text: notes.append(text)),
         monitor=SimpleNamespace(name="DWPROD"),
-        notify=lambda text, severity, timeout: told.append((text, severity)),
+        notify=lambda text, severity, timeout: notices.append((text, severity)),
     )
     command = SimpleNamespace(kind=SimpleNamespace(value="end the session"), text="ALTER SYSTEM KILL")
     event: Any = SimpleNamespace(command=command, done=done, tried=tried, text="ended")
     FrameApp.on_acted(app, event)
-    assert told == [("end the session: ended\nALTER SYSTEM KILL", severity)]
+    assert notices == [("end the session: ended\nALTER SYSTEM KILL", severity)]
     assert notes == noted
     app.gateway = None
     FrameApp.on_acted(app, event)
-    assert (len(told), notes) == (2, noted)
+    assert (len(notices), notes) == (2, noted)

@@ -27,14 +27,14 @@ NAMES = {"\r": "enter", "\x1b": "escape", "/": "slash", "?": "question_mark", ":
 
 @pytest.fixture(autouse=True)
 def no_key_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine may take longer for what a key does than a user would wait for it."""
+    """Wait longer for the effect of a key than a user would, for busy machines."""
     monkeypatch.setattr(terminal_app, "CHECKS", 200)
 
 
 CHARACTERS = {name: character for character, name in NAMES.items()} | {"tab": "\t", "space": " "}
 
 TIMED = {"e", "R", "r", "W", "ctrl+z"}
-"""Keys that go on beside the screen: what they say has a time, or comes when it is done."""
+"""Keys with work in the background: their notice has a time, or comes when it is done."""
 
 KEYS = sorted({key for each in APP_KEYS for key in each.key.keys.split(",") if key} - TIMED)
 KEYS += sorted({key.keys for name in tab_names() for key in tab(name.name).keys} - {*KEYS, *TIMED})
@@ -61,13 +61,13 @@ async def burst(acting: Stage, text: str) -> str:
 
 
 async def left_by(*bursts: tuple[str, ...]) -> dict[str, Any]:
-    """Return what some bursts of keys leave, each sent when the one before has had all its effects."""
+    """Return the state after some bursts of keys, each sent after all effects of the previous one."""
     async with stage(busy(), size=(140, 40)) as acting:
         app = acting.app
         app.gateway, app.targets = Gateway(), ("DWPROD", "storm")
         for keys in bursts:
             await sent(acting, *keys)
-        left = {"told": list(acting.feed.told), "ends": app.is_leaving, "target": app.switch_to}
+        left = {"requests": list(acting.feed.requests), "ends": app.is_leaving, "target": app.switch_to}
         if app.is_leaving:
             return left
         lines = [(line.display, getattr(line, "value", "")) for line in app.screen.query("Input")]
@@ -85,7 +85,7 @@ async def left_by(*bursts: tuple[str, ...]) -> dict[str, Any]:
 @example(["7", "O"])
 @example(["enter", "O"])
 @example(["6", "enter", "home"])
-def test_a_burst_of_any_keys_ends_as_one_by_one(keys: list[str]) -> None:
+def test_a_burst_of_keys_has_the_effect_of_single_presses(keys: list[str]) -> None:
     at_once = asyncio.run(left_by(tuple(keys)))
     assert at_once == asyncio.run(left_by(*((key,) for key in keys)))
 
@@ -95,7 +95,7 @@ def copied() -> str:
 
 
 @acted
-async def test_what_is_copied_is_of_the_tab_that_was_opened_first() -> None:
+async def test_a_copy_in_a_burst_is_of_the_tab_just_opened() -> None:
     async with stage(busy(), size=(140, 40)) as acting:
         await burst(acting, "4c1")
         assert "ALTER SYSTEM" in copied()
@@ -108,21 +108,21 @@ async def test_a_whole_dialog_in_one_burst() -> None:
     async with stage(busy(), size=(140, 40)) as acting:
         acting.app.gateway = Gateway()
         await burst(acting, "4a1y\r")
-        (command,) = acting.feed.told
+        (command,) = acting.feed.requests
         assert command.kind is CommandKind.DEQUEUE
         assert not isinstance(acting.app.screen, ActionDialog)
 
 
 @pytest.mark.parametrize("typed", some(["q5c ", "1yes\r"], ["1q5", "1n\r"]))
 @acted
-async def test_what_is_typed_into_the_dialog_reaches_the_dialog_only(typed: str) -> None:
+async def test_keys_typed_into_the_dialog_reach_only_the_dialog(typed: str) -> None:
     async with stage(busy(), size=(140, 40)) as acting:
         acting.app.gateway = Gateway()
         await burst(acting, "4a" + typed)
         assert acting.app.is_running
         assert acting.app.monitor.choices.tab == "parallel"
         assert acting.app.monitor.choices.paused is None
-        assert acting.feed.told == []
+        assert acting.feed.requests == []
 
 
 @acted
@@ -141,8 +141,8 @@ async def test_a_page_and_back() -> None:
 
 
 @acted
-async def test_a_key_that_gets_lost_does_not_lock_the_keyboard() -> None:
-    """The widget that had the focus is gone before the key has come to it."""
+async def test_a_lost_key_does_not_lock_the_keyboard() -> None:
+    """The focused widget is removed before it gets the key."""
     async with stage(busy(), size=(140, 40)) as acting:
         await acting.keys("4")
         focused = acting.app.focused
@@ -154,7 +154,7 @@ async def test_a_key_that_gets_lost_does_not_lock_the_keyboard() -> None:
 
 
 @acted
-async def test_what_is_typed_or_due_after_q_does_nothing() -> None:
+async def test_keys_and_timers_after_q_do_nothing() -> None:
     async with stage(busy(), size=(140, 40)) as acting:
         made = acting.app.panels.made
         await burst(acting, "q4c/")
@@ -178,7 +178,7 @@ async def test_the_tour_does_not_begin_after_q() -> None:
 
 
 @acted
-async def test_the_palette_takes_what_is_found_for_all_that_was_typed() -> None:
+async def test_the_palette_searches_for_the_whole_input() -> None:
     """`J` alone would ask for a time."""
     async with stage(busy(), size=(140, 40)) as acting:
         await sent(acting, "ctrl+p", "J", "s", "enter")
@@ -194,7 +194,7 @@ async def test_the_palette_takes_what_is_found_for_all_that_was_typed() -> None:
     "first", some([":zork\r", ":4\r", ":zo\x1b", "/etl\r"], [":DWPROD\r", ":19:08\r", ":\r", "/etl\x1b"])
 )
 @acted
-async def test_a_line_that_is_asked_for_right_after_another(first: str) -> None:
+async def test_an_input_line_opened_right_after_another(first: str) -> None:
     async with stage(busy(), size=(140, 40)) as acting:
         acting.app.targets = ("DWPROD", "storm")
         await burst(acting, f"{first}:storm\r")
@@ -202,7 +202,7 @@ async def test_a_line_that_is_asked_for_right_after_another(first: str) -> None:
 
 
 @acted
-async def test_a_key_for_a_screen_that_has_ended_does_nothing() -> None:
+async def test_a_key_for_a_closed_screen_does_nothing() -> None:
     async with stage(busy(), size=(140, 40)) as acting:
         key = events.Key("4", "4")
         key._set_forwarded()

@@ -1,4 +1,4 @@
-"""Candidates to end for a head, in full: which together, which alone, and what all of them free."""
+"""Candidates to end for a head: which together, which alone, and the servers that all of them free."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def lines(way: Unblock) -> list[str]:
     return [plain(line).strip() for line in candidates_lines(way)]
 
 
-def test_who_is_to_be_ended_together_is_named_and_who_is_enough_alone_is_told() -> None:
+def test_sessions_to_end_together_are_named_and_those_enough_alone_marked() -> None:
     way = found(
         waiting(9, "ETL", 8), holder(1, "ETL", 8, idle=4000), holder(2, "ETL", 8, idle=3600),
         holder(3, "ETL", 32, elapsed=90), active=64, plan=DAY, held={"BATCH": 16, "ETL": 48},
@@ -33,10 +33,10 @@ def holders() -> Unblock:
     return unblock(last)[0]
 
 
-def test_where_nobody_is_enough_it_is_told_how_much_all_of_them_free() -> None:
+def test_if_no_session_is_enough_the_total_freed_is_given() -> None:
     way = holders()
     assert not way.needed
-    assert not any(each.commands for each in way.candidates), "one looks at who holds others up before"
+    assert not any(each.commands for each in way.candidates), "blocking sessions are looked at first"
     assert lines(way)[1] == (
         "Ending all 4 that can be ended frees 24 of the 26 servers that it is short of; those that wait for another "
         "session hold 10 more."
@@ -50,22 +50,22 @@ def many(statements: int, dop: int, active: int) -> Unblock:
     return found(waiting(99, "BATCH", dop), *held, active=active, plan=DAY, held=groups)
 
 
-def test_of_more_than_are_listed_it_is_not_told_what_all_of_them_free() -> None:
-    """There it called the twelve that are listed "all 12 that can be ended"."""
+def test_a_shortened_list_gives_no_total_freed() -> None:
+    """It called the twelve listed ones "all 12 that can be ended"."""
     way = many(20, 30, 64)
     assert (way.needed, len(way.candidates)) == (0, 12)
     assert not any("Ending all" in each for each in lines(way))
 
 
-def test_all_that_are_needed_together_are_named_however_many() -> None:
-    """Twelve were named as if they were enough."""
+def test_a_pair_is_named_and_a_larger_set_counted() -> None:
+    """It named twelve as if they were enough."""
     way = many(30, 15, 60)
     assert (way.needed, len(way.candidates)) == (13, 13)
     assert lines(way)[0] == "Ending 13 statements together frees the 26 servers that let it start."
 
 
 @pytest.mark.parametrize("loss", ["an administrator's work is lost", "it rolls back a transaction", "marked for kill"])
-def test_what_speaks_against_an_end_is_told_once(loss: str) -> None:
+def test_the_loss_from_an_end_is_stated_once(loss: str) -> None:
     text = "\n".join(lines(holders()))
     assert text.count(loss) == 1
-    assert "unknown amount" not in text, "whom nobody can end loses nothing by that"
+    assert "unknown amount" not in text, "a session that cannot be ended loses nothing"

@@ -1,4 +1,4 @@
-"""Charts: what is drawn for which numbers, and what their legends say."""
+"""Charts and their legends for given numbers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def texts(cells: list[Cell]) -> str:
     return "".join(cell.text for cell in cells)
 
 
-def test_areas_stand_one_on_the_other() -> None:
+def test_areas_are_stacked() -> None:
     """4 cells for 0 to 8: a unit is half a cell."""
     cells = stacked([3, 2], [A, B], top=8, height=4)
     assert texts(cells) == "█▄▄ "
@@ -40,35 +40,35 @@ def test_areas_stand_one_on_the_other() -> None:
     assert [cell.cover for cell in stacked([3.5, 2], [A, B], top=8, height=4)] == ["a", "a", "b", ""]
 
 
-def test_what_is_more_than_the_axis_ends_with_it() -> None:
+def test_values_above_the_axis_are_clipped() -> None:
     assert texts(stacked([20], [A], top=8, height=3)) == "███"
 
 
-def test_a_cell_has_two_colours_so_the_least_of_three_goes() -> None:
+def test_a_cell_shows_the_larger_two_of_three_areas() -> None:
     (cell,) = stacked([4, 1, 3], [A, B, C], top=8, height=1)
     assert cell == Cell("▅", "a on c", "a")
     (cell,) = stacked([1, 4, 3], [A, B, C], top=8, height=1)
     assert cell == Cell("▅", "b on c", "b")
 
 
-def test_without_colours_each_cell_has_the_letter_of_what_covers_most_of_it() -> None:
+def test_without_colours_a_cell_has_the_letter_of_its_largest_area() -> None:
     assert texts(stacked([3.5, 2.5], [A, B], top=8, height=4, signs="AB")) == "AAB "
 
 
-def test_a_line_that_crosses_an_area_stands_on_its_colour() -> None:
+def test_a_line_across_an_area_keeps_its_colour() -> None:
     full, partly, _, empty = stacked([3, 2], [A, B], top=8, height=4)
     assert crossed(full, "─") == Cell("─", "mark on a", "a")
     assert crossed(partly, "─").style in {"mark on a", "mark on b"}
     assert crossed(empty, "─") == Cell("─", "mark", "")
 
 
-def test_a_gap_is_left_where_nothing_was_measured() -> None:
-    """Polls every second stretch, then none for five: what a poll says is about the time before it."""
+def test_unmeasured_times_are_gaps() -> None:
+    """Polls in every second period, then none in five: a poll covers the time before it."""
     found = {(0, "X"): (None, 1.0, None, 3.0, None, None, None, None, None, 5.0)}
     assert without_gaps(found, 2)[0, "X"] == (None, 1.0, 3.0, 3.0, None, None, None, None, None, 5.0)
 
 
-def test_a_group_that_was_not_there_had_nothing() -> None:
+def test_a_group_that_did_not_exist_counts_as_zero() -> None:
     found = {(0, "X"): (1.0, 2.0, None), (0, "Y"): (None, 4.0, None)}
     assert without_gaps(found, 1) == {(0, "X"): (1.0, 2.0, None), (0, "Y"): (0.0, 4.0, None)}
 
@@ -96,21 +96,21 @@ def test_the_axis_ends_now() -> None:
     assert data.areas[0].values[-1] == 7.0, "and is the last one on the chart"
 
 
-def test_the_line_of_the_capacity_is_at_what_there_was() -> None:
-    """An instance of 16 of 32 CPUs is lost after ten polls: what was used before was no more than there was."""
+def test_the_capacity_line_shows_the_capacity_of_its_time() -> None:
+    """An instance with 16 of 32 CPUs is lost after ten polls: earlier values are below the earlier capacity."""
     polls = [poll(number, BATCH=24.0 if number < 10 else 8.0) for number in range(20)]
     polls = [replace(each, header=replace(each.header, num_cpus=32 if n < 10 else 16)) for n, each in enumerate(polls)]
     data = chart_data(moment_of(*polls), "used", "CPUs used", 16.0)
     assert data.capacity == 16
     first, before = data.capacities.index(32), data.capacities.index(16)
-    assert set(data.capacities[:first]) == {None}, "it has changed since, so nobody knows what it was before"
+    assert set(data.capacities[:first]) == {None}, "it has changed since, so the earlier value is unknown"
     assert (set(data.capacities[first:before]), set(data.capacities[before:])) == ({32}, {16})
     values = data.areas[0].values
     assert first == next(stretch for stretch, value in enumerate(values) if value is not None)
     same = chart_data(moment_of(*polls[10:]), "used", "CPUs used", 16.0)
     (known,) = {each for each in same.capacities if each is not None}
     assert known == 16
-    assert same.capacities[0] is None, "what there was before the first poll is not known from the present"
+    assert same.capacities[0] is None, "the present capacity says nothing about earlier times"
     legend, *plot = drawn(data, width=63, height=10)  # a column for each stretch
     assert "─ capacity 16" in legend
     assert [line[3:] for line in plot[:-2] if "─" in line] == [
@@ -119,7 +119,7 @@ def test_the_line_of_the_capacity_is_at_what_there_was() -> None:
     ]
 
 
-def test_a_past_that_is_read_after_a_jump_is_on_the_chart() -> None:
+def test_the_past_read_after_a_jump_is_on_the_chart() -> None:
     """The newest poll stays the same: it was the only one at first, or the only one with other groups."""
     polls = [poll(number, BATCH=1.0) for number in range(9)]
     feed = ChartFeed(OverTime("used", "used", "CPUs used", lambda _: ()))
@@ -143,7 +143,7 @@ def test_looking_back_the_instant_is_marked_and_the_end_is_not_called_now() -> N
     assert sum("│" in line[3:] for line in lines[1:]) == 9, "a line over all of the plot"
 
 
-def test_small_groups_are_summed_up_so_that_the_whole_is_right() -> None:
+def test_small_groups_are_summed_so_that_the_total_is_right() -> None:
     used = {f"G{number}": 10.0 - number for number in range(8)}
     data = chart_data(moment_of(*(poll(number, **used) for number in range(3))), "used", "CPUs used", None)
     assert [area.name for area in data.areas] == ["G0", "G1", "G2", "G3", "G4", OTHERS]
@@ -151,13 +151,13 @@ def test_small_groups_are_summed_up_so_that_the_whole_is_right() -> None:
     assert sum(area.values[-1] or 0.0 for area in data.areas) == sum(used.values())
 
 
-def test_one_group_more_than_there_are_colours_is_called_by_its_name() -> None:
+def test_one_group_without_a_colour_keeps_its_name() -> None:
     used = {f"G{number}": 10.0 - number for number in range(6)}
     data = chart_data(moment_of(*(poll(number, **used) for number in range(3))), "used", "CPUs used", None)
     assert [area.name for area in data.areas] == ["G0", "G1", "G2", "G3", "G4", "G5"]
 
 
-def test_legends_say_what_is_now() -> None:
+def test_legends_show_current_values() -> None:
     areas = (Area("X", ((0, "X"),), (1.0,)), Area(OTHERS, (), (2.0,)))
     levels = [GroupLevel(0, "X", 7.0, 12.0), GroupLevel(0, "Y", 1.5), GroupLevel(0, "Z", 2.0), GroupLevel(3, "X", None)]
     assert levels_of(areas, levels) == [(7.0, 12.0), (3.5, None)]
@@ -167,12 +167,12 @@ def drawn(data: ChartData, *levels: GroupLevel, width: int = 39, height: int = 1
     return [plain(line).rstrip() for line in chart_lines(data, levels, width, height, signs)]
 
 
-def test_a_legend_names_groups_before_all_and_counts_what_it_has_no_room_for() -> None:
-    """Below nine lines it has one line. In 48 cells it named only the capacity, and counted six groups."""
+def test_a_legend_names_groups_first_and_counts_omitted_ones() -> None:
+    """Below nine lines of chart it has one line. In 48 cells it named only the capacity and counted six groups."""
     levels = GroupLevel(0, "ETL", 4.1, 6.0), GroupLevel(0, "WEB", 0.3)
-    said = {width: drawn(DATA, *levels, width=width, height=8)[0] for width in (28, 39, 45, 58, 63)}
+    legends = {width: drawn(DATA, *levels, width=width, height=8)[0] for width in (28, 39, 45, 58, 63)}
     title, line = "CPUs used, 15 min", "  ─ capacity 8"
-    assert said == {
+    assert legends == {
         28: f"{title}  ■ WEB  +2",  # the larger one
         39: f"{title}  ■ WEB  ■ ETL  +1",
         45: f"{title}  ■ WEB  ■ ETL{line}",
@@ -210,7 +210,7 @@ def test_a_chart() -> None:
     ]
 
 
-def test_a_chart_without_room_for_axes_has_its_areas_and_never_nothing() -> None:
+def test_a_low_chart_has_areas_without_axes_and_is_never_empty() -> None:
     """At 100x30 the Overview left it four lines: they were blank."""
     assert drawn(DATA, GroupLevel(0, "ETL", 4.1, 6.0), width=40, height=2) == [
         "CPUs used, 15 min  ■ WEB  ■ ETL  +1",
@@ -224,13 +224,13 @@ def test_a_chart_without_room_for_axes_has_its_areas_and_never_nothing() -> None
     assert [len(drawn(DATA, width=40, height=height)) for height in (1, 2, 3, 4, 5)] == [1, 2, 3, 4, 5]
 
 
-def test_what_there_was_is_a_line_in_the_row_that_it_fills() -> None:
+def test_the_capacity_line_is_in_the_row_it_fills() -> None:
     """Eight lines for 8 CPUs: 4 of them fill four lines."""
     lines = drawn(replace(DATA, capacities=(8.0, 8.0, 4.0, 8.0)), height=12)
     assert [line[21:30] for line in lines[2:10]] == [" " * 9] * 4 + ["─" * 9] + [" " * 9] * 3
 
 
-def test_one_stretch_more_is_drawn_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_period_is_drawn_without_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
 
     def noted(values: Sequence[float], *how: Any) -> list[Cell]:
@@ -244,7 +244,7 @@ def test_one_stretch_more_is_drawn_alone(monkeypatch: pytest.MonkeyPatch) -> Non
     assert made == [(1.25,), (2.75,), (3.5,), (4.25,), (5.5,)]
 
 
-def test_times_that_have_no_room_beside_the_next_are_left_out_the_newest_first() -> None:
+def test_times_that_would_touch_are_omitted_newest_first() -> None:
     """37 columns for ten stretches: 03:08 would touch "now" and 03:04 be over 03:05; each mark is its time's own."""
     ticks = ((0, "03:00"), (4, "03:04"), (5, "03:05"), (9, "03:09"), (10, "now"))
     values = (1.0,) * 10
@@ -263,7 +263,7 @@ def test_times_that_have_no_room_beside_the_next_are_left_out_the_newest_first()
         ((2, 2), (39, 11), 90.0),  # of 37 columns for four stretches of 90 s the first
         ((2, 1), (39, 11), None),  # the legend has two lines
         ((1, 5), (39, 11), None),  # the axis
-        ((38, 10), (39, 11), 450.0),  # the last is what has come since, too
+        ((38, 10), (39, 11), 450.0),  # the last one also covers later times
         ((21, 2), (39, 11), 270.0),  # 19 * 4 // 37 is 2: the third
         ((2, 1), (39, 8), 90.0),  # below nine lines the legend has one
         ((2, 0), (39, 8), None),
@@ -275,20 +275,20 @@ def test_times_that_have_no_room_beside_the_next_are_left_out_the_newest_first()
 def test_a_click_on_the_plot_names_the_end_of_its_stretch(
     place: tuple[int, int], size: tuple[int, int], second: float | None
 ) -> None:
-    told: list[Any] = []
+    messages: list[Any] = []
     widget: Any = SimpleNamespace(
         _data=replace(DATA, start=0.0, width=90.0), _levels=(), size=size, letters_only=False,
-        post_message=told.append, InstantClicked=Chart.InstantClicked,
+        post_message=messages.append, InstantClicked=Chart.InstantClicked,
     )  # fmt: skip
     Chart.on_click(widget, SimpleNamespace(x=place[0], y=place[1]))  # type: ignore[arg-type]
-    assert [each.at.timestamp() for each in told] == ([] if second is None else [second])
+    assert [each.at.timestamp() for each in messages] == ([] if second is None else [second])
     widget._data = None
     Chart.on_click(widget, SimpleNamespace(x=place[0], y=place[1]))  # type: ignore[arg-type]
-    assert len(told) == (second is not None), "before there is a chart nothing is named"
+    assert len(messages) == (second is not None), "without a chart nothing is named"
 
 
-def test_whole_blocks_on_their_own_colour_are_sent_as_blanks_and_look_the_same() -> None:
-    """A third of the bytes: a block takes three, and the colour of a cell that is all ground is that of its blank."""
+def test_full_blocks_on_their_own_colour_are_sent_as_blanks() -> None:
+    """A block takes three bytes, a blank one; with equal colours both look the same."""
     line = (("██", "a on a"), ("█", "a"), ("▄▄", "a on b"), ("─", "mark on a"))
     assert chart._ground_only(line) == (("  ", "a on a"), *line[1:])
 
@@ -306,7 +306,7 @@ def test_the_same_without_colours() -> None:
 
 
 @pytest.mark.parametrize("name", BUILTIN_THEMES)
-def test_every_theme_has_a_style_for_every_meeting_of_areas(name: str) -> None:
+def test_every_theme_has_a_style_for_each_pair_of_areas(name: str) -> None:
     palette = palette_of(BUILTIN_THEMES[name])
     styles = {palette[area] for area in AREAS}
     assert len({style.color for style in styles}) == len(AREAS), "six colours, of sixteen too"
@@ -318,22 +318,22 @@ def test_every_theme_has_a_style_for_every_meeting_of_areas(name: str) -> None:
 
 
 @acted
-async def test_legend_and_table_say_the_same() -> None:
+async def test_legend_and_table_show_the_same_figures() -> None:
     async with playing("storm") as (acting, polls):
         await polls(1)
         for _ in range(3):
             await polls(1)
             legend = next(line for line in acting.screen.splitlines() if "CPUs used, 15 min" in line)
             for name in ("BATCH", "ETL", "REPORTS"):
-                said = re.search(rf"■ {name} +([\d.]+)", legend)
+                figure = re.search(rf"■ {name} +([\d.]+)", legend)
                 row = next(line for line in acting.screen.splitlines() if line.startswith(f" {name} "))
-                assert said is not None
-                assert f"  {said[1]}  " in row
+                assert figure is not None
+                assert f"  {figure[1]}  " in row
 
 
 @acted
-async def test_a_chart_is_drawn_in_its_new_size_also_if_it_was_asked_for_its_place_before() -> None:
-    """Textual then takes the new places for the old ones, and tells nobody of a new size."""
+async def test_a_chart_is_redrawn_in_its_new_size_after_a_query_of_its_region() -> None:
+    """Textual then takes the new regions for the old ones and sends no event of a new size."""
     async with playing("storm", (160, 45)) as (acting, polls):
         await polls(2)
         await acting.keys("slash", "escape")
@@ -347,7 +347,7 @@ async def test_a_chart_is_drawn_in_its_new_size_also_if_it_was_asked_for_its_pla
 
 
 @acted
-async def test_a_chart_of_nothing_leaves_its_place_to_the_other() -> None:
+async def test_an_empty_chart_leaves_its_space_to_the_other() -> None:
     async with stage(quiet(), size=(160, 45)) as acting:
         screen = await acting.press("2")
         assert "CPUs used, 15 min" in screen

@@ -35,7 +35,7 @@ class Chooser(ColumnChooser):
         self.selected = key
 
 
-def test_columns_that_are_shown_come_first_with_their_numbers() -> None:
+def test_visible_columns_are_listed_first_with_their_positions() -> None:
     found = Chooser("b", "gone", "a")
     assert [(each.key, each.head, each.position, each.help) for each in found._columns()] == [
         ("b", "B", 1, "b?"), ("a", "A", 3, "a?"), ("c", "c", None, "c?"), ("d", "D", None, "d?"),
@@ -49,7 +49,7 @@ def test_a_column_is_shown_hidden_and_moved() -> None:
     assert found.chosen(None) == ("a", "b"), "nothing is under the cursor"
     found.under = "d"
     found.action_carry(-1)
-    assert found.chosen(None) == ("a", "b"), "what is not shown has no place"
+    assert found.chosen(None) == ("a", "b"), "a hidden column has no position"
     found.action_switch()
     assert found.chosen(None) == ("a", "b", "d")
     assert found.rows == [("a", 1), ("b", 2), ("d", 3), ("c", None)]
@@ -79,19 +79,19 @@ def test_the_present_target_is_marked_and_a_copy_has_its_key() -> None:
     assert taken == [offered[1]]
 
 
-def test_what_is_copied_is_told_whole_on_as_many_lines_as_it_takes() -> None:
-    whom = "RPT sales reports 1:5,1005, idle 15:00, holds 16; no command: BATCH and ETL want the same"
-    offered = [Copyable("c", "SQL_ID", "7xq3hdwx1kkd0"), Copyable("1", "sid,serial", "5,1005,@1", affects=whom)]
+def test_a_text_to_copy_is_wrapped_and_never_cut() -> None:
+    note = "RPT sales reports 1:5,1005, idle 15:00, holds 16; no command: BATCH and ETL want the same"
+    offered = [Copyable("c", "SQL_ID", "7xq3hdwx1kkd0"), Copyable("1", "sid,serial", "5,1005,@1", affects=note)]
     for width in (60, 80, 120, 200):
         lines = copy_lines(offered, width)
         assert all(len(each.text) <= width - 23 for each in lines)
-        assert " ".join(each.text for each in lines if each.copied is offered[1]).split() == f"5,1005,@1 {whom}".split()
+        assert " ".join(each.text for each in lines if each.copied is offered[1]).split() == f"5,1005,@1 {note}".split()
         assert [each.key for each in lines if each.key] == ["c", "1"]
-    assert len(copy_lines(offered, 200)) == 2, "where there is room it is one line each"
+    assert len(copy_lines(offered, 200)) == 2, "with enough room each has one line"
     assert CopyChooser(offered, 60).chosen(copy_lines(offered, 60)[-1]) is offered[1], "Enter on any line of it"
 
 
-def test_what_there_is_not_says_why() -> None:
+def test_an_unavailable_text_gives_its_reason() -> None:
     def copied(text: str, why_not: str = "") -> list[str]:
         return [each.text for each in copy_lines([Copyable("1", "command", text, why_not)], 80)]
 

@@ -83,7 +83,7 @@ def test_every_text_can_be_read(theme: Theme) -> None:
 
 @pytest.mark.parametrize("sight", SIGHT)
 @pytest.mark.parametrize("name", DEFAULT_THEMES)
-def test_good_doubtful_bad_and_what_lies_side_by_side_look_different_to_everybody(name: str, sight: str) -> None:
+def test_states_and_adjacent_colours_differ_for_colour_blind_users(name: str, sight: str) -> None:
     palette = palette_of(BUILTIN_THEMES[name])
     pairs = [*combinations(STATES, 2), *(("", state) for state in STATES), *pairwise(AREAS), ("used", "waiting")]
     close = {

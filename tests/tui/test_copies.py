@@ -31,7 +31,7 @@ ROW = Copyable("r", "the row", "Group: BATCH")
 SIZES = [(80, 24), (120, 35), (200, 50)]
 
 
-def told(app: MonitorApp) -> str:
+def notice_text(app: MonitorApp) -> str:
     return "\n".join(str(each.message) for each in app._notifications)
 
 
@@ -51,7 +51,7 @@ def test_sql_id_text_session_commands_and_the_row_each_have_a_key() -> None:
     assert found["r"].text == "Group: BATCH"
 
 
-def test_of_what_is_no_statement_there_is_no_list() -> None:
+def test_rows_without_a_statement_have_no_copy_list() -> None:
     assert offered(busy().groups[0]) == {}
     assert offered(None) == {}
     session = next(each for each in busy().sessions)
@@ -59,21 +59,21 @@ def test_of_what_is_no_statement_there_is_no_list() -> None:
     assert list(offered(session._replace(sql_id="0000000000000"))) == ["c", "t", "s", "r"]
 
 
-def test_a_text_comes_from_where_it_was_kept_and_else_it_says_why_there_is_none() -> None:
+def test_a_text_comes_from_the_cache_or_gives_a_reason() -> None:
     gone, texts = Statement("0000000000000"), SqlTexts()
     assert offered(gone)["t"][2:4] == ("", "not read")
     texts.add(replace(busy(), texts=(SqlText(1, gone.sql_id, 0, "select 1"),)))
     assert offered(gone, texts)["t"][2:4] == ("select 1", "")
-    assert "s" not in offered(gone), "no session is meant"
+    assert "s" not in offered(gone), "the row is no session"
     assert "1" not in offered(gone)
 
 
-def test_where_no_command_is_offered_it_says_why() -> None:
+def test_a_withheld_command_gives_its_reason() -> None:
     found = offered(queued(1), old="the view is paused, or back in time")
     assert found["1"][2:4] == ("", "no command is offered: the view is paused, or back in time")
 
 
-def test_no_command_for_what_only_an_earlier_answer_of_v_session_shows() -> None:
+def test_no_command_is_based_on_stale_v_session_rows() -> None:
     """Its queue and its holders are of one view: the holders had no command, and the head was offered to be started."""
     *_, (seen, _) = polled("storm", 2)
     section = seen.section(Session)
@@ -100,12 +100,12 @@ async def test_c_twice_is_the_sql_id_and_the_file_is_named(size: tuple[int, int]
             assert what in screen, what
         await acting.keys("c")
         assert acting.app.clipboard == sql_id
-        assert f"Copied: SQL_ID {sql_id}, also in {tmp_path}/state/presman/copied.txt" in told(acting.app)
+        assert f"Copied: SQL_ID {sql_id}, also in {tmp_path}/state/presman/copied.txt" in notice_text(acting.app)
         assert (tmp_path / "state" / "presman" / "copied.txt").read_text() == f"{sql_id}\n"
 
 
 @acted
-async def test_enter_takes_the_line_under_the_cursor_and_escape_nothing() -> None:
+async def test_enter_copies_the_line_under_the_cursor_and_escape_nothing() -> None:
     async with stage(busy(), size=(120, 35)) as acting:
         await acting.keys("4", "c", "escape")
         assert acting.app.clipboard == ""
@@ -115,37 +115,37 @@ async def test_enter_takes_the_line_under_the_cursor_and_escape_nothing() -> Non
 
 @pytest.mark.parametrize("keys", [("4", "c", "1"), ("4", "tab", "c", "1"), ("C",)])
 @acted
-async def test_a_kill_is_said_to_be_one_and_where_it_went(keys: tuple[str, ...], tmp_path: Path) -> None:
+async def test_a_copied_kill_is_labelled_with_its_destination(keys: tuple[str, ...], tmp_path: Path) -> None:
     async with stage(busy(), size=(200, 50)) as acting:
         await acting.keys(*keys)
         assert "KILL SESSION" in acting.app.clipboard
-        said = told(acting.app)
-        assert "Copied, not run: " in said
-        assert "It is a KILL command: it ends a session when you run it." in said
-        assert f"also in {tmp_path}/state/presman/copied.txt" in said
+        notices = notice_text(acting.app)
+        assert "Copied, not run: " in notices
+        assert "It is a KILL command: it ends a session when you run it." in notices
+        assert f"also in {tmp_path}/state/presman/copied.txt" in notices
 
 
 @pytest.mark.parametrize("keys", [("4", "c", "1"), ("C",)])
 @acted
-async def test_a_command_of_a_recording_is_said_to_be_old(keys: tuple[str, ...]) -> None:
+async def test_a_command_from_a_recording_is_labelled_as_old(keys: tuple[str, ...]) -> None:
     async with stage(busy(), size=(200, 50)) as acting:
         acting.app.replayed = mock.Mock
         await acting.keys(*keys)
         at = spelled_instant(busy().at)
-        assert f"It comes from a recording, as of {at}: check again before you run it." in told(acting.app)
+        assert f"It comes from a recording, as of {at}: check again before you run it." in notice_text(acting.app)
 
 
 @acted
-async def test_a_command_that_kills_nobody_is_not_called_one() -> None:
+async def test_a_cancel_command_is_not_called_a_kill() -> None:
     async with stage(busy(), size=(200, 50)) as acting:
         await acting.keys("4", "c", "3")
         assert acting.app.clipboard.startswith("ALTER SYSTEM CANCEL SQL")
-        assert "KILL" not in told(acting.app)
+        assert "KILL" not in notice_text(acting.app)
 
 
 @acted
-async def test_what_is_offered_keeps_its_number_while_the_list_is_open() -> None:
-    """Between two polls who would let the head start is another: a key that is about to be pressed means the same."""
+async def test_offers_keep_their_numbers_while_the_list_is_open() -> None:
+    """Another session may let the head start after a poll: a key about to be pressed keeps its meaning."""
     async with playing("storm", (120, 35)) as (acting, polls):
         await polls(2)
         await acting.keys("4")
@@ -154,11 +154,11 @@ async def test_what_is_offered_keeps_its_number_while_the_list_is_open() -> None
         assert offered == [line for line in acting.screen.splitlines() if "holds" in line]
         await acting.keys("escape")
         again = [line for line in (await acting.press("c")).splitlines() if "holds" in line]
-        assert again != offered, "what is offered anew is of now"
+        assert again != offered, "a newly opened list has the present offers"
 
 
 @acted
-async def test_on_the_page_of_a_statement_too() -> None:
+async def test_copying_works_on_a_statement_page() -> None:
     async with stage(busy(), size=(120, 35)) as acting:
         sql_id = busy().running[0].sql_id
         await acting.keys("colon", *sql_id, "enter")
@@ -171,16 +171,16 @@ async def test_on_the_page_of_a_statement_too() -> None:
 
 
 @acted
-async def test_a_text_that_is_not_known_is_not_copied() -> None:
+async def test_an_unknown_text_is_not_copied() -> None:
     async with stage(busy(), size=(120, 35)) as acting:
         row = replace(busy(), queue=(queued(1, sql_text="", sql_id="0000000000000"),))
         await acting.show(row)
         await acting.keys("4", "c", "t")
         assert acting.app.clipboard == ""
-        assert "Nothing copied: not read." in told(acting.app)
+        assert "Nothing copied: not read." in notice_text(acting.app)
 
 
-def test_a_file_of_a_replay_is_called_as_the_recording_without_its_folders() -> None:
+def test_a_file_of_a_replay_is_named_after_the_recording() -> None:
     at = datetime(2026, 11, 20).astimezone()
     for place in ("recording:/var/lib/a.presman", "recording:a.presman", "recording:/var/a/", "spool:/tmp/a"):
         assert file_name(place, "cpu", at) == "presman-a-cpu-20261120-000000.csv"

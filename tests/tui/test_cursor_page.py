@@ -38,7 +38,7 @@ def page(statement: Statement, reading=None, watch: Watch | None = None, *, reco
 
 @pytest.mark.parametrize("size", some([(80, 24)], [(200, 50)]))
 @acted
-async def test_every_ranked_statement_has_its_text_and_one_that_ended_keeps_it(size: tuple[int, int]) -> None:
+async def test_every_ranked_statement_has_its_text_even_after_its_end(size: tuple[int, int]) -> None:
     async with playing("mixed", size) as (acting, polls):
         await polls(6)
         await acting.keys("9")
@@ -59,7 +59,7 @@ async def test_every_ranked_statement_has_its_text_and_one_that_ended_keeps_it(s
 
 @pytest.mark.parametrize("size", some([(120, 35)], [(80, 24), (200, 50)]))
 @acted
-async def test_enter_opens_the_page_and_there_the_sessions_that_run_it(size: tuple[int, int]) -> None:
+async def test_enter_opens_the_page_and_then_its_sessions(size: tuple[int, int]) -> None:
     async with playing("storm", size) as (acting, polls):
         await polls(4)
         await acting.keys("9")
@@ -77,15 +77,15 @@ async def test_enter_opens_the_page_and_there_the_sessions_that_run_it(size: tup
         assert "No session is there" not in screen
 
 
-def test_nobody_runs_it_and_that_is_what_it_says() -> None:
-    told = page(Statement(GONE))
-    assert "now             no session runs it" in told
-    assert "No session runs it at this moment." in told
-    assert "No parallel execution of it was seen" in told
-    assert "No session is there" not in told
+def test_a_statement_that_no_session_runs_is_labelled_so() -> None:
+    text = page(Statement(GONE))
+    assert "now             no session runs it" in text
+    assert "No session runs it at this moment." in text
+    assert "No parallel execution of it was seen" in text
+    assert "No session is there" not in text
 
 
-def test_a_text_that_is_not_there_says_why() -> None:
+def test_a_missing_text_gives_its_reason() -> None:
     watch = Watch()
     watch.sql_texts.add(replace(busy(), texts=(SqlText(1, GONE, 0, ""),)))
     assert "aged out of the shared pool" in page(Statement(GONE), watch=watch)
@@ -107,14 +107,14 @@ def test_a_long_text_does_not_push_the_rest_away() -> None:
     assert lines[-1] == "  line 39"
 
 
-def test_what_was_read_of_the_cursor_is_told_of_no_other_one() -> None:
+def test_cursor_details_are_shown_only_for_their_own_cursor() -> None:
     cost = CursorCost(7, 0, 2.0, 1.0, 0.5, 16.0, 24.0, 1.0, None, None)
     dop = DopStory(degree=8, reason="table property", facts={"dop": "8", "dop_reason": "table property"})
     detail = Detail(1, 0, GONE, 0, 1, (), cost, (), (), (), dop=dop)
     reading = replace(busy(), detail=detail)
-    told = page(Statement(GONE), reading)
-    assert "7 done, 0 running now" in told
-    assert "Reason in the plan: table property." in told
+    text = page(Statement(GONE), reading)
+    assert "7 done, 0 running now" in text
+    assert "Reason in the plan: table property." in text
     assert "7 done" not in page(Statement("1111111111111"), reading)
 
 
@@ -123,11 +123,11 @@ def test_a_serial_statement_has_no_story_of_a_degree() -> None:
     reading = replace(busy(), detail=Detail(1, 0, GONE, 0, 1, (), None, (), (), (), dop=DopStory(facts=facts)))
     assert "Why it has this degree" not in page(Statement(GONE), reading)
     serial = replace(reading, detail=replace(reading.detail, dop=DopStory(reason="parallel disabled", facts=facts)))
-    assert "parallel disabled" in page(Statement(GONE), serial), "why it is not parallel is told"
+    assert "parallel disabled" in page(Statement(GONE), serial), "the reason for serial execution is shown"
 
 
-def test_where_its_cursor_is_looked_for() -> None:
-    """Its own; else that of who runs it; else that whose text was read; else child 0 of the first instance."""
+def test_the_cursor_of_a_statement_is_searched_in_order() -> None:
+    """Its own; else that of a session that runs it; else one with a text; else child 0 of the first instance."""
     reading, watch = busy(), Watch()
     texts = watch.sql_texts
     own = Statement("a", 0, 2, 5)
@@ -171,7 +171,7 @@ def without_texts(moment: Moment) -> Moment:
 
 @pytest.mark.parametrize("old", [False, True])
 @acted
-async def test_a_replay_has_the_texts_that_were_read_and_says_where_none_are(old: bool, tmp_path: Path) -> None:
+async def test_a_replay_has_recorded_texts_and_reports_missing_ones(old: bool, tmp_path: Path) -> None:
     place = str(tmp_path / "a.presman")
     moments = list(polled("storm", 4))
     record(place, [without_texts(each) for each in moments] if old else moments)
@@ -190,8 +190,8 @@ async def test_a_replay_has_the_texts_that_were_read_and_says_where_none_are(old
         assert f"Statement {app.reader.row.sql_id}" in app.reader.text
 
 
-def test_what_an_execution_takes_has_units_that_suit_it() -> None:
-    """50 s of 0.25 ms each are 200,000 executions: an average of less than a second is not told as 0:00."""
+def test_times_per_execution_have_suitable_units() -> None:
+    """50 s of 0.25 ms each are 200,000 executions: an average below a second is not shown as 0:00."""
     cost = CursorCost(200_000, 1, 0.00025, 0.0002, 0.0, 0.0, 1.0, 0.0, None, None, 150.0)
     each = next(line for line in map(plain, cost_lines(cost)) if "each, on average" in line)
     assert each.endswith("250µs elapsed, 200µs CPU, 0µs I/O wait, 2:30 concurrency wait")

@@ -23,7 +23,7 @@ from presman.figures.drawing.lines import plain
 from presman.figures.history_figures import USUAL
 from presman.rows.queries import Focus
 from presman.tui.pages.detail_lines import _scaled, _time, cost_lines, detail_lines, focus_of, usual_lines, xplan
-from tests.tui.readings import AT, busy, queued, running, session, told
+from tests.tui.readings import AT, busy, queued, running, sections, session
 
 DETAIL = Detail(
     1, 526, "9md3ukh526j58", 0, 42, (), None,
@@ -36,10 +36,10 @@ DETAIL = Detail(
 
 
 def close(**facts: Any) -> dict[str, list[str]]:
-    return told(detail_lines(running(526), replace(busy(), detail=replace(DETAIL, **facts)), 120))
+    return sections(detail_lines(running(526), replace(busy(), detail=replace(DETAIL, **facts)), 120))
 
 
-def test_what_is_not_done_yet_has_its_part_as_a_bar() -> None:
+def test_progress_of_unfinished_operations_is_a_bar() -> None:
     """A quarter of 16 cells is four, a half eight."""
     progress = close()["Progress"]
     assert progress == [
@@ -72,10 +72,10 @@ def test_statistics_are_since_the_last_poll_and_since_logon() -> None:
     assert close()["Session statistics: since the last poll, since logon"] == ["redo size 1,000 123,456", "parses - 5"]
 
 
-def test_what_was_not_read_is_not_there() -> None:
+def test_unread_sections_are_omitted() -> None:
     bare = close(servers=(), statistics=(), plan=(), cost=None)
     assert not {"Servers at work", "Plan", "Executions of this cursor so far"} & bare.keys()
-    other = told(detail_lines(running(527), replace(busy(), detail=DETAIL), 120))
+    other = sections(detail_lines(running(527), replace(busy(), detail=DETAIL), 120))
     assert "Progress" not in other
     assert any("are read only while this page is open" in line for own in other.values() for line in own)
 
@@ -83,7 +83,7 @@ def test_what_was_not_read_is_not_there() -> None:
 COST = CursorCost(1200, 3, 2.5, 1.0, 0.0005, 8.0, 10_000.0, 512.0, 0.8, 0.25, None, 123_456.0, 99.0, 0.5)
 
 
-def test_what_the_executions_of_a_cursor_have_cost() -> None:
+def test_the_cost_of_executions_is_shown() -> None:
     assert [" ".join(plain(line).split()) for line in cost_lines(COST)] == [
         "executions 1,200 done, 3 running now",
         "each, on average 2.5s elapsed, 1.0s CPU, 500µs I/O wait",
@@ -96,32 +96,32 @@ def test_what_the_executions_of_a_cursor_have_cost() -> None:
     assert plain(list(cost_lines(replace(COST, saved=None)))[-1]).endswith("80 % of the bytes read")
 
 
-def test_times_side_by_side_have_one_form_and_data_has_its_unit() -> None:
+def test_adjacent_times_share_a_format_and_data_has_units() -> None:
     long = replace(COST, elapsed=397.0, cpu=51.2, megabytes=19_900.0)
     times, data = (" ".join(plain(list(cost_lines(long))[index]).split()) for index in (1, 4))
     assert times == "each, on average 6:37 elapsed, 0:51 CPU, 500µs I/O wait"
     assert data == "data each 19.4 GB read, 0.5 MB written"
 
 
-def test_a_sessions_groups_are_told_with_why_it_was_switched() -> None:
+def test_the_page_shows_a_sessions_groups_and_why_it_was_switched() -> None:
     own = session(526, serial=60805, group="LOW")._replace(
         mapped_group="BATCH", mapping_attribute="ORACLE_USER", original_group="BATCH", last_action="SWITCH_GROUP",
         last_action_reason="CPU time", last_action_time=AT,
     )  # fmt: skip
-    lines = told(detail_lines(running(526), replace(busy(), sessions=(own,)), 120))["Consumer group"]
+    lines = sections(detail_lines(running(526), replace(busy(), sessions=(own,)), 120))["Consumer group"]
     assert lines[:4] == [
         "mapped BATCH (by ORACLE_USER)", "original BATCH", "now LOW",
         f"last action SWITCH_GROUP, because of CPU time, at {AT.astimezone():%H:%M:%S}",
     ]  # fmt: skip
     calm = own._replace(mapping_attribute="", mapped_group="", last_action="")
-    assert told(detail_lines(running(526), replace(busy(), sessions=(calm,)), 120))["Consumer group"][:-1] == [
+    assert sections(detail_lines(running(526), replace(busy(), sessions=(calm,)), 120))["Consumer group"][:-1] == [
         "mapped -", "original BATCH", "now LOW",
     ]  # fmt: skip
     others = replace(busy(), sessions=(own._replace(serial=1),))
-    assert "Consumer group" not in told(detail_lines(running(526), others, 120))
+    assert "Consumer group" not in sections(detail_lines(running(526), others, 120))
 
 
-def test_what_is_looked_at_closely() -> None:
+def test_the_focus_of_each_kind_of_row() -> None:
     assert focus_of(queued()) == Focus(1, 501, "7xq3h001jskd0", 0, False)
     assert focus_of(running()) == Focus(1, 526, "9md3ukh526j58", 0, True)
     assert focus_of(session(1)) == Focus(1, 1, "g5s2c0001hgq1", 0, False)
@@ -133,7 +133,7 @@ def usual(seconds: float, queue: float, share: float | None) -> Usual:
     return Usual(seconds, 50.0, 61.0, share, 8.0, queue, 2)
 
 
-def test_a_groups_queue_stands_beside_what_is_usual() -> None:
+def test_a_groups_queue_is_compared_with_the_usual() -> None:
     found = Comparison(0, "BATCH", usual(7200, 1.0, None), None, usual(60, 12.0, 0.25), worse=True)
     lines = [" ".join(plain(line).split()) for line in usual_lines(found)]
     assert lines == [
@@ -145,7 +145,7 @@ def test_a_groups_queue_stands_beside_what_is_usual() -> None:
     instant = found._replace(now=usual(0, 12.0, None), worse=False)
     assert plain(usual_lines(instant)[0]).strip().startswith("Now, ")
     shown = USUAL.column("mean_queue").show
-    assert (shown(found), shown(instant)) == ("12.0 ▲", "12.0 now"), "what is judged is named"
+    assert (shown(found), shown(instant)) == ("12.0 ▲", "12.0 now"), "the judged value is marked"
     assert shown(instant._replace(now=Usual(0.0))) == ABSENT
 
 

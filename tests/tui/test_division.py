@@ -1,4 +1,4 @@
-"""How the Parallel tab divides its lines, and what it leaves out when there is little room."""
+"""How the Parallel tab divides its lines, and what it omits if room is short."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def rows(lines: int) -> int:
 
 
 @pytest.mark.parametrize(("terminal", "queue", "running"), [(50, 10, 5), (45, 6, 4), (30, 8, 5), (24, 5, 3)])
-def test_what_a_storm_shows(terminal: int, queue: int, running: int) -> None:
+def test_the_division_of_a_busy_screen(terminal: int, queue: int, running: int) -> None:
     height = terminal - 4  # header, tabs, keys
     found = divide(height, STORM)
     assert (rows(found.queue), rows(found.running)) >= (queue, running)
@@ -36,7 +36,7 @@ def test_what_a_storm_shows(terminal: int, queue: int, running: int) -> None:
     assert (found.pools > 0) == (found.over_time > 0) == (terminal >= 45)
 
 
-def test_nothing_is_given_out_that_is_not_there() -> None:
+def test_no_more_lines_are_assigned_than_exist() -> None:
     sizes = (0, 1, 5, 40)
     for height, why, *amounts in itertools.product((11, 20, 26, 41, 46), (1, 6), sizes, sizes, (0, 6, 24)):
         wanted = Contents(why, *amounts, 2)
@@ -49,14 +49,14 @@ def test_nothing_is_given_out_that_is_not_there() -> None:
         assert rows(found.running) < wanted.running + 4
 
 
-def test_where_nothing_else_wants_lines_nine_groups_are_shown() -> None:
-    """Six of them first, and three more of what is left; the rest is for what is over time."""
+def test_nine_groups_are_shown_if_nothing_else_needs_lines() -> None:
+    """First six groups, then three more in the lines left; the rest is for the chart over time."""
     found = divide(60, Contents(1, 0, 0, 24, 2))
     assert rows(found.pools) == 9
     assert found.used == 60
 
 
-def test_in_a_flat_terminal_the_queue_has_all_of_it_or_what_runs() -> None:
+def test_in_a_low_terminal_the_queue_or_the_running_list_has_all_lines() -> None:
     """80x10 leaves five lines between the lines of every tab."""
     assert divide(5, STORM) == (0, 5, 0, 0, 0, 0, 0)
     assert divide(5, Contents(2, 0, 3, 6, 2)) == (0, 0, 5, 0, 0, 0, 0)
@@ -67,37 +67,37 @@ def test_a_few_statements_more_do_not_move_the_parts() -> None:
     assert divide(26, Contents(4, 5, 3, 6, 2)) == divide(26, Contents(4, 8, 4, 6, 2))
 
 
-def test_the_least_important_goes_first() -> None:
+def test_the_least_important_part_is_omitted_first() -> None:
     tiny = divide(12, STORM)
     assert (tiny.summary, tiny.running) == (0, 0)
     assert rows(tiny.queue) == 4
 
 
-def test_the_first_head_is_told_whole_and_those_without_room_are_named() -> None:
-    told = story(busy(), unblock(busy()), (), ())
-    lines = [plain(line) for line in why_lines(told, 78, most_for_why(20))]
+def test_the_first_head_is_shown_in_full_and_omitted_ones_named() -> None:
+    block = story(busy(), unblock(busy()), (), ())
+    lines = [plain(line) for line in why_lines(block, 78, most_for_why(20))]
     assert lines[0].startswith(" WHY  BATCH: head 7xq3h001jskd0 wants 32 servers")
     assert "c 1 copies ①" in " ".join(lines)
     assert [len(line) - len(line.lstrip()) for line in lines[:3]] == [1, 6, 6], "as far as the label is wide"
     assert lines[-1] == "  … 1 more queue waits: ETL (go to one of its rows to see why)"
-    assert "ETL: head" in " ".join(plain(line) for line in why_lines(told, 78))
-    assert all(length(line) <= 78 for line in why_lines(told, 78))
+    assert "ETL: head" in " ".join(plain(line) for line in why_lines(block, 78))
+    assert all(length(line) <= 78 for line in why_lines(block, 78))
 
 
-def test_heads_that_just_have_room_are_all_told() -> None:
-    told = story(busy(), unblock(busy()), (), ())
-    whole = why_lines(told, 78)
-    assert why_lines(told, 78, len(whole)) == whole
-    assert "1 more queue waits" in plain(why_lines(told, 78, len(whole) - 1)[-1])
+def test_heads_that_just_fit_are_all_shown() -> None:
+    block = story(busy(), unblock(busy()), (), ())
+    whole = why_lines(block, 78)
+    assert why_lines(block, 78, len(whole)) == whole
+    assert "1 more queue waits" in plain(why_lines(block, 78, len(whole) - 1)[-1])
 
 
 def test_the_queue_under_the_cursor_comes_first() -> None:
-    told = story(busy(), unblock(busy()), (), (), (0, "ETL"))
-    assert plain(why_lines(told, 150)[0]).startswith(" WHY  ETL:")
+    block = story(busy(), unblock(busy()), (), (), (0, "ETL"))
+    assert plain(why_lines(block, 150)[0]).startswith(" WHY  ETL:")
 
 
-def test_the_queue_of_do_comes_first_then_the_most_urgent_and_the_cursor_stays_on_the_first_row() -> None:
-    """By the alphabet BATCH came first, and the queue that the alert and DO are about had no room."""
+def test_queues_are_ordered_by_do_then_urgency() -> None:
+    """In alphabetical order BATCH came first, and the queue of the alert and of DO had no room."""
     reading = busy()
     batch, etl = reading.heads
     older = tuple(replace(each, waited=300.0) if each.group == "ETL" else each for each in reading.queue)
@@ -112,7 +112,7 @@ def test_the_queue_of_do_comes_first_then_the_most_urgent_and_the_cursor_stays_o
     assert QUEUE.worst_first, "so the row under the cursor is of that queue until the cursor is moved"
 
 
-def test_what_ends_several_waits_is_written_out_once() -> None:
+def test_an_end_that_helps_several_queues_is_written_once() -> None:
     first = busy().heads[1]
     second = replace(first, group="OTHER", statement=queued(1, "OTHER"))
     reading = replace(busy(), heads=(first, second))
@@ -121,7 +121,7 @@ def test_what_ends_several_waits_is_written_out_once() -> None:
     assert lines[-1].endswith("TO START IT  as for OTHER"), "its head has waited longer, so it is the first"
 
 
-def test_who_holds_the_servers_in_two_lines() -> None:
+def test_the_holders_of_servers_fit_two_lines() -> None:
     wide, narrow = (" ".join(plain(line).strip() for line in summary(busy(), width)) for width in (150, 78))
     assert wide == (
         "SERVERS  OTHER_GROUPS 78 · BATCH 64 of 64, 12 queued · ETL 64 of 128, 2 queued · REPORTS 8 of 128 · "
@@ -132,7 +132,7 @@ def test_who_holds_the_servers_in_two_lines() -> None:
     assert plain(line) == " SERVERS  OTHER_GROUPS 78 · BATCH 64 of 64, 12 queued · …", "no fact ends in its middle"
 
 
-def test_a_line_that_is_too_long_ends_with_a_whole_fact() -> None:
+def test_a_long_line_ends_with_a_whole_fact() -> None:
     line = (("in use ", "dim"), ("248", ""), ("  max 480", "dim"))
     assert plain(in_one_line(line, 19)) == "in use 248  max 480"
     assert plain(in_one_line(line, 18)) == "in use 248"
@@ -148,7 +148,7 @@ def test_downgrades_by_class() -> None:
 
 
 @acted
-async def test_at_every_size_why_what_ends_it_and_six_rows_of_the_queue() -> None:
+async def test_every_size_shows_why_how_to_end_it_and_six_queue_rows() -> None:
     async with stage(busy(), size=(80, 24)) as acting:
         await acting.keys("4")
         for size, least in (((80, 24), 4), ((120, 30), 6), ((160, 45), 6), ((200, 50), 6)):
@@ -163,7 +163,7 @@ async def test_at_every_size_why_what_ends_it_and_six_rows_of_the_queue() -> Non
 
 
 @acted
-async def test_moving_to_another_queue_tells_why_that_one_waits() -> None:
+async def test_moving_to_another_queue_shows_why_it_waits() -> None:
     async with stage(busy(), size=(80, 24)) as acting:
         first = await acting.press("4")
         assert "WHY  BATCH" in first
@@ -181,7 +181,7 @@ async def test_moving_to_another_queue_tells_why_that_one_waits() -> None:
         (30, Contents(5, 20, 10, 8, 2), (5, 9, 6, 10, 0, 0, 0)),
         # 40 with what is over time: of 20 left two are the groups', a third of 18 what runs has, the rest the queue.
         (60, Contents(5, 20, 10, 8, 2), (5, 20, 12, 10, 0, 9, 1)),
-        # What runs needs 4 more and the queue none: it has all that is left, but for what nobody needs.
+        # The running list needs 4 more and the queue none: it gets all that is left and needed.
         (40, Contents(1, 1, 8, 0, 2), (1, 6, 10, 2, 0, 17, 1)),
         # 27 lines are just enough for six of the groups; of 26 two sum them up, and of five left the queue has four.
         (27, Contents(5, 20, 10, 8, 2), (5, 8, 6, 8, 0, 0, 0)),
@@ -220,7 +220,7 @@ def worse(*each: Any) -> str:
     return " ".join(" ".join(map(plain, why_lines(story(busy(), (), each, ()), 400))).split())
 
 
-def test_what_is_worse_than_usual_is_told_with_what_is_usual() -> None:
+def test_a_worse_queue_is_shown_with_the_usual_value() -> None:
     hour, plan = compared_with(12.0, 3.0, 2.0, 60.0), compared_with(12.0, None, 2.0, 0.0)
     assert worse(hour).endswith(
         "WORSE THAN USUAL BATCH 12.0 queued in the last minute, 3.0 on average in the last hour"
@@ -230,7 +230,7 @@ def test_what_is_worse_than_usual_is_told_with_what_is_usual() -> None:
     assert "WORSE" not in worse(compared_with(1.0, 3.0, 2.0, 60.0, worse=False))
 
 
-def test_without_a_head_it_is_told_whether_anybody_waits() -> None:
+def test_without_a_head_the_block_says_whether_statements_wait() -> None:
     assert worse() == "WHY Statements are queued; why the first one waits is not known."
     assert "not known" not in " ".join(map(plain, why_lines(story(quiet(), (), (), ()), 400)))
 
@@ -244,4 +244,4 @@ def test_the_head_of_the_row_under_the_cursor_comes_first() -> None:
     assert [line[:13] for line in lines] == [" WHY  BATCH: ", " TO START IT ", " WHY  ETL: he", " TO START IT "]
     brief = [plain(line) for line in why_lines(story(busy(), heads, (), ()), 78, None, 3)]
     whole = [plain(line) for line in why_lines(story(busy(), heads, (), ()), 78, None, 9)]
-    assert len(brief) < len(whole), "its arithmetic goes where it needs more lines than there are"
+    assert len(brief) < len(whole), "its arithmetic is dropped if lines are short"

@@ -11,7 +11,7 @@ from tests.tui.readings import running
 
 
 @pytest.mark.parametrize(
-    ("facts", "told"),
+    ("facts", "expected"),
     [
         ({"idle": 1330.0}, "idle 22:10"),
         ({"blocker": "1:77"}, "runs 7:40, blocked by 1:77"),
@@ -28,5 +28,5 @@ from tests.tui.readings import running
         ),
     ],
 )
-def test_it_idles_waits_or_works(facts: dict[str, Any], told: str) -> None:
-    assert state(running(**facts)) == told
+def test_the_state_of_a_statement_in_words(facts: dict[str, Any], expected: str) -> None:
+    assert state(running(**facts)) == expected

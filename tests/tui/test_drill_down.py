@@ -30,7 +30,7 @@ from tests.tui.test_live import playing
 
 
 @acted
-async def test_from_an_instance_into_its_group_its_session_and_back() -> None:
+async def test_drilling_from_instance_to_group_to_session_and_back() -> None:
     async with playing("rac", (120, 40)) as (acting, polls):
         await polls(2)
         before = await acting.press("4", "tab", "tab", "tab")
@@ -47,7 +47,7 @@ async def test_from_an_instance_into_its_group_its_session_and_back() -> None:
         assert "[4 Parallel]" in page
         assert screen == await acting.press("escape")
         assert "  Parallel › instance 1   " in await acting.press("q")
-        assert before == await acting.press("escape"), "the table that one came from has the focus again"
+        assert before == await acting.press("escape"), "the previous table has the focus again"
         await acting.keys("enter", "2")
         assert acting.app.monitor.choices.scopes == ()
 
@@ -69,7 +69,7 @@ async def test_a_group_has_its_top_sql_and_its_sessions_behind_one_key(size: tup
 
 
 @acted
-async def test_of_an_event_and_of_one_of_several_instances_no_top_sql_is_known() -> None:
+async def test_events_and_single_instances_of_a_cluster_have_no_top_sql() -> None:
     async with playing("rac", (120, 40)) as (acting, polls):
         await polls(3)
         assert " Top SQL  " not in await acting.press("4", "tab", "tab", "tab", "enter")
@@ -77,7 +77,7 @@ async def test_of_an_event_and_of_one_of_several_instances_no_top_sql_is_known()
 
 
 @acted
-async def test_what_waits_for_an_event_and_what_that_is_a_statement_of() -> None:
+async def test_drilling_from_an_event_to_sessions_and_statements() -> None:
     async with playing("storm", (200, 50)) as (acting, polls):
         await polls(2)
         screen = await acting.press("tab", "enter")
@@ -121,7 +121,7 @@ async def test_identical_queued_statements_are_one_row() -> None:
         assert "x9" in await acting.press("u")
 
 
-def test_a_folded_row_shows_of_what_differs_the_range_or_nothing() -> None:
+def test_a_folded_row_shows_ranges_of_differing_values_or_nothing() -> None:
     one = replace(queued(1), waited=249.0, timeout_left=51.0, inst_id=1, module="A", starts=StartForecast(60, 30, 90))
     other = replace(
         one, sid=9, waited=104.0, timeout_left=196.0, inst_id=2, module="B", starts=StartForecast(80, 50, 120)
@@ -133,9 +133,9 @@ def test_a_folded_row_shows_of_what_differs_the_range_or_nothing() -> None:
         return [figure.show(row) for figure in QUEUED.pick(columns)]
 
     assert shown(one, other) == ["1:44-4:09", "0:51-3:16 ✕", "0:30-2:00", "-", "several"]
-    assert shown(one, replace(one, sid=9)) == ["4:09", "0:51 ✕", "0:30-1:30", "1", "A"], "what all of them have"
+    assert shown(one, replace(one, sid=9)) == ["4:09", "0:51 ✕", "0:30-1:30", "1", "A"], "the common values"
     unknown = replace(other, waited=None, starts=None)
-    assert shown(one, unknown)[:3] == ["4:09?", "0:51-3:16 ✕", "0:30-?"], "the first is known, and comes first"
+    assert shown(one, unknown)[:3] == ["4:09?", "0:51-3:16 ✕", "0:30-?"], "the known value comes first"
     assert shown(replace(one, starts=StartForecast(why_none="unknown")), other)[2] == "-"
 
 
@@ -147,7 +147,7 @@ def test_the_longest_range_of_timeouts_has_room() -> None:
     assert column.most >= len(column.show(folded))
 
 
-def test_statements_that_differ_in_what_they_want_do_not_fold() -> None:
+def test_statements_that_want_different_servers_do_not_fold() -> None:
     one, other = queued(1), replace(queued(2), sql_id=queued(1).sql_id)
     assert [type(row) for row in collapse_queue((one, other))] == [CollapsedStatements]
     for change in ({"user": "ELSE"}, {"requested": 4}, {"wants": None}, {"group": "ETL"}, {"timeout_action": "RUN"}):
@@ -170,7 +170,7 @@ def test_servers_fold_into_their_coordinator_with_their_cpu() -> None:
     ]
     alone = servers[0]._replace(sid=4, coordinator=(base.inst_id, 77, 1))
     folded = collapse_sessions([servers[0], coordinator, servers[1], alone])
-    assert [row.sid for row in folded] == [1, 4], "a server whose coordinator is not there stands for itself"
+    assert [row.sid for row in folded] == [1, 4], "a server without its coordinator has its own row"
     assert (folded[0].used, folded[0].waiting) == (3.5, 0.5)
     assert SESSIONS.columns[0].show(folded[0]) == f"{base.inst_id}:1,1+2"
     assert SESSIONS.counted(folded) == 4
@@ -185,7 +185,7 @@ def test_texts_have_every_statement() -> None:
     assert len(queue_rows(Moment(reading, replace(Moment(reading).choices, plain=True)))) == 2
 
 
-def test_who_waits_for_the_session_pool_is_not_among_the_active_as_on_the_page_of_the_group() -> None:
+def test_sessions_that_wait_for_the_pool_are_not_counted_as_active() -> None:
     """18 sessions of BATCH are ACTIVE in V$SESSION; its pool lets 4 work, and 14 wait for that."""
     *_, (_, reading) = polled("throttled", 2)
     (batch,) = (row for row in reading.cluster_groups() if row.name == "BATCH")
@@ -198,7 +198,7 @@ def test_who_waits_for_the_session_pool_is_not_among_the_active_as_on_the_page_o
     assert f"{batch.active_sessions} of 4 allowed active; waiting: {batch.pool.queued}," in page
 
 
-def test_sessions_of_a_place_are_counted_as_the_database_counts_them() -> None:
+def test_sessions_in_a_scope_are_counted_by_the_database() -> None:
     """Of a narrow poll most idle sessions are not listed: 2 of 5 in SALES are, of 25 in all."""
     listed = [row._replace(con_id=3, status="ACTIVE") for row in sessions(2)]
     reading = replace(busy(), sessions=tuple(listed), unlisted=25)
@@ -211,18 +211,18 @@ def test_sessions_of_a_place_are_counted_as_the_database_counts_them() -> None:
         moment = Moment(seen, Choices(scopes=(scope,), **choices), find=lambda: (None, taken))
         return "".join(text for text, _ in drill_down.about(moment)[0]), drill_down.session_note(moment)
 
-    about, told = look(DrillScope("SALES", con_id=3), paused=1.0)
+    about, note = look(DrillScope("SALES", con_id=3), paused=1.0)
     assert "5 sessions (3 idle, not listed), 2 active" in about, "at any width, for the rows below are 2"
-    assert told == "not listed: 3 idle sessions, which this poll did not read"
-    about, told = look(DrillScope("SALES", con_id=3), None)
+    assert note == "not listed: 3 idle sessions, which this poll did not read"
+    about, note = look(DrillScope("SALES", con_id=3), None)
     assert "2 sessions listed, 2 active" in about
-    assert told.startswith("not listed: idle sessions, read once a minute")
+    assert note.startswith("not listed: idle sessions, read once a minute")
     event = listed[0].event
     assert "listed, " in look(DrillScope(event, event=event))[0]
     assert look(DrillScope("SALES", con_id=3), 0)[1] == ""
 
 
-def test_the_instance_is_said_where_one_comes_to_it() -> None:
+def test_the_path_names_the_instance_where_it_changes() -> None:
     etl = DrillScope("ETL", inst_id=2, con_id=0, group="ETL")
     assert breadcrumb("CPU", [etl], "2:503,7", several=True) == "CPU › ETL on 2 › 2:503,7"
     assert breadcrumb("CPU", [DrillScope("ETL", con_id=0, group="ETL")], several=True) == "CPU › ETL"

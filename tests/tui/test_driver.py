@@ -81,7 +81,7 @@ def test_an_esc_alone_is_a_key(terminal: Terminal) -> None:
     assert terminal.keys(1) == ["\x1b"]
 
 
-def test_what_comes_in_two_parts_is_one_key(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_in_two_parts_is_one_key(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "ESCAPE_DELAY", 60.0)
     terminal.types(b"\x1b[")
     time.sleep(0.02)
@@ -93,14 +93,14 @@ def test_what_comes_in_two_parts_is_one_key(terminal: Terminal, monkeypatch: pyt
     assert terminal.keys(2)[1:] == ["é"]
 
 
-def test_bytes_that_are_no_text_end_nothing(terminal: Terminal) -> None:
+def test_invalid_utf_8_does_not_end_the_reader(terminal: Terminal) -> None:
     terminal.types(b"\xff\xfe")
     terminal.keys(2)
     terminal.types(b"q")
     assert terminal.keys(3)[-1] == "q"
 
 
-def test_what_is_pasted_comes_as_one(terminal: Terminal) -> None:
+def test_pasted_text_is_one_message(terminal: Terminal) -> None:
     terminal.types(b"\x1b[200~two words\x1b[201~")
     terminal.keys(1)
     (message,) = terminal.came
@@ -109,7 +109,7 @@ def test_what_is_pasted_comes_as_one(terminal: Terminal) -> None:
 
 
 def waits_of(monkeypatch: pytest.MonkeyPatch) -> list[float | None]:
-    """Return how long the thread of a terminal made next waits each time, None for until something comes."""
+    """Return the list of timeouts with which the thread of the next terminal waits; None has no limit."""
     waits: list[float | None] = []
 
     class Selector(SelectSelector):
@@ -123,7 +123,7 @@ def waits_of(monkeypatch: pytest.MonkeyPatch) -> list[float | None]:
     return waits
 
 
-def test_it_sleeps_until_a_key_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reader_sleeps_until_a_key_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     waits = waits_of(monkeypatch)
     made = Terminal()
     made.thread.start()
@@ -131,25 +131,25 @@ def test_it_sleeps_until_a_key_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     made.types(b"a\n")
     made.keys(2)
     until(lambda: waits[-1] is None and len(waits) > 1, "nothing more to come")
-    assert waits.count(None) == 2, "before the key, and when nothing more is to come"
+    assert waits.count(None) == 2, "before the key and after it"
     assert made.ends()
 
 
-def test_a_terminal_that_is_gone_is_not_asked_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_terminal_is_not_polled_repeatedly(monkeypatch: pytest.MonkeyPatch) -> None:
     waits = waits_of(monkeypatch)
     made, asked = Terminal(), []
     monkeypatch.setattr(made, "_loop", SimpleNamespace(call_soon_threadsafe=asked.append))
     made.thread.start()
     os.close(made.typist)
     until(lambda: waits.count(None) > 1, "nothing more to come")
-    assert made.thread.is_alive(), "it waits to be told to end"
+    assert made.thread.is_alive(), "it waits for the end"
     assert made.ends()
     assert waits.count(None) == 2, "before the terminal was gone, and when it was"
     assert [each.keywords for each in asked] == [{"return_code": 129}], "as after SIGHUP"
     os.close(made.fileno)
 
 
-def test_what_is_written_to_a_terminal_that_is_gone_is_lost_without_an_error() -> None:
+def test_writing_to_a_closed_terminal_raises_no_error() -> None:
     ours, theirs = pty.openpty()
     with open(theirs, "w", encoding="utf-8") as file:  # noqa: PTH123
         screen = ScreenFile(file)
@@ -169,7 +169,7 @@ def test_what_is_written_to_a_terminal_that_is_gone_is_lost_without_an_error() -
         full.close()
 
 
-def test_it_can_begin_again(terminal: Terminal) -> None:
+def test_the_reader_can_be_restarted(terminal: Terminal) -> None:
     assert terminal.ends()
     terminal.exit_event.clear()
     terminal.thread = Thread(target=terminal.run_input_thread, daemon=True)
@@ -179,7 +179,7 @@ def test_it_can_begin_again(terminal: Terminal) -> None:
 
 
 class Own(TerminalDriver):
-    """The driver of an app that goes to its end, or (`hands_on`) to a screen that follows at once."""
+    """The driver of an app that ends, or (`hands_on`) is followed by another screen."""
 
     def __init__(self, *, hands_on: bool, running: bool = True) -> None:
         self.done: list[str] = []
@@ -205,9 +205,7 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def test_the_guard_knows_from_before_the_screen_is_taken_until_it_is_given_back(
-    done: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_guard_knows_while_the_screen_is_in_use(done: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     own = Own(hands_on=False)
     own.start_application_mode()
     assert (own._is_on, own.attrs_before) == (True, ["as it was"])
@@ -221,7 +219,7 @@ def test_the_guard_knows_from_before_the_screen_is_taken_until_it_is_given_back(
     assert own.attrs_before == ["Textual's"], "without a guard those that Textual saw"
 
 
-def test_to_a_screen_that_follows_at_once_the_terminal_is_left_as_it_is(done: list[str]) -> None:
+def test_a_screen_that_follows_gets_the_terminal_unchanged(done: list[str]) -> None:
     own = Own(hands_on=True)
     own.start_application_mode()
     own.stop_application_mode()
@@ -231,7 +229,7 @@ def test_to_a_screen_that_follows_at_once_the_terminal_is_left_as_it_is(done: li
 
 
 @pytest.mark.parametrize(
-    ("was_on", "there", "running", "told"),
+    ("was_on", "there", "running", "expected"),
     [
         (False, True, True, ["handled", "painted anew"]),  # after Ctrl-Z
         (True, True, True, ["suspended", "handled", "painted anew"]),  # after a SIGSTOP
@@ -239,17 +237,17 @@ def test_to_a_screen_that_follows_at_once_the_terminal_is_left_as_it_is(done: li
         (False, True, False, []),  # it has ended
     ],
 )
-def test_after_a_stop_it_goes_on_as_after_ctrl_z(
-    was_on: bool, there: bool, running: bool, told: list[str], monkeypatch: pytest.MonkeyPatch
+def test_after_sigstop_it_continues_as_after_ctrl_z(
+    was_on: bool, there: bool, running: bool, expected: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(driver, "_is_terminal", lambda _: there)
     own = Own(hands_on=False, running=running)
     own._is_on = was_on
     own._go_on(lambda *_: own.done.append("handled"), 18, None)
-    assert own.done == told
+    assert own.done == expected
 
 
-def test_a_terminal_is_told_from_what_is_none() -> None:
+def test_a_terminal_is_distinguished_from_other_files() -> None:
     ours, theirs = pty.openpty()
     reader, writer = os.pipe()
     try:
@@ -260,7 +258,7 @@ def test_a_terminal_is_told_from_what_is_none() -> None:
             os.close(file)
 
 
-def test_a_signal_is_handled_between_messages_or_at_once_where_none_are() -> None:
+def test_a_signal_is_handled_between_messages_or_at_once_when_idle() -> None:
     handled: list[tuple[int, str]] = []
 
     def handler(number: int, _frame: object) -> None:

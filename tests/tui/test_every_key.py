@@ -26,7 +26,7 @@ def keys_on(name: TabName) -> list[str]:
 
 
 def painted(acting: Stage) -> list[list[Segment]]:
-    """Return the screen with its colours: where the cursor is shows in nothing else."""
+    """Return the screen with its colours: only they show the cursor."""
     return [list(strip) for strip in acting.app.screen._compositor.render_strips()]
 
 
@@ -45,7 +45,7 @@ async def back_to(acting: Stage, name: TabName) -> None:
 
 @pytest.mark.parametrize("scenario", ["storm", "pdb"])
 @acted
-async def test_no_key_does_nothing_without_a_word(scenario: str) -> None:
+async def test_every_key_has_an_effect_or_a_notice(scenario: str) -> None:
     silent = []
     async with playing(scenario, (120, 35)) as (acting, polls):
         await polls(3)
@@ -60,7 +60,7 @@ async def test_no_key_does_nothing_without_a_word(scenario: str) -> None:
 
 
 @acted
-async def test_a_flat_screen_says_that_heat_maps_have_no_room_and_never_is_empty() -> None:
+async def test_a_low_screen_reports_missing_room_for_heat_maps() -> None:
     async with stage(busy(), size=(80, 24)) as acting:
         assert "waits/s" in await acting.press("7", "m")
         await acting.resize(80, 12)
@@ -73,7 +73,7 @@ async def test_a_flat_screen_says_that_heat_maps_have_no_room_and_never_is_empty
 
 
 @acted
-async def test_without_any_data_the_help_is_read_and_keys_say_that_there_is_none() -> None:
+async def test_without_data_the_help_opens_and_keys_report_no_data() -> None:
     async with stage(size=(80, 24)) as acting:
         acting.app.post_message(Lost("DPY-6005: nobody listens", 5.0))
         await acting.settle()
@@ -88,7 +88,7 @@ async def test_without_any_data_the_help_is_read_and_keys_say_that_there_is_none
 
 
 @acted
-async def test_a_key_that_nothing_has_says_what_has_one() -> None:
+async def test_an_unknown_key_points_to_the_help() -> None:
     async with stage(busy(), size=(80, 24)) as acting:
         assert "x is not a key here: ? lists the keys." in (await acting.press("x")).splitlines()[-1]
         assert "^b is not a key here: ? lists the keys." in (await acting.press("ctrl+b")).splitlines()[-1]

@@ -71,7 +71,7 @@ async def sorted_filtered_and_read(acting: Stage) -> None:
             assert acting.app.panels.of("drill_down").shows(acting.app.focused)
             await acting.keys("escape")
         elif acting.app.monitor.choices.tab != shown.name:
-            assert acting.app.monitor.reading.at == row.at, "it went to what happened"
+            assert acting.app.monitor.reading.at == row.at, "it went to the event"
             await acting.keys(shown.key)
         else:
             assert grid is not None
@@ -87,7 +87,7 @@ async def sorted_filtered_and_read(acting: Stage) -> None:
 
 @pytest.mark.parametrize("name", TABS)
 @acted
-async def test_it_is_painted_sorted_filtered_and_read_helped_exported_and_printed(
+async def test_every_tab_supports_all_operations(
     name: TabName, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, faults: list[Exception]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -127,7 +127,7 @@ def names_every_key_and_column(text: str, name: TabName) -> None:
             assert column.help in text, column.key
 
 
-def test_keys_and_names_are_each_one_tabs() -> None:
+def test_keys_and_names_of_tabs_are_unique() -> None:
     names = tab_names()
     assert len({name.key for name in names}) == len(names)
     assert [name.name for name in names][:2] == ["overview", "cpu"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from presman.polling.poll_events import Polled
 from presman.services.live import ReadingCame
 from presman.tui.feed import Arrived, message_of
@@ -85,3 +87,17 @@ def test_a_poll_is_found_by_its_number_though_those_of_extra_polls_are_missing()
     }  # fmt: skip
     assert timeline.moment(6, kept=True) is None
     assert timeline.first_number() == 1
+
+
+def test_after_another_login_polls_may_begin_at_1_again() -> None:
+    """With another password the source is another one, and so is its poller."""
+    timeline = Timeline()
+    assert (timeline.first_number(), timeline.moment(1)) == (1, None)
+    play = Play("quiet")
+    found = [play.read() for _ in range(3)]
+    for number, each in zip((8, 9, 1, 3), [found[0], *found], strict=True):
+        assert isinstance(each, ReadingCame)
+        timeline.add(each.reading, replace(each.snapshot, number=number))
+    assert timeline.first_number() == 1
+    pairs = [timeline.moment(number) for number in (1, 2, 3)]
+    assert [pair and pair[1].number for pair in pairs] == [1, None, 3]

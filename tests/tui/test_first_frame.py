@@ -1,4 +1,4 @@
-"""The first frame: it has what was read by then, and nothing is painted before it."""
+"""The first frame: it has all that was read by then, and nothing is painted before it."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from tests.tui.test_live import START, Play
 
 
 def seen(reading: Reading) -> Reading:
-    """Return a reading without what two polls of one instant differ in."""
+    """Return a reading without fields that differ between two polls of one instant."""
     return replace(reading, poll_seconds=0.0)
 
 
 @pytest.mark.parametrize(("scenario", "kind"), [("storm", "oracle"), ("rac", "oracle"), ("pdb", "simulator")])
-def test_a_glance_sees_what_the_first_look_shows(scenario: str, kind: str) -> None:
-    """It comes unchanged from where the source is."""
+def test_a_preview_has_the_contents_of_the_first_look(scenario: str, kind: str) -> None:
+    """It is passed on unchanged."""
     source = SimulatorSource(with_short_past(scenario), seed=3, clock=lambda: 0.0, start=START)
     source.kind = kind
     source.open()
@@ -79,7 +79,7 @@ def test_a_preview_has_the_thresholds_too() -> None:
 
 
 @acted
-async def test_nothing_is_painted_before_there_is_something_to_see(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nothing_is_painted_before_the_first_content(monkeypatch: pytest.MonkeyPatch) -> None:
     frames: list[str] = []
     paint = Screen._compositor_refresh
 
@@ -98,7 +98,7 @@ async def test_nothing_is_painted_before_there_is_something_to_see(monkeypatch: 
 
 
 @acted
-async def test_a_textual_that_paints_in_another_way_is_let_paint(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_textual_that_paints_differently_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(PatientScreen, "_compositor_refresh")
     async with stage(busy(), painted=True) as acting:
         assert "● LIVE" in acting.screen
@@ -124,11 +124,11 @@ async def test_the_screen_has_the_classes_of_its_size_from_the_start(
 ) -> None:
     """Otherwise all would be styled and laid out again before the first frame."""
     styled: list[bool] = []
-    told = MonitorScreen.update_classes
+    original = MonitorScreen.update_classes
 
     def update(screen: MonitorScreen, classes: Mapping[str, bool], **named: bool) -> MonitorScreen:
         before = set(screen.classes)
-        told(screen, classes, **named)
+        original(screen, classes, **named)
         styled.append(set(screen.classes) == before)
         return screen
 
@@ -139,8 +139,8 @@ async def test_the_screen_has_the_classes_of_its_size_from_the_start(
 
 
 @acted
-async def test_what_was_just_read_is_not_old_however_long_the_login_took() -> None:
-    """It began to be read 1.5 s before it came; the rest of the first poll came 0.5 s later, and 3 s on it is old."""
+async def test_the_login_time_does_not_age_the_first_poll() -> None:
+    """Reading began 1.5 s before the preview; the whole poll came 0.5 s later, and 3 s after that it is old."""
     async with stage(size=(200, 50), painted=True) as acting:
         acting.clock.now += 7.0
         acting.app.post_message(Arrived(busy(), whole=False, age=1.5))

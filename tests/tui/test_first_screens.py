@@ -18,9 +18,9 @@ SMALL = (80, 24)
 
 
 class Sentence(NamedTuple):
-    """What is to be said of a scenario: words that stand at both sizes, those of the wide and of the small screen."""
+    """The meaning of a scenario, and words to be found on screens of both sizes, on the wide and on the small one."""
 
-    said: str
+    meaning: str
     both: tuple[str, ...]
     wide: tuple[str, ...] = ()
     small: tuple[str, ...] = ()
@@ -158,7 +158,7 @@ def test_no_scenario_is_without_a_sentence() -> None:
 
 @pytest.mark.parametrize("scenario", SENTENCES)
 @acted
-async def test_the_first_screen_says_it(scenario: str) -> None:
+async def test_the_first_screen_shows_the_expected_words(scenario: str) -> None:
     sentence = SENTENCES[scenario]
     async with playing(scenario, whole=True, seed=None) as (acting, polls):
         await polls(sentence.polls)
@@ -167,13 +167,13 @@ async def test_the_first_screen_says_it(scenario: str) -> None:
         small = acting.screen
     for screen, words in ((wide, sentence.wide), (small, sentence.small)):
         missing = [each for each in (*sentence.both, *words) if each not in screen]
-        assert not missing, f"{sentence.said}\n{screen}"
+        assert not missing, f"{sentence.meaning}\n{screen}"
         assert "limit" in next(line for line in screen.splitlines() if "of all CPUs" in line), "the legend is whole"
     assert not [line for line in small.splitlines() if line.endswith("…")], small
 
 
 @acted
-async def test_in_a_storm_the_idle_holder_is_named_on_the_first_screen_and_first_among_those_that_run() -> None:
+async def test_in_a_storm_the_idle_holder_is_listed_first() -> None:
     async with playing("storm", (120, 35), whole=True, seed=None) as (acting, polls):
         for poll in range(5, 25, 5):
             await polls(5)

@@ -36,26 +36,26 @@ from tests.tui.test_hostile import HOSTILE, safe
 
 @dataclass
 class HandFleet:
-    """A fleet whose databases the test hands it."""
+    """A fleet whose databases a test sets."""
 
     members_now: Sequence[Member]
     name: str = "config.ini"
     interval: float = 5.0
     trouble: str = ""
     is_settled: bool = True
-    told: list[Any] = field(default_factory=list)
+    requests: list[Any] = field(default_factory=list)
 
     def start(self) -> None:
-        self.told.append("start")
+        self.requests.append("start")
 
     def stop(self) -> None:
-        self.told.append("stop")
+        self.requests.append("stop")
 
     def members(self) -> list[Member]:
         return list(self.members_now)
 
     def poll_now(self) -> None:
-        self.told.append("poll")
+        self.requests.append("poll")
 
     def set_interval(self, seconds: float) -> None:
         self.interval = seconds
@@ -93,7 +93,7 @@ class FleetStage:
         known = {member.name for member in self.fleet.members_now}
         found = [line.split()[0] for line in screen.splitlines()[4:] if line.split()]
         names = [name for name in found if name in known]
-        return names[:-1]  # the last one is told of below the table
+        return names[:-1]  # the last name is in the lines below the table
 
     @property
     def chosen(self) -> str:
@@ -119,11 +119,11 @@ async def showing(
 async def test_every_state(size: tuple[int, int]) -> None:
     async with showing(every_state(), size) as acting:
         check(f"fleet-{size[0]}x{size[1]}", await acting.press("down"))
-        assert acting.fleet.told == ["start"]
+        assert acting.fleet.requests == ["start"]
 
 
 @acted
-async def test_the_cursor_stays_on_the_worst_until_it_is_moved() -> None:
+async def test_the_cursor_stays_on_the_worst_database_until_moved() -> None:
     async with showing([live("a"), live("b"), live("c")]) as acting:
         assert acting.chosen == "a"
         hurt = live("c", alerts=1, severity="bad", worst="it hurts")
@@ -160,7 +160,7 @@ async def test_keys_filter_sort_and_freeze() -> None:
 async def test_keys_poll_help_and_quit() -> None:
     async with showing(every_state()) as acting:
         await acting.press("f5", "plus")
-        assert acting.fleet.told == ["start", "poll"]
+        assert acting.fleet.requests == ["start", "poll"]
         assert acting.fleet.interval > 5.0
         page = await acting.press("question_mark")
         assert "Help: Fleet" in page
@@ -177,7 +177,7 @@ async def test_keys_poll_help_and_quit() -> None:
 
 
 @acted
-async def test_enter_ends_with_the_database_and_the_view_is_as_it_was_left() -> None:
+async def test_enter_chooses_the_database_and_the_view_is_restored() -> None:
     view = FleetView()
     async with showing(every_state(), view=view) as acting:
         await acting.press("slash", *"prod", "enter", "s", "S", "down", "enter")
@@ -189,7 +189,7 @@ async def test_enter_ends_with_the_database_and_the_view_is_as_it_was_left() -> 
         assert "filter: prod" in await acting.look()
         assert (acting.app.grid.rows.sort_key, acting.app.grid.rows.descending) == ("target", True)
     async with showing(every_state()) as acting:
-        assert "filter: prod" not in await acting.look(), "it is not kept for the next run"
+        assert "filter: prod" not in await acting.look(), "it is not saved for the next run"
     assert saved_view.load()[0].sorts == {"fleet": ("target", True)}
 
 
@@ -205,7 +205,7 @@ async def test_columns_are_chosen_and_the_palette_has_every_key() -> None:
 
 
 @acted
-async def test_a_store_that_is_lost_is_told_and_the_databases_grow_old() -> None:
+async def test_a_lost_store_is_reported_and_the_databases_age() -> None:
     async with showing([live("a")]) as acting:
         acting.fleet.trouble = "postgresql://host/presman: the server closed the connection"
         screen = await acting.look()
@@ -217,7 +217,7 @@ async def test_a_store_that_is_lost_is_told_and_the_databases_grow_old() -> None
 
 @pytest.mark.parametrize("size", [(59, 14), (200, 50)], ids=str)
 @acted
-async def test_what_strangers_write_does_not_act(size: tuple[int, int]) -> None:
+async def test_hostile_names_have_no_effect(size: tuple[int, int]) -> None:
     members = [replace(live(text, alerts=1, severity="bad", worst=text, plan=text), reason=text) for text in HOSTILE]
     async with showing(members, size) as acting:
         for keys in (["down"], ["down"], ["c"]):
@@ -236,7 +236,7 @@ def _on(database: WatchedDatabase, **settings: Any) -> MonitorApp:
 
 
 @acted
-async def test_the_monitor_goes_on_with_the_connection_and_esc_leads_back() -> None:
+async def test_the_monitor_reuses_the_connection_and_esc_returns() -> None:
     source = FakeSource()
     async with opened(source) as (acting, database):
         assert "● LIVE" in acting.screen

@@ -60,28 +60,28 @@ def test_the_first_line_counts_the_states_and_the_alerts() -> None:
 
 
 def test_databases_are_not_counted_as_alerts() -> None:
-    """A database has one line of alerts, and may have several alerts; a lost one has trouble, too."""
+    """A database has one line for all its alerts; the trouble of a lost one also counts."""
     several = [LIVE, hurt("b", "bad", 3), LOST, hurt("c", "note", 0), hurt("d", "warn", 2)]
     assert in_trouble(several) == "trouble in 3"
     assert in_trouble([LIVE, hurt("b", "bad", 3)]) == ""
 
 
-def test_what_has_no_room_goes_from_behind() -> None:
+def test_facts_without_room_are_dropped_from_the_end() -> None:
     """Of 21 + 10 cells of facts the interval's 10 go where the state with a blank on each side leaves fewer."""
     state = ("● LIVE", "good")
     assert sum(len(text) for text, _ in facts("one", [LIVE], 5.0)) == 4 + 12 + 10 + 10
-    told = {width: plain(first_line("one", [LIVE], 5.0, state, width)) for width in (44, 43, 34, 33, 12, 5)}
-    assert told[44] == " one  1 database  ● 1 live  every 5s" + " ● LIVE "
-    assert told[43] == " one  1 database  ● 1 live" + " " * 10 + "● LIVE "
-    assert told[34] == " one  1 database  ● 1 live ● LIVE "
-    assert told[33] == " one  1 database" + " " * 10 + "● LIVE "
-    assert told[12] == " one ● LIVE "
-    assert told[5] == " one ● LIVE "
+    lines = {width: plain(first_line("one", [LIVE], 5.0, state, width)) for width in (44, 43, 34, 33, 12, 5)}
+    assert lines[44] == " one  1 database  ● 1 live  every 5s" + " ● LIVE "
+    assert lines[43] == " one  1 database  ● 1 live" + " " * 10 + "● LIVE "
+    assert lines[34] == " one  1 database  ● 1 live ● LIVE "
+    assert lines[33] == " one  1 database" + " " * 10 + "● LIVE "
+    assert lines[12] == " one ● LIVE "
+    assert lines[5] == " one ● LIVE "
     assert length(first_line("one", [LIVE], 5.0, state, 80)) == 80
 
 
 @pytest.mark.parametrize(
-    ("members", "trouble", "paused", "told"),
+    ("members", "trouble", "paused", "expected"),
     [
         ([LIVE, LOST], "", None, "● LIVE"),
         ([member("a", ConnectionState.LATE)], "", None, "● LIVE"),
@@ -94,11 +94,11 @@ def test_what_has_no_room_goes_from_behind() -> None:
         ([LIVE], "gone", 61.0, "✕ STORE LOST"),
     ],
 )
-def test_a_fleet_has_a_state(members: list[Member], trouble: str, paused: float | None, told: str) -> None:
-    assert fleet_state(members, trouble, paused=paused)[0] == told
+def test_a_fleet_has_a_state(members: list[Member], trouble: str, paused: float | None, expected: str) -> None:
+    assert fleet_state(members, trouble, paused=paused)[0] == expected
 
 
-def test_what_is_wrong_is_told_database_by_database_the_worst_first() -> None:
+def test_problems_are_listed_by_database_worst_first() -> None:
     late = member("late", ConnectionState.LATE, age=30.0)
     refused = member("no", ConnectionState.REFUSED, reason="ORA-01017", outlook="not tried again")
     found = fleet_alerts([LIVE, hurt("warned", "warn"), late, refused, hurt("bad", "bad"), LOST], "")
@@ -116,21 +116,21 @@ def test_what_is_wrong_is_told_database_by_database_the_worst_first() -> None:
     assert [each.short for each in fleet_alerts([member("x", ConnectionState.LOST)], "")] == ["x: LOST"]
 
 
-def told(member: Member | None, to_do: str = "") -> list[str]:
+def about(member: Member | None, to_do: str = "") -> list[str]:
     return [plain(line) for line in about_lines(member, to_do)]
 
 
 def test_all_about_the_database_under_the_cursor() -> None:
     """6 of the 8 CPUs that were wanted were had: 25 % had to wait."""
     figures = "plan DAY  CPU 6.0 used, 2.0 waited for, of 24  throttled 25 %  12 queued, head 3:41  PX servers 64/256"
-    assert told(LIVE) == [f" east  ● LIVE  PROD  {figures}"]
-    assert told(replace(LIVE, name="prod_east", since=61.0)) == [f" prod_east  ● LIVE for 1:01  {figures}"]
-    assert told(None) == []
+    assert about(LIVE) == [f" east  ● LIVE  PROD  {figures}"]
+    assert about(replace(LIVE, name="prod_east", since=61.0)) == [f" prod_east  ● LIVE for 1:01  {figures}"]
+    assert about(None) == []
     idle = replace(LIVE, key_figures=replace(FIGURES, plan="", used=None, queued=0))
-    assert told(idle) == [" east  ● LIVE  PROD  plan none  PX servers 64/256"]
-    assert told(hurt("b", "bad"), "end it")[1:] == [" it waits", " DO  end it"]
-    assert told(LOST) == [" west  ✕ LOST for 1:01", " retry in 41s: no route"]
-    assert told(replace(LOST, age=90.0))[0] == " west  ✕ LOST for 1:01  last data 1:30 ago"
+    assert about(idle) == [" east  ● LIVE  PROD  plan none  PX servers 64/256"]
+    assert about(hurt("b", "bad"), "end it")[1:] == [" it waits", " DO  end it"]
+    assert about(LOST) == [" west  ✕ LOST for 1:01", " retry in 41s: no route"]
+    assert about(replace(LOST, age=90.0))[0] == " west  ✕ LOST for 1:01  last data 1:30 ago"
 
 
 def test_a_reason_has_the_colour_of_the_alert_or_of_the_state() -> None:
@@ -146,19 +146,19 @@ def test_a_reason_has_the_colour_of_the_alert_or_of_the_state() -> None:
 
 
 @pytest.mark.parametrize("row", [0, 5])
-def test_a_fleet_that_is_come_back_to_stands_where_it_was_left(row: int) -> None:
+def test_a_fleet_keeps_its_position_on_return(row: int) -> None:
     done: list[Any] = []
     frame: Any = SimpleNamespace(
         _begin_fleet=lambda: done.append("begun"), view=SimpleNamespace(row=row),
-        show_notice=lambda: done.append("told"),
+        show_notice=lambda: done.append("notice"),
         grid=SimpleNamespace(scroll_to=lambda y, animate: done.append((y, animate))), _tick=1, settle=2,
         set_timer=lambda seconds, act: done.append(act),
     )  # fmt: skip
     FleetApp._begin(frame)
-    assert done == ["begun", *([(5, False)] if row else []), "told", 1, 2]
+    assert done == ["begun", *([(5, False)] if row else []), "notice", 1, 2]
 
 
-def test_pictures_come_quickly_at_first_then_each_second_and_none_when_it_ends() -> None:
+def test_the_fleet_is_painted_at_once_then_each_second_until_its_end() -> None:
     timers: list[float] = []
     painted: list[int] = []
     frame: Any = SimpleNamespace(
@@ -175,7 +175,7 @@ def test_pictures_come_quickly_at_first_then_each_second_and_none_when_it_ends()
 
 
 @pytest.mark.parametrize("lines", [None, []])
-def test_a_page_comes_without_a_filter_and_all_is_painted_anew(lines: list[Any] | None) -> None:
+def test_a_page_opens_without_a_filter_and_repaints(lines: list[Any] | None) -> None:
     done: list[Any] = []
     page = SimpleNamespace(set_filter=done.append)
     frame: Any = SimpleNamespace(
@@ -209,16 +209,14 @@ def test_esc_closes_the_help_or_ends_a_filter(
     ("page", "filtered", "typed", "back"),
     [(False, "", [], False), (True, "", [], True), (False, "x", [], True), (False, "", ["line"], True)],
 )
-def test_one_can_go_back_from_the_help_from_a_filter_and_from_a_line(
-    page: bool, filtered: str, typed: list[str], back: bool
-) -> None:
+def test_help_filter_and_input_line_can_be_left(page: bool, filtered: str, typed: list[str], back: bool) -> None:
     app: Any = SimpleNamespace(is_page_open=page, view=SimpleNamespace(filter=filtered), typed_in=typed)
     assert can_go_back(app) is back
 
 
 @pytest.mark.parametrize("page", [True, False])
 @pytest.mark.parametrize("over", [True, False])
-def test_what_is_typed_filters_the_help_or_the_table_and_the_line_goes_when_it_is_done(page: bool, over: bool) -> None:
+def test_typed_text_filters_the_help_or_the_table(page: bool, over: bool) -> None:
     done: list[str] = []
     line = SimpleNamespace(display=True)
 
@@ -238,7 +236,7 @@ def test_what_is_typed_filters_the_help_or_the_table_and_the_line_goes_when_it_i
     assert line.display is not over
 
 
-def test_of_a_row_every_figure_is_copied_that_is_a_text() -> None:
+def test_a_copied_row_has_every_text_figure() -> None:
     lines = _row_text(FLEET, LIVE).splitlines()
     assert lines[:2] == ["Database: east", "state: ● LIVE"]
     heads = [line.partition(": ")[0] for line in lines]
@@ -247,10 +245,10 @@ def test_of_a_row_every_figure_is_copied_that_is_a_text() -> None:
     ]
 
 
-def test_databases_are_sorted_by_the_worst_of_their_alerts_then_by_how_many() -> None:
+def test_databases_are_sorted_by_the_worst_alert_then_by_number() -> None:
     sort = FLEET.column("alerts").sort
     assert sort is not None
     many, bad, few = hurt("many", "warn", 9), hurt("bad", "bad", 1), hurt("few", "warn", 2)
     rows = sorted([LIVE, few, many, bad], key=sort, reverse=True)
     assert [row.name for row in rows] == ["bad", "many", "few", "east"]
-    assert sort(LOST) is None, "of one that is lost nothing is known: it is the last either way"
+    assert sort(LOST) is None, "nothing is known of a lost database: it is last in both orders"

@@ -30,7 +30,7 @@ def place(acting: Stage) -> tuple[Any, Any]:
 
 
 @acted
-async def test_the_cursor_is_where_it_was() -> None:
+async def test_the_cursor_returns_to_its_row() -> None:
     async with playing("holders", (120, 35)) as (acting, polls):
         await polls(3)
         acting.app.gateway = Gateway()

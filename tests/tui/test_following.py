@@ -43,12 +43,12 @@ def under_cursor(acting: Stage) -> int:
     return int(grid.row.sid)
 
 
-def told(acting: Stage) -> list[str]:
+def notices(acting: Stage) -> list[str]:
     return [each.message for each in acting.app._notifications]
 
 
 @acted
-async def test_the_cursor_goes_with_a_statement_from_the_queue_to_its_servers() -> None:
+async def test_the_cursor_follows_a_statement_from_the_queue_to_running() -> None:
     async with stage(busy(), size=(200, 50)) as acting:
         await acting.keys("4", "down", "down")
         assert under_cursor(acting) == 503
@@ -62,7 +62,7 @@ async def test_the_cursor_goes_with_a_statement_from_the_queue_to_its_servers() 
         with mock.patch.object(type(acting.app), "bell") as bell:
             await acting.show(started(4, 503))
             assert bell.called
-        assert "7xq3h003jskd0 of BATCH (1:503) has started after 3:27 in the queue, with 32 servers." in told(acting)
+        assert "7xq3h003jskd0 of BATCH (1:503) has started after 3:27 in the queue, with 32 servers." in notices(acting)
         grid = acting.app.panels.grid
         assert grid is not None
         assert grid.table is RUNNING
@@ -70,12 +70,12 @@ async def test_the_cursor_goes_with_a_statement_from_the_queue_to_its_servers() 
         await acting.show(later(5, busy(5)))
         assert acting.app.following is not None  # the same session queues once more
         await acting.show(later(6, replace(busy(6), queue=(), heads=())))
-        assert "7xq3h003jskd0 of BATCH (1:503) has left the queue." in told(acting)
+        assert "7xq3h003jskd0 of BATCH (1:503) has left the queue." in notices(acting)
         assert acting.app.following is None
 
 
 @acted
-async def test_f_again_ends_it_and_where_there_is_no_statement_it_says_so() -> None:
+async def test_f_again_ends_following_and_f_without_a_statement_is_refused() -> None:
     async with stage(busy(), size=(200, 50)) as acting:
         await acting.keys("4", "f")
         assert acting.app.following is not None
@@ -84,7 +84,7 @@ async def test_f_again_ends_it_and_where_there_is_no_statement_it_says_so() -> N
         assert "The cursor is not on a queued or running" in await acting.press("1", "f")
 
 
-def test_what_is_told_of_it() -> None:
+def test_the_news_of_a_followed_statement() -> None:
     plain = busy()
     holder = running(526)
     following = FollowedStatement(holder)
@@ -113,7 +113,7 @@ async def test_folded_statements_are_followed_by_the_first() -> None:
 
 
 @acted
-async def test_the_queue_says_why_no_start_is_foreseen_where_all_lack_the_same() -> None:
+async def test_the_queue_gives_the_common_reason_for_no_forecast() -> None:
     plain, few = busy(), StartForecast(why_none="a forecast needs 5 statements that have ended, and presman has seen 2")
     reading = plain.with_forecast({row.executing(): few for row in plain.queue}, QueueForecast())
     async with stage(reading, size=(200, 50)) as acting:
@@ -121,7 +121,7 @@ async def test_the_queue_says_why_no_start_is_foreseen_where_all_lack_the_same()
 
 
 @acted
-async def test_the_queue_shows_when_each_starts_and_how_good_that_has_been() -> None:
+async def test_the_queue_shows_forecasts_and_their_accuracy() -> None:
     plain = busy()
     starts = {row.executing(): StartForecast(130.0, 100.0, 210.0) for row in plain.queue}
     starts[plain.queue[0].executing()] = StartForecast(timeout=True)
@@ -146,14 +146,14 @@ async def test_the_queue_shows_when_each_starts_and_how_good_that_has_been() -> 
         assert "There is no forecast of its start: it is being calculated." in page
 
 
-def test_looking_back_shows_what_was_foreseen_then() -> None:
+def test_looking_back_shows_the_forecasts_of_that_time() -> None:
     play = Play("storm")
     readings, timeline, came = Readings(with_forecasts=True), Timeline(), []
     for _ in range(3):
-        heard = readings.of(Polled(play.poll()))
-        assert isinstance(heard, ReadingCame)
-        came.append(heard.reading)
-        timeline.add(heard.reading, heard.snapshot)
+        event = readings.of(Polled(play.poll()))
+        assert isinstance(event, ReadingCame)
+        came.append(event.reading)
+        timeline.add(event.reading, event.snapshot)
     back = timeline.reading(2)
     assert back is not None
     assert back.queue[0].starts is not None
@@ -161,7 +161,7 @@ def test_looking_back_shows_what_was_foreseen_then() -> None:
     assert back.forecast == came[0].forecast
 
 
-def test_the_cursor_is_put_on_it_in_its_table_also_where_it_is_folded() -> None:
+def test_the_cursor_finds_a_followed_statement_in_a_folded_row() -> None:
     waiting, holder = queued(1), running(526)
     chosen: list[Any] = []
 

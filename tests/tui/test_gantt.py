@@ -51,7 +51,7 @@ def chart(*spans: StatementRun, height: int = 9, **more: Any) -> list[str]:
     return [line[23:] for line in texts(data(*spans, **more), height)[1:-4]]
 
 
-def test_the_chart_takes_what_the_labels_leave() -> None:
+def test_the_chart_has_the_width_that_labels_leave() -> None:
     assert [(label_width(width), columns(width)) for width in (110, 109, 78, 77, 30)] == [
         (30, 79), (23, 85), (23, 54), (22, 54), (22, 10),
     ]  # fmt: skip
@@ -77,17 +77,17 @@ def test_a_statement_is_queued_runs_and_idles(span: StatementRun, drawn: str) ->
     assert line == drawn
 
 
-def test_before_the_newest_instant_what_is_there_ends_at_it() -> None:
+def test_a_bar_ends_at_the_newest_instant() -> None:
     assert chart(run(2, 5), now=minute(8))[0] == "  ░░░███            "
 
 
-def test_who_holds_most_servers_is_a_whole_line_high_and_nobody_less_than_two_eighths() -> None:
+def test_bars_are_between_two_eighths_and_a_full_line_high() -> None:
     spans = [run(0, 1, servers=servers) for servers in (64, 32, 24, 1)]
     assert [line[-1] for line in chart(*spans)] == ["█", "▄", "▃", "▂"]
     assert chart(run(0, 1, servers=0))[0][-1] == "█"
 
 
-def test_where_there_is_no_room_for_all_those_stay_that_hold_most_then_the_queue_then_the_newest_that_ended() -> None:
+def test_without_room_holders_stay_then_the_queue_then_the_newest_ended() -> None:
     spans = [run(1, 2, ended=3, name="OLD"), run(1, 2, ended=4, name="NEW"), run(2, name="LATE"), run(1, name="FIRST"),
              run(1, 2, servers=4, name="SMALL"), run(1, 2, servers=8, name="BIG")]  # fmt: skip
 
@@ -110,7 +110,7 @@ def test_a_label_has_the_group_the_sql_id_and_the_servers() -> None:
     assert last == (" " * 17, "")
 
 
-def test_a_change_of_plan_is_a_line_where_nothing_else_is_drawn() -> None:
+def test_a_change_of_plan_is_a_line_in_free_cells() -> None:
     """Of 180 stretches nine are a cell: the 45th is in the sixth."""
     found = data(run(2, 4), run(8), marks=((0, "A"), (45, "DAY"), (171, "NIGHT")))
     lines = texts(found, 10, 123)
@@ -145,7 +145,7 @@ def test_the_strip_has_the_servers_in_eighths_and_the_target_as_a_line() -> None
     assert [line.strip() for line in texts(data())[-4:-1]] == [""] * 3
 
 
-def test_times_stand_below_and_the_instant_that_is_shown() -> None:
+def test_times_and_the_shown_instant_are_below_the_chart() -> None:
     """Of 20 cells two times are asked for: they are ten minutes apart, and the last does not fit any more."""
     assert texts(data())[-1] == " " * 23 + "12:00     12:10     "
     assert texts(data(cursor=minute(15.5)))[-1] == " " * 23 + "12:00     12:10▲    "
@@ -154,7 +154,7 @@ def test_times_stand_below_and_the_instant_that_is_shown() -> None:
         assert "▲" not in texts(data(cursor=minute(outside)))[-1]
 
 
-def test_a_time_that_has_no_room_at_the_end_is_left_out_and_not_cut() -> None:
+def test_a_time_without_room_at_the_end_is_omitted() -> None:
     """From 12:03 on twenty cells are twenty minutes: 12:20 would begin in the last but two."""
     late = data()._replace(end=END + timedelta(minutes=3))
     assert texts(late)[-1] == " " * 23 + " " * 7 + "12:10" + " " * 8
@@ -180,7 +180,7 @@ def test_times_of_a_window_of_minutes_have_no_seconds() -> None:
 
 
 def of_moment(ago: float, **choices: Any) -> tuple[GanttData, tuple[Any, ...]]:
-    """The chart of a reading so many seconds before the newest, which came at 12:00:02, and the spans it asked for."""
+    """Return the chart of a reading some seconds before the newest, of 12:00:02, and the requested spans."""
     asked: list[tuple[Any, ...]] = []
     newest = NOON + timedelta(seconds=2)
     watch: Any = SimpleNamespace(runs=SimpleNamespace(within=lambda *given: asked.append(given) or []),
@@ -190,7 +190,7 @@ def of_moment(ago: float, **choices: Any) -> tuple[GanttData, tuple[Any, ...]]:
     return data, asked[0]
 
 
-def test_the_window_ends_with_the_newest_poll_and_the_instant_on_show_is_marked() -> None:
+def test_the_window_ends_with_the_newest_poll_and_marks_the_shown_instant() -> None:
     """Of 15 minutes a stretch is 5 s."""
     end, newest = NOON + timedelta(seconds=5), NOON + timedelta(seconds=2)
     data, asked = of_moment(0)
@@ -198,12 +198,12 @@ def test_the_window_ends_with_the_newest_poll_and_the_instant_on_show_is_marked(
     assert asked == (end - timedelta(minutes=15), end, None)
     back, asked = of_moment(60, behind=30)
     assert (back.end, back.cursor) == (end, newest - timedelta(seconds=60))
-    assert asked[2] is None, "one looks back on what is known by now"
+    assert asked[2] is None, "looking back uses all that is known now"
     paused, asked = of_moment(60, paused=1.0)
-    assert (paused.cursor, asked[2]) == (None, newest - timedelta(seconds=60)), "a paused view tells nothing newer"
+    assert (paused.cursor, asked[2]) == (None, newest - timedelta(seconds=60)), "a paused view shows nothing newer"
 
 
-def test_the_window_goes_back_where_the_instant_on_show_is_before_it() -> None:
+def test_the_window_moves_back_to_an_earlier_instant() -> None:
     """It is in the middle then: 450 s after 11:44:01 is 11:51:31, of which the stretch ends at :35."""
-    assert of_moment(897, behind=400)[0].end == NOON + timedelta(seconds=5), "the first stretch of it still"
+    assert of_moment(897, behind=400)[0].end == NOON + timedelta(seconds=5), "still in the first period"
     assert of_moment(961, behind=400)[0].end == NOON - timedelta(seconds=505)

@@ -38,7 +38,7 @@ Names = st.lists(st.tuples(st.integers(0, 3), st.sampled_from("ABCDEFGHIJKL")), 
 
 
 @given(Names, Names)
-def test_no_two_groups_have_one_colour_and_no_group_changes_its(first: list[ColourKey], later: list[ColourKey]) -> None:
+def test_groups_have_distinct_and_stable_colours(first: list[ColourKey], later: list[ColourKey]) -> None:
     colours = GroupColours(first)
     before = {key: colours.style(key[1], key[0]) for key in first}
     colours.add(later)
@@ -49,7 +49,7 @@ def test_no_two_groups_have_one_colour_and_no_group_changes_its(first: list[Colo
 
 
 @given(Names)
-def test_the_order_in_which_groups_are_named_is_nothing(groups: list[ColourKey]) -> None:
+def test_the_order_of_groups_does_not_change_colours(groups: list[ColourKey]) -> None:
     one, other = GroupColours(groups), GroupColours(reversed(groups))
     assert all(one.style(name, con_id) == other.style(name, con_id) for con_id, name in groups)
 
@@ -68,7 +68,7 @@ def test_the_name_says_which_colour() -> None:
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_every_group_of_a_scenario_has_one_colour_in_charts_and_report(scenario: str) -> None:
-    """What a screen that was there from the start gave them, poll by poll, is what is worked out of all at once."""
+    """A screen that assigned colours poll by poll has those computed from all polls at once."""
     watch, series = Watch(), Series()
     everybody: set[ColourKey] = set()
     found: dict[ColourKey, set[str]] = defaultdict(set)
@@ -94,7 +94,7 @@ def test_every_group_of_a_scenario_has_one_colour_in_charts_and_report(scenario:
 
 
 def painted(acting: Stage) -> Iterator[tuple[str, str]]:
-    """Yield what is painted in the colour of a group or wait class, and which: a mark stands for what follows it."""
+    """Yield each text painted in the colour of a group or wait class; a mark belongs to the text after it."""
     palette = palette_of(acting.app.current_theme)
     styles = {palette[style].color: style for style in HUES}
     for strip in acting.app.screen._compositor.render_strips():
@@ -114,7 +114,7 @@ def painted(acting: Stage) -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize("scenario", some(["pdb", "storm"], sorted({*SCENARIOS} - {"pdb", "storm"})))
 @pytest.mark.parametrize("size", some([(120, 35)], [(80, 24), (200, 50)]))
 @acted
-async def test_no_colour_stands_for_two_groups_on_any_screen(scenario: str, size: tuple[int, int]) -> None:
+async def test_no_two_groups_share_a_colour_on_any_screen(scenario: str, size: tuple[int, int]) -> None:
     async with playing(scenario, size) as (acting, polls):
         acting.app.theme = DEFAULT_THEMES[0]  # of sixteen colours titles and states have some, too
         whole: dict[str, set[str]] = defaultdict(set)
@@ -123,7 +123,7 @@ async def test_no_colour_stands_for_two_groups_on_any_screen(scenario: str, size
             watch = acting.app.monitor.timeline.watch
             for name in tab_names():
                 if name.name == "pdbs":
-                    continue  # the areas there are containers
+                    continue  # its areas are containers
                 await acting.keys(name.key)
                 on_screen: dict[str, set[str]] = defaultdict(set)
                 for text, style in painted(acting):
@@ -178,7 +178,7 @@ def pairs(styles: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("name", DEFAULT_THEMES)
-def test_all_colours_are_told_apart(name: str) -> None:
+def test_all_colours_can_be_distinguished(name: str) -> None:
     """2.3 can just be noticed; groups differ by five times that for everybody, and by ten times for most."""
     palette = palette_of(BUILTIN_THEMES[name])
     for one, other in pairs(AREAS):
@@ -224,7 +224,7 @@ def test_a_report_has_the_colours_of_the_screens(tmp_path: Path) -> None:
     names = {name for _, name in marks}
     assert {"ONLINE", "PAYROLL", "REPORTING"} <= names
     for name in ("ONLINE", "PAYROLL", "REPORTING"):
-        assert {style for style, whose in marks if whose == name} == {on_screen.style(name)}
+        assert {style for style, group in marks if group == name} == {on_screen.style(name)}
 
 
 def test_groups_without_number_are_coloured_in_no_time() -> None:

@@ -10,23 +10,23 @@ from presman.tui.pages.row_details import group as page
 from tests.tui.readings import busy, group, running
 
 
-def told(row: object) -> str:
+def page_text(row: object) -> str:
     reading = replace(busy(), running=(running(526, elapsed=None),))
     return "\n".join(" ".join(plain(line).split()) for line in page(row, reading))  # type: ignore[arg-type]
 
 
-def test_the_session_pool_is_told_with_who_waits_and_until_when() -> None:
+def test_the_session_pool_shows_its_queue_and_timeout() -> None:
     pool = ActiveSessionPool(4, 14, 575.0, 600)
     row = group("BATCH", pool=pool, active_sessions=4)
-    assert "session pool 4 of 4 allowed active; waiting: 14, the first for 9:35, timeout 10:00" in told(row)
+    assert "session pool 4 of 4 allowed active; waiting: 14, the first for 9:35, timeout 10:00" in page_text(row)
     free = row._replace(pool=pool._replace(queued=0, longest=None))
-    assert "session pool 4 of 4 allowed active\n" in told(free)
+    assert "session pool 4 of 4 allowed active\n" in page_text(free)
     endless = row._replace(pool=pool._replace(timeout=None, longest=None, allowed=None))
-    assert "session pool 4 active, the limit is not known; waiting: 14, without a timeout" in told(endless)
-    assert "session pool" not in told(group("BATCH"))
+    assert "session pool 4 active, the limit is not known; waiting: 14, without a timeout" in page_text(endless)
+    assert "session pool" not in page_text(group("BATCH"))
 
 
-def test_one_is_one_and_what_is_not_known_is_said() -> None:
-    text = told(group("BATCH", px_active=1, px_servers=1))
+def test_singulars_and_unknown_values_have_words() -> None:
+    text = page_text(group("BATCH", px_active=1, px_servers=1))
     assert "now 1 statement on 1 server, 0 queued" in text
     assert "running for an unknown time" in text

@@ -22,7 +22,7 @@ numbers = st.lists(st.integers(0, NUMBERS - 1), unique=True, max_size=NUMBERS)
 
 
 @given(numbers, st.integers(1, 40))
-def test_every_bucket_has_exactly_one_row_and_longer_waits_stand_higher(used: list[int], height: int) -> None:
+def test_every_bucket_has_one_row_and_longer_waits_are_higher(used: list[int], height: int) -> None:
     rows = heat.rows_for(used, height)
     assert 1 <= rows.height <= height
     assert all(0 <= rows.row_of(number) < rows.count for number in used)
@@ -34,11 +34,11 @@ def test_every_bucket_has_exactly_one_row_and_longer_waits_stand_higher(used: li
     assert len(shown) == len(set(shown))
 
 
-def test_buckets_share_a_row_only_where_they_must_and_rows_fill_the_height() -> None:
+def test_buckets_share_rows_only_if_necessary() -> None:
     assert heat.rows_for([5, 20], 16) == heat.BucketRows(5, 16)
     assert heat.rows_for([5, 20], 15) == heat.BucketRows(0, 15, 2)
     assert heat.rows_for(range(NUMBERS), 11).merged == 3
-    assert heat.rows_for([8, 12], 19).height == 19, "with buckets above and below that nobody waited in"
+    assert heat.rows_for([8, 12], 19).height == 19, "with empty buckets above and below"
     assert heat.rows_for([8, 19], 25) == heat.BucketRows(8, 12, lines=2)
     assert heat.rows_for([], 20) == heat.BucketRows(6, 10, lines=2)
     rows = heat.rows_for([12, 14], 20)
@@ -50,7 +50,7 @@ def test_few_polls_are_drawn_wide(polls: int, span: int) -> None:
     assert heat.span_for(polls, 100) == span
 
 
-def test_the_axis_tells_times_changes_and_where_one_looks() -> None:
+def test_the_axis_shows_times_changes_and_the_cursor() -> None:
     columns = [LatencyColumn(2.0 * number, 2.0, {}, None, None) for number in range(40)]
     data = heat.HeatData(columns, 100, {}, 16, 103, "x", 0, ((107, "NIGHT_PLAN (WINDOW)"), (5, "long gone")))
     text = heat.axis_text(data, 100, 50, 2)
@@ -76,7 +76,7 @@ def test_more_is_never_fainter(one: float, other: float) -> None:
     assert 1 <= heat.level(low, top) <= heat.level(high, top) <= LEVELS
 
 
-def test_nothing_and_a_gap_are_no_shade() -> None:
+def test_zero_and_a_gap_have_no_shade() -> None:
     assert heat.level(0, 10) == 0
     assert heat.glyph(0) == " "
     assert heat.glyph(GAP) == "╎"
@@ -91,7 +91,7 @@ def test_rates_are_per_second_of_the_columns_own_interval_and_bounds() -> None:
     assert heat.rates(LatencyColumn(0.0, None, {}, None, None), Quantity.FREQUENCY, {}) == {}
 
 
-def test_a_poll_moves_the_map_only_when_it_is_full_and_then_by_a_fifth() -> None:
+def test_a_full_map_moves_by_a_fifth() -> None:
     left, moves = 0, 0
     for newest in range(1000):
         now = heat.anchor(left, 100, newest, None, 0)
@@ -104,7 +104,7 @@ def test_a_poll_moves_the_map_only_when_it_is_full_and_then_by_a_fifth() -> None
 
 
 @given(st.integers(0, 500), st.integers(10, 200), st.integers(0, 600), st.data())
-def test_the_poll_looked_at_is_always_in_the_map(first: int, capacity: int, newest: int, data: st.DataObject) -> None:
+def test_the_selected_poll_is_always_in_the_map(first: int, capacity: int, newest: int, data: st.DataObject) -> None:
     oldest = data.draw(st.integers(0, newest))
     cursor = data.draw(st.none() | st.integers(oldest, newest))
     left = heat.anchor(first, capacity, newest, cursor, oldest)
@@ -130,8 +130,8 @@ def test_shades_go_one_way_from_the_ground(quantity: Quantity, dark: bool) -> No
 
 @pytest.mark.parametrize("sight", SIGHT)
 @pytest.mark.parametrize("dark", [True, False])
-def test_waits_are_blue_and_time_is_red_to_yellow_and_a_shade_more_looks_like_one_more(dark: bool, sight: str) -> None:
-    """2.3 is what can just be noticed; no step is more than twice as large as they are on average."""
+def test_waits_are_blue_time_is_red_to_yellow_and_shades_are_even(dark: bool, sight: str) -> None:
+    """A difference of 2.3 can just be noticed; no step is above twice the average."""
     for quantity in Quantity:
         colors = heat.shades(quantity, dark=dark, exact=False)
         steps = [apart(one, other, sight) for one, other in pairwise(colors)]
@@ -142,14 +142,14 @@ def test_waits_are_blue_and_time_is_red_to_yellow_and_a_shade_more_looks_like_on
         assert hues <= (blue if quantity is Quantity.FREQUENCY else warm)
 
 
-def test_sixteen_colours_have_one_for_each_sign() -> None:
+def test_sixteen_colours_have_a_colour_for_each_sign() -> None:
     assert {len(names) for names in heat.ANSI.values()} == {len(RAMP)}
 
 
 @pytest.mark.parametrize(
     ("throttled", "sign"), [(None, " "), (0.0, " "), (0.1, "▁"), (8.0, "▅"), (15.9, "█"), (40.0, "█")]
 )
-def test_the_throttle_strip_is_full_at_all_the_cpus_there_are(throttled: float | None, sign: str) -> None:
+def test_the_throttle_strip_is_full_at_all_cpus(throttled: float | None, sign: str) -> None:
     assert heat.throttle_glyph(throttled, 16.0) == sign
 
 
@@ -193,7 +193,7 @@ def test_a_map_has_a_column_for_each_poll_and_a_row_for_each_bucket() -> None:
 @pytest.mark.parametrize(
     ("counts", "left"), [([{10: 20}] * 19, 0), ([{10: 20}] * 20, 0), ([{10: 20}] * 21, 5), ([{10: 20}] * 24, 8)]
 )
-def test_a_map_stays_where_it_was_as_long_as_it_can(counts: list[dict[int, int] | None], left: int) -> None:
+def test_a_map_moves_only_when_it_is_full(counts: list[dict[int, int] | None], left: int) -> None:
     """Twenty polls of a cell each fit; one more, and it moves by a fifth of them."""
     data = heat_data(*counts, first=0)
     found = heat.HeatCells(Quantity.FREQUENCY, data, heat.GUTTER + 20, 13)
@@ -210,14 +210,14 @@ def test_the_throttle_below_the_rows_is_drawn_with_its_poll() -> None:
     assert cells(data).lines(signs, None)[-2] == (("throttle ", "dim"), ("    ▅▅▅▅", "waiting"))
 
 
-def test_a_mark_stands_where_nobody_waited() -> None:
+def test_a_mark_is_drawn_in_empty_cells() -> None:
     found = cells(heat_data({10: 20}, {10: 20}, marks=((100, "DAY"), (103, "NIGHT"), (99, "OLD"), (105, "LATE"))))
     assert found.levels[4] == [15, 15, heat.EMPTY, heat.MARK, heat.EMPTY]
     assert found.levels[5] == [heat.MARK, 0, heat.EMPTY, heat.MARK, heat.EMPTY]
     assert cells(heat_data({10: 20})).levels[5] == [0] + [heat.EMPTY] * 4
 
 
-def test_a_bucket_of_the_poll_that_is_looked_at_has_a_cell_and_back() -> None:
+def test_a_bucket_of_a_poll_maps_to_a_cell_and_back() -> None:
     found = cells(heat_data({10: 20}, {10: 20}, {10: 20}))
     assert found.rows == heat.BucketRows(5, 10)
     assert (found.cell_of(10), found.cell_of(14), found.cell_of(5)) == ((2, 4), (2, 0), (2, 9))
@@ -228,19 +228,19 @@ def test_a_bucket_of_the_poll_that_is_looked_at_has_a_cell_and_back() -> None:
     read = back.lines(signs, (1, 4))
     assert read[4][1:4] == (("████", "shade 15"), ("████", "cursor"), ("████", "shade 15"))
     assert read[:4] == back.lines(signs, None)[:4]
-    assert back.lines(signs, (1, 9))[9][2] == ("◇   ", "cursor"), "where nothing is the cursor has a sign of its own"
+    assert back.lines(signs, (1, 9))[9][2] == ("◇   ", "cursor"), "in an empty cell the cursor has its own sign"
     assert [back.at(heat.GUTTER + x, 5) for x in (0, 3, 4, 11, 19)] == [(10, -1), (10, -1), (10, 0), (10, 1), (10, 1)]
     assert [back.at(heat.GUTTER, y) for y in (0, 1, 10, 11)] == [None, (14, -1), (5, -1), None]
     assert back.at(heat.GUTTER - 1, 5) is None
     assert found.at(heat.GUTTER, 5) == (10, -2)
 
 
-def test_all_maps_on_show_have_the_rows_of_the_lowest() -> None:
+def test_all_shown_maps_have_the_rows_of_the_lowest() -> None:
     assert heat.room_for(heat_data({}, height=13), 20) == 10
     assert heat.room_for(heat_data({}, height=30), 20) == 17
 
 
-def test_signs_stand_for_shades_where_colours_cannot() -> None:
+def test_signs_replace_shades_without_colours() -> None:
     theme = BUILTIN_THEMES["textual-dark"]
     for mode in ("truecolor", "256"):
         palette, signs = heat.paints(Quantity.FREQUENCY, theme, mode)
@@ -258,7 +258,7 @@ def test_signs_stand_for_shades_where_colours_cannot() -> None:
 
 
 def heat_map(bucket: int | None, found: heat.HeatCells | None) -> tuple[Any, list[HeatMap.Read]]:
-    """A map with its cursor on a bucket, and what it asks to be read."""
+    """Return a map with its cursor on a bucket, and the list of its requests."""
     asked: list[HeatMap.Read] = []
     return SimpleNamespace(bucket=bucket, _cells=found, post_message=asked.append, Read=HeatMap.Read), asked
 
@@ -290,7 +290,7 @@ def test_buckets_that_share_a_row_are_read_together() -> None:
     ]  # fmt: skip
 
 
-def test_a_click_reads_its_cell_and_beside_the_map_nothing() -> None:
+def test_a_click_reads_its_cell_but_none_outside_the_map() -> None:
     widget, asked = heat_map(10, cells(heat_data({10: 20}, {10: 20}, {10: 20})))
     HeatMap.on_click(widget, SimpleNamespace(x=heat.GUTTER, y=5))  # type: ignore[arg-type]
     HeatMap.on_click(widget, SimpleNamespace(x=heat.GUTTER - 1, y=5))  # type: ignore[arg-type]

@@ -96,8 +96,8 @@ async def test_toasts_messages_and_filter(text: str) -> None:
 
 
 @acted
-async def test_notices_leave_nothing_behind() -> None:
-    """Textual keeps what each stood in, with a task of its own: a hundred in a few minutes of keys."""
+async def test_expired_notices_are_removed() -> None:
+    """Textual keeps the holder of each notice, with a task: a hundred after a few minutes of keys."""
     async with stage(busy()) as acting:
         for number in range(5):
             acting.app.notify(f"notice {number}")
@@ -108,14 +108,14 @@ async def test_notices_leave_nothing_behind() -> None:
 
 
 @acted
-async def test_markup_is_shown_as_it_stands() -> None:
+async def test_markup_is_shown_unchanged() -> None:
     statement = replace(busy().queue[0], sql_text=HOSTILE[0])
     async with stage(replace(busy(), queue=(statement,)), size=(200, 50)) as acting:
         assert "[@click=app.quit]click[/]" in await acting.press("4", "enter")
 
 
 @acted
-async def test_a_reading_that_cannot_be_shown_takes_nothing_else_with_it() -> None:
+async def test_a_reading_that_cannot_be_shown_does_not_end_the_app() -> None:
     async with stage(busy(), size=(200, 50)) as acting:
         broken = replace(busy(2), sessions=(None,))  # type: ignore[arg-type]
         await acting.keys("5")
@@ -141,6 +141,6 @@ async def test_a_fault_ends_with_one_line_and_no_values(capsys: pytest.CaptureFi
 
     with pytest.raises(ZeroDivisionError):
         await scene()
-    told = capsys.readouterr()
-    assert secret not in told.err + told.out
-    assert "ZeroDivisionError" in told.err
+    output = capsys.readouterr()
+    assert secret not in output.err + output.out
+    assert "ZeroDivisionError" in output.err

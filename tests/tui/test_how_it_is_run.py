@@ -22,7 +22,7 @@ from tests.tui.drive import HandFeed, acted
 
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The apps that were run, each of which ends at once, with code 3."""
+    """Return the apps that were run; each ends at once with code 3."""
     found: list[Any] = []
 
     async def run(app: Any) -> None:
@@ -33,7 +33,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return found
 
 
-def test_a_monitor_has_what_it_was_begun_with(ran: list[Any]) -> None:
+def test_a_monitor_has_its_start_options(ran: list[Any]) -> None:
     save(SavedView(refresh=10.0, theme="nord"))
     end = run_monitor(
         HandFeed, name="anna@db\x1b/prod", refresh=5.0, packs=("tuning",), targets=("a", "b"), notice="look",
@@ -45,18 +45,18 @@ def test_a_monitor_has_what_it_was_begun_with(ran: list[Any]) -> None:
         "anna@db␛/prod", ("a", "b"), "look", "a gateway",
     )  # fmt: skip
     assert (app.monitor.choices.refresh, app.monitor.choices.packs, app.theme) == (5.0, ("tuning",), "gruvbox")
-    assert app.view_saver.choices == {}, "the command line comes before what was kept"
+    assert app.view_saver.choices == {}, "options override saved settings"
     assert (app.is_ascii, app.news, app.home, "end_tour" in app.own_keys) == (False, None, False, False)
     assert end == MonitorEnd(3, "", home=False)
 
 
-def test_signs_bell_tour_and_the_way_back_to_a_fleet_are_there_where_they_are_wanted(ran: list[Any]) -> None:
+def test_ascii_bell_tour_and_fleet_are_optional(ran: list[Any]) -> None:
     run_monitor(HandFeed, name="x", refresh=5.0, ascii_only=True, bell=True, home=True, tour=True)
     (app,) = ran
     assert (app.is_ascii, app.news is not None, app.home, "end_tour" in app.own_keys) == (True, True, True, True)
 
 
-def test_the_end_of_a_monitor_says_where_to_go(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_end_of_a_monitor_names_the_next_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run(app: Any) -> None:
         app.switch_to, app.goes_home = "next", True
 
@@ -75,7 +75,7 @@ def test_a_fleet_and_the_database_that_was_chosen(ran: list[Any]) -> None:
     assert (one.is_ascii, other.is_ascii) == (False, True)
 
 
-def test_a_replay_begins_where_it_is_to(ran: list[Any]) -> None:
+def test_a_replay_begins_at_the_given_time(ran: list[Any]) -> None:
     source: Any = object()
     save(SavedView(refresh=10.0, window=60))
     end = run_replay(
@@ -91,7 +91,7 @@ def test_a_replay_begins_where_it_is_to(ran: list[Any]) -> None:
     assert ran[1].player._follow
 
 
-def test_in_a_browser_nothing_of_the_view_is_kept(ran: list[Any]) -> None:
+def test_in_a_browser_the_view_is_not_saved(ran: list[Any]) -> None:
     target: Any = SimpleNamespace(name="DW\x07PROD", interval=4.0, packs=("tuning",), notifier=None)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(served_app, "sampler_feed", lambda _: HandFeed)
@@ -105,7 +105,7 @@ def test_in_a_browser_nothing_of_the_view_is_kept(ran: list[Any]) -> None:
 
 
 @acted
-async def test_a_signal_ends_an_app_with_its_number_and_what_handled_it_before_does_so_again() -> None:
+async def test_a_signal_ends_an_app_and_restores_the_earlier_handler() -> None:
     ends: list[tuple[int, bool]] = []
     before = {number: signal.getsignal(number) for number in terminal_app.ENDING}
     try:

@@ -35,7 +35,7 @@ def test_private_names_are_used_in_one_module_only() -> None:
 
 @pytest.fixture(params=["textual._xterm_parser", "tick"])
 def no_parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take the parser of keys away, or a method of it."""
+    """Remove the parser of keys, or one of its methods."""
     if request.param == "tick":
         import textual._xterm_parser as module
 
@@ -60,16 +60,16 @@ def test_with_its_parser_presman_reads_the_keys(monkeypatch: pytest.MonkeyPatch)
 
 
 @acted
-async def test_a_fault_is_told_without_the_names_it_is_kept_under(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[object] = []
+async def test_a_fault_is_shown_without_textuals_private_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    panics: list[object] = []
     async with stage(busy()) as acting:
         app = acting.app
-        monkeypatch.setattr(MonitorApp, "panic", lambda _app, *said: told.extend(said))
+        monkeypatch.setattr(MonitorApp, "panic", lambda _app, *texts: panics.extend(texts))
         exception, event = app._exception, app._exception_event
         del app._exception, app._exception_event
         app._handle_exception(ValueError("of a test"))
         app._exception, app._exception_event = exception, event
-    assert "ValueError: of a test" in str(told[0])
+    assert "ValueError: of a test" in str(panics[0])
 
 
 @acted
@@ -90,7 +90,7 @@ def test_tidying_without_caches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @acted
-async def test_a_new_size_is_taken_on_a_machine_that_has_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_resize_works_on_a_busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Between two looks at the clock more time passes than Textual waits for the next size."""
     async with stage(busy(), size=(80, 24)) as acting:
         begun = time.monotonic()

@@ -106,7 +106,7 @@ async def test_sorting_by_a_number_begins_with_the_largest_by_a_name_with_a() ->
 
 
 @acted
-async def test_the_head_of_a_column_explains_itself_to_the_mouse() -> None:
+async def test_the_heading_of_a_column_has_a_tooltip() -> None:
     async with stage(busy(), size=(120, 30)) as acting:
         await acting.keys("2")
         grid = acting.app.panels.grid
@@ -117,7 +117,7 @@ async def test_the_head_of_a_column_explains_itself_to_the_mouse() -> None:
         await acting.pilot.hover(None, offset=(left + 1, top + 1))
         assert str(grid.tooltip) == f"Group: {grid.table.column('consumer_group').help}"
         await acting.pilot.hover(None, offset=(left + 1, top + 2))
-        assert grid.tooltip is None, "a row explains nothing"
+        assert grid.tooltip is None, "a row has no tooltip"
 
 
 @acted
@@ -228,11 +228,11 @@ async def test_refresh_interval() -> None:
     async with stage(busy(), size=(200, 50)) as acting:
         assert "every 3s" in await acting.press("plus")
         assert "every 1s" in await acting.press("minus", "minus")
-        assert acting.feed.told == [3.0, 2.0, 1.0]
+        assert acting.feed.requests == [3.0, 2.0, 1.0]
 
 
 @acted
-async def test_keys_line_offers_what_does_something() -> None:
+async def test_the_keys_line_offers_only_useful_keys() -> None:
     async with stage(size=(200, 50)) as acting:
         assert "pause" not in acting.screen.splitlines()[-1]
         await acting.show(busy())
@@ -278,7 +278,7 @@ async def test_export_appends_each_poll_until_ended(tmp_path: Path) -> None:
 
 
 @acted
-async def test_export_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+async def test_a_failed_export_is_reported(tmp_path: Path) -> None:
     async with stage(busy(), size=(200, 50), folder=tmp_path / "missing") as acting:
         screen = await acting.press("e")
         assert "missing" in screen
@@ -287,7 +287,7 @@ async def test_export_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 
 @acted
-async def test_full_disk_is_told_and_the_screen_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_full_disk_is_reported_and_the_screen_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with stage(busy(), size=(200, 50), folder=tmp_path) as acting:
         await acting.keys("e")
 
@@ -381,7 +381,7 @@ async def quits(key: str) -> None:
         await acting.pilot.press(key)
         await acting.pilot.pause()
         await acting.pilot.pause()
-    assert acting.feed.told[-1] == "stop"
+    assert acting.feed.requests[-1] == "stop"
     assert acting.app.return_code == 0
 
 
@@ -396,7 +396,7 @@ async def test_the_header_says_which_packs_are_allowed() -> None:
 
 
 @acted
-async def test_a_list_that_two_clicks_leave_at_once_is_left_once() -> None:
+async def test_two_clicks_at_once_close_a_list_once() -> None:
     async with stage(busy()) as acting:
         await acting.keys("ctrl+p")
         palette = acting.app.screen
@@ -407,16 +407,16 @@ async def test_a_list_that_two_clicks_leave_at_once_is_left_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "said"), [("plus", "A poll every 3 s."), ("f5", "Asked for a poll now."), ("w", "Charts show 60 minutes.")]
+    ("key", "text"), [("plus", "A poll every 3 s."), ("f5", "Asked for a poll now."), ("w", "Charts show 60 minutes.")]
 )
 @acted
-async def test_a_key_whose_effect_has_no_room_says_what_it_did(key: str, said: str) -> None:
+async def test_a_key_with_an_invisible_effect_has_a_notice(key: str, text: str) -> None:
     async with stage(busy(), size=(80, 24)) as acting:
-        assert said in await acting.press(key)
+        assert text in await acting.press(key)
 
 
 @acted
-async def test_the_name_of_a_file_stays_on_one_line_and_covers_no_more() -> None:
+async def test_a_notice_with_a_file_name_covers_one_line() -> None:
     name = "/var/lib/presman/presman-dwprod-report-20261126-033955.html"
     async with stage(busy(), size=(80, 24)) as acting:
         before = acting.screen.splitlines()
@@ -428,7 +428,7 @@ async def test_the_name_of_a_file_stays_on_one_line_and_covers_no_more() -> None
 
 
 @acted
-async def test_a_notice_leaves_the_line_free_in_which_one_types() -> None:
+async def test_a_notice_does_not_cover_the_input_line() -> None:
     async with stage(busy(), size=(80, 24)) as acting:
         await acting.keys("4", "colon")
         acting.app.notify("a notice\n" * 3, timeout=12)  # one that the next key does not take away

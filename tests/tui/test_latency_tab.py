@@ -73,7 +73,7 @@ async def test_the_tab(size: tuple[int, int]) -> None:
 
 
 @acted
-async def test_maps_take_the_whole_tab_and_give_it_back() -> None:
+async def test_m_gives_the_maps_the_whole_tab_and_back() -> None:
     async with stage(latencies(0), size=(80, 24)) as acting:
         before = await shown(acting, 12)
         assert "Frequency" not in before
@@ -91,11 +91,11 @@ async def test_the_dearest_event_is_shown_until_another_is_chosen() -> None:
         assert f"Latency  {SYNC}" in screen
         await acting.show(latencies(6))
         assert f"Latency  {SYNC}" in acting.screen
-        assert acting.feed.told == []
+        assert acting.feed.requests == []
 
 
 @acted
-async def test_its_events_keep_their_order_for_the_next_start_as_other_tables_do() -> None:
+async def test_the_order_of_events_is_saved() -> None:
     async with stage(latencies(0), size=(160, 45)) as acting:
         await shown(acting, 2)
         await acting.keys("s")
@@ -104,18 +104,18 @@ async def test_its_events_keep_their_order_for_the_next_start_as_other_tables_do
 
 
 @acted
-async def test_an_event_that_is_not_read_at_each_poll_is_asked_for_while_it_is_chosen() -> None:
+async def test_a_chosen_event_is_read_at_each_poll() -> None:
     async with stage(latencies(0), size=(160, 45)) as acting:
         await shown(acting, 5)
         screen = await acting.press("down", "down")
         assert "its histogram is read from the next poll on" in screen
-        assert acting.feed.told == [("watched_histogram", {"event": LATCH}, True)]
+        assert acting.feed.requests == [("watched_histogram", {"event": LATCH}, True)]
         later = latencies(6)
         watched = replace(later, histograms=(*later.histograms, histogram(LATCH, 6)))
         await acting.show(watched)
         assert "from the next poll on" not in acting.screen
         assert "p99.9 in bucket" in acting.screen
-        assert len(acting.feed.told) == 1
+        assert len(acting.feed.requests) == 1
 
 
 @acted
@@ -180,7 +180,7 @@ def map_text(widget: HeatMap) -> list[str]:
 
 
 @acted
-async def test_a_poll_changes_one_column_of_a_map_and_asks_for_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_poll_repaints_one_column_of_a_map(monkeypatch: pytest.MonkeyPatch) -> None:
     async with stage(latencies(0), size=(200, 50)) as acting:
         await shown(acting, 25)
         asked: list[object] = []
@@ -198,7 +198,7 @@ async def test_a_poll_changes_one_column_of_a_map_and_asks_for_no_more(monkeypat
 
 
 @acted
-async def test_what_is_drawn_poll_by_poll_is_what_is_drawn_at_once() -> None:
+async def test_incremental_drawing_equals_drawing_at_once() -> None:
     async with stage(latencies(0), size=(120, 40)) as acting:
         await shown(acting, 80)
         slowly = [map_text(widget) for widget in heat_maps(acting)]
@@ -225,7 +225,7 @@ async def test_clicking_a_cell_reads_it() -> None:
 
 
 @acted
-async def test_clicking_an_earlier_column_goes_back_to_its_poll() -> None:
+async def test_clicking_an_earlier_column_shows_its_poll() -> None:
     async with playing("storm") as (acting, polls):
         await acting.keys("7")
         await polls(4)
@@ -256,11 +256,11 @@ async def test_up_and_down_in_a_map_read_other_buckets() -> None:
 
 
 @acted
-async def test_outliers_are_asked_on_request_and_doubted_ones_are_not_printed() -> None:
+async def test_outliers_are_read_on_request_and_implausible_ones_hidden() -> None:
     async with stage(latencies(0), size=(120, 40)) as acting:
         await shown(acting, 3)
         screen = await acting.press("o")
-        assert acting.feed.told == [("io_outlier", {}, False), ("lgwrio_outlier", {}, False)]
+        assert acting.feed.requests == [("io_outlier", {}, False), ("lgwrio_outlier", {}, False)]
         assert "the answer comes with the next poll" in screen
         good = Outlier("V$IO_OUTLIER", 1, "Buffer Cache Reads", 8, READ, "+DATA/x.dbf", 713, (("DISK_A", 700),))
         bad = Outlier("V$LGWRIO_OUTLIER", 1, "LGWR", 4, "log file parallel write", "+REDO/1.log", None)
@@ -282,7 +282,7 @@ async def test_outliers_are_asked_on_request_and_doubted_ones_are_not_printed() 
 async def test_keys_of_the_tab_do_nothing_elsewhere() -> None:
     async with stage(latencies(0), size=(120, 40)) as acting:
         await acting.keys("1", "m", "b", "o")
-        assert acting.feed.told == []
+        assert acting.feed.requests == []
         assert "[1 Overview]" in acting.screen
         acting.app.bind_tab_keys()
         for key, where in (("m", "m is a key of the tab Latency (7)."), ("g", "g is a key of the tab Parallel (4).")):
@@ -291,7 +291,7 @@ async def test_keys_of_the_tab_do_nothing_elsewhere() -> None:
 
 @pytest.mark.parametrize("size", some([(60, 15), (120, 35)], [(80, 24), (200, 50)]))
 @acted
-async def test_over_which_time_each_rate_of_an_event_is_stands_beside_it_at_any_size(size: tuple[int, int]) -> None:
+async def test_each_rate_of_an_event_is_shown_with_its_interval(size: tuple[int, int]) -> None:
     """At first the histograms are older than the rates of events: those of two seconds and of 16 stood side by side."""
     first = latencies(1)
     older = tuple(replace(each, seconds=16.0) for each in first.histograms)
@@ -315,7 +315,7 @@ def styles(widget: Widget, y: int) -> list[Style]:
     some([("truecolor", "textual-light"), ("256", None), ("16", None), ("mono", None)], [("truecolor", None)]),
 )
 @acted
-async def test_every_scale_of_colours_tells_the_shades(
+async def test_every_colour_scale_distinguishes_the_shades(
     mode: str, theme: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(HeatMap, "_mode", lambda _self: mode)
@@ -350,7 +350,7 @@ async def test_memory_of_the_maps_is_bounded() -> None:
 
 
 @acted
-async def test_where_there_is_no_room_the_buckets_take_the_place_of_the_figures() -> None:
+async def test_without_room_the_buckets_replace_the_figures() -> None:
     async with stage(latencies(0), size=(160, 45)) as acting:
         before = await shown(acting, 12)
         assert "p99.9 in bucket" in before
@@ -364,7 +364,7 @@ async def test_where_there_is_no_room_the_buckets_take_the_place_of_the_figures(
 
 
 @acted
-async def test_on_a_small_screen_figures_and_buckets_take_the_place_of_the_maps() -> None:
+async def test_on_a_small_screen_figures_and_buckets_replace_the_maps() -> None:
     async with stage(latencies(0), size=(80, 24)) as acting:
         before = await shown(acting, 12)
         assert "  now 2.0 s   " in before
@@ -416,7 +416,7 @@ async def test_a_change_of_plan_is_marked_on_the_maps() -> None:
             assert "P-900" not in axis
             marked = {line[mark] for line in rows[1:]}
             assert "┆" in marked
-            assert len(marked) > 1, "where there were waits they are on show"
+            assert len(marked) > 1, "buckets with waits are shown"
 
 
 @acted
@@ -433,7 +433,7 @@ async def test_a_quiet_poll_leaves_the_cell_that_is_read() -> None:
 
 
 @acted
-async def test_what_a_cell_holds_is_told_whole_at_80_columns() -> None:
+async def test_the_value_of_a_cell_is_shown_in_full_at_80_columns() -> None:
     async with playing("pdb", (80, 24)) as (acting, polls):
         await polls(3)
         readout = (await acting.press("7")).splitlines()[-2]
@@ -452,7 +452,7 @@ async def test_instances_side_by_side_are_for_a_database_that_has_several(base: 
 
 
 @acted
-async def test_a_map_without_room_is_no_title_without_rows() -> None:
+async def test_a_map_without_room_has_no_title() -> None:
     async with playing("mixed", (60, 15)) as (acting, polls):
         await polls(3)
         screen = await acting.press("7")

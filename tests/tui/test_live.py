@@ -26,7 +26,7 @@ START = datetime(2026, 11, 20, 3, 0, tzinfo=UTC)
 
 
 class Play:
-    """Polls of a scenario, two simulated seconds apart, and what they mean, as the feed of the real app reads them."""
+    """Polls of a scenario, two simulated seconds apart, with readings as the feed of the real app makes them."""
 
     def __init__(self, scenario: str, *, whole: bool = False, seed: int | None = 7) -> None:
         self.now = 0.0
@@ -43,7 +43,7 @@ class Play:
         return self.poller.poll()
 
     def read(self) -> LiveEvent:
-        """Poll, and return what it means."""
+        """Poll and return the reading."""
         return self._readings.of(Polled(self.poll()))
 
 
@@ -76,7 +76,7 @@ async def playing(
 
 
 @acted
-async def test_the_first_look_is_shown_and_not_kept() -> None:
+async def test_the_first_look_is_shown_but_not_stored() -> None:
     async with stage(size=(120, 40)) as acting:
         acting.app.post_message(Arrived(replace(busy(), histograms=(), waits=()), whole=False))
         await acting.settle()
@@ -121,7 +121,7 @@ async def test_back_in_time_and_live_again() -> None:
 
 
 @acted
-async def test_pause_then_step_starts_where_it_froze() -> None:
+async def test_a_step_after_a_pause_starts_at_the_paused_poll() -> None:
     async with playing("mixed") as (acting, polls):
         await polls(4)
         await acting.keys("space")
@@ -140,8 +140,8 @@ async def test_a_window_of_time_can_be_chosen() -> None:
 
 
 @acted
-async def test_while_it_is_paused_nothing_moves_whatever_is_drawn_again() -> None:
-    """With the next key or size one saw what came since: averages of the minute, charts, runs, events told of late."""
+async def test_a_paused_screen_stays_unchanged_when_redrawn() -> None:
+    """The next key or resize showed newer data: averages of the minute, charts, runs, late events."""
     async with playing("storm", (200, 50)) as (acting, polls):
         await polls(4)
         await acting.keys("space")

@@ -42,13 +42,13 @@ def typed(words: str) -> list[str]:
     return [{" ": "space", "-": "minus", ":": "colon", ".": "full_stop"}.get(each, each) for each in words]
 
 
-def told(acting: Stage) -> str:
-    """Return what was told last."""
+def notice(acting: Stage) -> str:
+    """Return the text of the newest notice."""
     return [str(each.message) for each in acting.app._notifications][-1]
 
 
 def shown(acting: Stage) -> float:
-    """Return how many seconds after the start the poll on show was."""
+    """Return how many seconds after the start the shown poll was."""
     reading = acting.app.monitor.reading
     assert reading is not None
     return (reading.at - START).total_seconds()
@@ -72,22 +72,20 @@ async def the_tab_lists_what_changed_newest_first(acting: Stage) -> None:
     assert "Events  1 of " in acting.screen
 
 
-async def enter_goes_to_the_moment_on_the_tab_that_shows_most_of_it(acting: Stage) -> None:
-    """From the list as the one before leaves it."""
+async def enter_goes_to_the_moment_on_its_best_tab(acting: Stage) -> None:
+    """It begins with the list that the previous function leaves."""
     await acting.keys("E", "enter")
     assert shown(acting) == 60
     assert f"◀ {clock(60)} 66 back" in acting.screen, "192 - 60 seconds, at two seconds a poll"
     assert "[6 Plan]" in acting.screen
     there = [each.text for each in acting.app.monitor.events if (each.at - START).total_seconds() == 60]
     assert "plan DAY_PLAN → NIGHT_PLAN (by NIGHT_WINDOW)" in there
-    assert told(acting) == " · ".join(text.partition("; ")[0] for text in there), (
-        "all that happened by that poll is said"
-    )
+    assert notice(acting) == " · ".join(text.partition("; ")[0] for text in there), "all events of that poll are named"
     await acting.keys("end", "E", "slash", *["backspace"] * 7, *"TARGET", "enter", "enter")
     assert (shown(acting), "[4 Parallel]" in acting.screen) == (130, True)
 
 
-async def n_and_p_go_to_what_happened(acting: Stage) -> None:
+async def n_and_p_go_to_events(acting: Stage) -> None:
     times = [(each.at - START).total_seconds() for each in acting.app.monitor.events]
     before = sorted({each for each in times if each >= 2}, reverse=True)
     for at in before:
@@ -95,14 +93,14 @@ async def n_and_p_go_to_what_happened(acting: Stage) -> None:
         assert shown(acting) == at
     await acting.keys("p")
     assert shown(acting) == before[-1]
-    assert told(acting) == f"There is no event before this. The oldest poll is from {clock(2)}."
+    assert notice(acting) == f"There is no event before this. The oldest poll is from {clock(2)}."
     await acting.keys("n")
     assert shown(acting) == before[-2]
     await acting.keys("end", "n")
-    assert (told(acting), shown(acting)) == ("There is no event after this.", 192)
+    assert (notice(acting), shown(acting)) == ("There is no event after this.", 192)
 
 
-async def a_time_on_the_go_line_or_by_the_key_jumps_there(acting: Stage) -> None:
+async def a_time_on_the_go_line_or_after_the_key_jumps_there(acting: Stage) -> None:
     minute = f"{(START + timedelta(seconds=120)).astimezone():%Y-%m-%d %H:%M}"
     words = {clock(90): 90, clock(91): 90, "90s ago": 102, minute: 120}  # the last poll not after it
     for line, (each, at) in zip(("colon", "J", "J", "colon"), words.items(), strict=True):
@@ -119,7 +117,7 @@ async def the_first_and_the_last_poll_have_words_on_both_lines(acting: Stage) ->
         assert shown(acting) == 192
 
 
-async def what_is_back_counts_from_the_moment_on_screen(acting: Stage) -> None:
+async def relative_times_count_from_the_shown_moment(acting: Stage) -> None:
     await acting.keys("J", *typed("-1m"), "enter")
     assert shown(acting) == 132
     await acting.keys("J", "1", "enter")
@@ -132,25 +130,25 @@ async def what_is_back_counts_from_the_moment_on_screen(acting: Stage) -> None:
     assert shown(acting) == 2, "fifteen minutes are not kept"
 
 
-async def what_is_not_kept_is_told_and_a_mistake_too(acting: Stage) -> None:
+async def times_out_of_range_and_mistakes_are_reported(acting: Stage) -> None:
     await acting.keys("colon", *typed("-1h"), "enter")
     assert shown(acting) == 2
     first = (START + timedelta(seconds=2)).astimezone()
-    assert told(acting) == f"No poll before {first:%Y-%m-%d %H:%M:%S}: this is the first."
+    assert notice(acting) == f"No poll before {first:%Y-%m-%d %H:%M:%S}: this is the first."
     await acting.keys("J", *"last", "enter")
     assert shown(acting) == 192
     assert not acting.app.monitor.is_frozen
     await acting.keys("J", *typed("2030-01-01"), "enter")
     last = (START + timedelta(seconds=192)).astimezone()
-    assert told(acting) == f"No poll after {last:%Y-%m-%d %H:%M:%S}: this is the newest."
+    assert notice(acting) == f"No poll after {last:%Y-%m-%d %H:%M:%S}: this is the newest."
     await acting.keys("J", "enter")
-    assert (shown(acting), told(acting).startswith("No poll before ")) == (2, True), "fifteen minutes are not kept"
+    assert (shown(acting), notice(acting).startswith("No poll before ")) == (2, True), "fifteen minutes are not kept"
     await acting.keys("end", "J", "2", "enter")
     assert shown(acting) == 72, "two minutes before the newest"
     await acting.keys("end", "J", *"soon", "enter")
-    assert told(acting).startswith("'soon' is not a time")
+    assert notice(acting).startswith("'soon' is not a time")
     await acting.keys("colon", *typed("1:45"), "enter")
-    assert "no time" not in told(acting), "1:45 is SID 45 of instance 1; 01:45 is a time"
+    assert "no time" not in notice(acting), "1:45 is SID 45 of instance 1; 01:45 is a time"
 
 
 @acted
@@ -167,7 +165,7 @@ async def test_a_connection_that_is_lost_is_an_event_once() -> None:
 
 
 @acted
-async def test_a_session_and_a_time_look_back_while_polls_go_on() -> None:
+async def test_looking_back_stays_while_polls_continue() -> None:
     async with playing("changes", (120, 35)) as (acting, polls):
         await polls(40)
         await acting.keys("colon", *typed(clock(30)), "enter")
@@ -177,7 +175,7 @@ async def test_a_session_and_a_time_look_back_while_polls_go_on() -> None:
 
 
 @acted
-async def test_the_longest_window_is_what_the_metric_history_tells_from_the_first_poll_on() -> None:
+async def test_the_longest_window_has_the_metric_history_from_the_first_poll() -> None:
     """V$RSRCMGRMETRIC_HISTORY has 59 closed minutes of the hour before; the last one is not closed yet."""
     async with playing("mixed", (120, 35), whole=True) as (acting, polls):
         await polls(2)
@@ -209,15 +207,15 @@ async def a_click_on_a_chart_goes_to_that_time(acting: Stage) -> None:
 
 
 @acted
-async def test_ways_to_a_moment() -> None:
+async def test_each_way_to_go_to_a_moment() -> None:
     async with watched() as acting:
         for go in (
             the_tab_lists_what_changed_newest_first,
-            enter_goes_to_the_moment_on_the_tab_that_shows_most_of_it,
-            n_and_p_go_to_what_happened,
-            a_time_on_the_go_line_or_by_the_key_jumps_there,
-            what_is_back_counts_from_the_moment_on_screen,
-            what_is_not_kept_is_told_and_a_mistake_too,
+            enter_goes_to_the_moment_on_its_best_tab,
+            n_and_p_go_to_events,
+            a_time_on_the_go_line_or_after_the_key_jumps_there,
+            relative_times_count_from_the_shown_moment,
+            times_out_of_range_and_mistakes_are_reported,
             a_click_on_a_chart_goes_to_that_time,
         ):
             assert shown(acting) == 192, go.__name__
@@ -232,7 +230,7 @@ def seconds(chart: Chart, x: int) -> float | None:
     return None if at is None else (at - START).total_seconds()
 
 
-def test_the_columns_of_a_chart_are_the_stretches_that_are_drawn_there() -> None:
+def test_a_column_of_a_chart_stands_for_the_period_drawn_there() -> None:
     """60 stretches of 15 s in 40 - 3 columns: column x shows stretch x * 60 // 37."""
     chart = ChartData("x", (Area("a", ((0, "A"),), (1.0,) * 60),), ((60, "now"),), 60, start=1000.0, width=15.0)
     (*_, axis, _) = chart_lines(chart, (), 40, 12)
@@ -280,10 +278,10 @@ async def test_a_replay_has_the_same_tab_keys_and_words(tmp_path: Path) -> None:
         await waited(acting, lambda: since(60))
 
 
-def test_where_one_goes_each_event_is_said_up_to_its_figures() -> None:
+def test_events_in_a_notice_are_cut_before_their_figures() -> None:
     texts = ("critical: BATCH: head wants 32 servers; BATCH holds 64 of 64", "plan A → B")
     events = tuple(DatabaseEvent(START, "alert there", "", "", text) for text in texts)
-    said: list[str] = []
+    notices: list[str] = []
     monitor: Any = SimpleNamespace(events=events, latest=None)
-    Moments(monitor, lambda text, **_: said.append(text), lambda: None).show(events[0])
-    assert said == ["critical: BATCH: head wants 32 servers · plan A → B"]
+    Moments(monitor, lambda text, **_: notices.append(text), lambda: None).show(events[0])
+    assert notices == ["critical: BATCH: head wants 32 servers · plan A → B"]

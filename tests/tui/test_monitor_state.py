@@ -40,7 +40,7 @@ def reading(number: int, **facts: Any) -> Reading:
     return replace(busy(number), **facts)
 
 
-def test_it_begins_with_nothing(monitor: Monitor) -> None:
+def test_a_new_monitor_has_no_reading(monitor: Monitor) -> None:
     assert monitor.link == Link(LinkState.CONNECTING, "", 100.0, 100.0, None)
     assert (monitor.cost, monitor.is_frozen, monitor.containers, monitor.moment()) == (None, False, False, None)
     monitor.pause()
@@ -53,16 +53,16 @@ def test_a_poll_is_as_old_as_its_rows(monitor: Monitor, clock: Clock) -> None:
     monitor.arrive(reading(1, poll_seconds=0.5, stale=1.0), None)
     assert (monitor.link.since, monitor.link.fresh) == (110.0, 108.5)
     monitor.arrive(reading(2, stale=None), None)
-    assert monitor.link.fresh == 100.0, "of which nothing came: since presman runs"
+    assert monitor.link.fresh == 100.0, "no poll came: since the start of presman"
 
 
-def test_a_first_look_is_shown_and_as_old_as_it_is(monitor: Monitor, clock: Clock) -> None:
+def test_a_first_look_is_shown_with_its_age(monitor: Monitor, clock: Clock) -> None:
     clock.now = 103.0
     monitor.preview(reading(1), 1.0)
     assert (monitor.link.state, monitor.link.since, monitor.link.fresh) == (LinkState.LIVE, 103.0, 102.0)
     clock.now = 110.0
     monitor.arrive(reading(1, poll_seconds=0.5), None)
-    assert monitor.link.fresh == 102.0, "the whole of what was seen is no younger"
+    assert monitor.link.fresh == 102.0, "the whole poll is no younger than its preview"
     monitor.preview(reading(2), 0.0)
     assert monitor.latest is not None
     assert monitor.latest.number == 1, "a look is the first or none"
@@ -99,7 +99,7 @@ def test_a_loss_lasts_from_its_beginning(monitor: Monitor, clock: Clock) -> None
     assert (other.link.since, other.link.retry_at) == (100.0, 130.0)
 
 
-def test_while_the_view_is_frozen_polls_are_kept_and_it_stays(monitor: Monitor, clock: Clock) -> None:
+def test_a_frozen_view_stays_while_polls_are_stored(monitor: Monitor, clock: Clock) -> None:
     polls = [(each, snapshot) for snapshot, each in polled("quiet", 4)]
     for each, snapshot in polls[:3]:
         monitor.arrive(each, snapshot)
@@ -131,7 +131,7 @@ def test_steps_end_at_the_newest_and_at_the_oldest(monitor: Monitor) -> None:
     assert (monitor.choices.behind, monitor.reading.number) == (1, 3)
 
 
-def test_of_what_is_old_no_command_is_offered(monitor: Monitor) -> None:
+def test_no_command_is_offered_for_old_data(monitor: Monitor) -> None:
     monitor.arrive(busy(), None)
     monitor.assess()
     assert monitor.to_do is not None
@@ -148,73 +148,73 @@ def test_of_what_is_old_no_command_is_offered(monitor: Monitor) -> None:
 
 
 def at_four(clock: Clock) -> tuple[Monitor, Moments, list[str]]:
-    """Four polls five seconds apart, and what is said."""
-    monitor, said = Monitor("DWPROD", 2.0, (), clock), list[str]()
-    moments = Moments(monitor, lambda text, **_: said.append(text), lambda: said.append("painted"))
+    """Return a monitor after four polls five seconds apart, its moments, and the list of notices and paints."""
+    monitor, shown = Monitor("DWPROD", 2.0, (), clock), list[str]()
+    moments = Moments(monitor, lambda text, **_: shown.append(text), lambda: shown.append("painted"))
     for snapshot, each in polled("quiet", 4):
         monitor.arrive(each, snapshot)
         moments.arrive(each, snapshot)
-    return monitor, moments, said
+    return monitor, moments, shown
 
 
-def test_an_instant_is_gone_to_and_what_is_beyond_is_told(clock: Clock) -> None:
-    monitor, moments, said = at_four(clock)
+def test_going_to_an_instant_reports_times_out_of_range(clock: Clock) -> None:
+    monitor, moments, shown = at_four(clock)
     assert moments.span is not None
     first, last = moments.span
     assert (last - first).total_seconds() == 15
 
     def gone(at: Any) -> tuple[int, list[str]]:
-        said.clear()
+        shown.clear()
         moments.go_to(at)
         assert monitor.reading is not None
-        return monitor.reading.number, [text.partition(" ")[0] + text[-22:] for text in said if text != "painted"]
+        return monitor.reading.number, [text.partition(" ")[0] + text[-22:] for text in shown if text != "painted"]
 
     assert gone(first + timedelta(seconds=7)) == (2, [])
     assert gone(first) == (1, [])
     assert gone(last) == (4, [])
     assert gone(first - timedelta(seconds=2))[1][0].startswith("No")
-    assert "this is the first." in said[-1]
+    assert "this is the first." in shown[-1]
     assert gone(last + timedelta(seconds=1))[0] == 4
-    assert "this is the newest." in said[-1]
-    said.clear()
+    assert "this is the newest." in shown[-1]
+    shown.clear()
     moments.click(last + timedelta(seconds=1))
-    assert said == ["painted"], "the newest stretch of a chart ends after the newest poll"
-    said.clear()
+    assert shown == ["painted"], "the newest stretch of a chart ends after the newest poll"
+    shown.clear()
     moments.step(-1)
     moments.step(-9)
     moments.step(-1)
-    assert said == ["painted"] * 2
-    nothing = Moments(Monitor("X", 2.0, (), clock), lambda text, **_: said.append(text), lambda: None)
-    said.clear()
+    assert shown == ["painted"] * 2
+    nothing = Moments(Monitor("X", 2.0, (), clock), lambda text, **_: shown.append(text), lambda: None)
+    shown.clear()
     for act in (lambda: nothing.go_to(first), lambda: nothing.click(first), lambda: nothing.jump("first"),
                 lambda: nothing.jump("")):  # fmt: skip
         act()
-    assert (said, nothing.span, nothing.event(1)) == ([], None, None)
+    assert (shown, nothing.span, nothing.event(1)) == ([], None, None)
     moments.jump("soon")
-    assert "soon" in said[-1]
+    assert "soon" in shown[-1]
 
 
 def test_events_of_a_poll_are_named_four_at_most(clock: Clock) -> None:
-    monitor, moments, said = at_four(clock)
+    monitor, moments, shown = at_four(clock)
     assert moments.span is not None
     first, _ = moments.span
     at = first + timedelta(seconds=5)
     monitor.events = [DatabaseEvent(at, "timeout", "", "", f"e{n}") for n in range(6)]
-    said.clear()
+    shown.clear()
     moments.to_event(-1)
-    assert said[-1] == "e0 · e1 · e2 · e3 · +2 more: E lists them"
+    assert shown[-1] == "e0 · e1 · e2 · e3 · +2 more: E lists them"
     monitor.events = monitor.events[:4]
     moments.to_event(-1)
-    assert said[-1].startswith("There is no event before this. The oldest poll is from ")
+    assert shown[-1].startswith("There is no event before this. The oldest poll is from ")
     moments.go_to(first)
     moments.to_event(1)
-    assert said[-1] == "e0 · e1 · e2 · e3"
+    assert shown[-1] == "e0 · e1 · e2 · e3"
     moments.to_event(1)
-    assert said[-1] == "There is no event after this."
+    assert shown[-1] == "There is no event after this."
     ends = [DatabaseEvent(at + timedelta(seconds=n), "queue ended", "", "", "empty") for n in (1, 1, 2)]
     monitor.events = [*monitor.events, *ends]
     moments.to_event(1)
-    assert said[-1] == "n skips the 3 events after this: they only end something. E lists all."
+    assert shown[-1] == "n skips the 3 events after this: they only end something. E lists all."
     monitor.events = [DatabaseEvent(first, "queue ended", "", "", "empty"), *ends]
     moments.to_event(-1)
-    assert said[-1].startswith("p skips the 1 event before this: it only ends something. E lists all. The oldest poll")
+    assert shown[-1].startswith("p skips the 1 event before this: it only ends something. E lists all. The oldest poll")

@@ -21,12 +21,12 @@ def message(link: Link, *, reading: object = None, width: int = 80) -> list[str]
     return [plain(line) for line in MonitorScreen._message_of(screen, monitor, "quits")]
 
 
-def test_a_database_that_was_never_reached_says_why_and_what_to_do() -> None:
+def test_a_database_never_reached_has_a_reason_and_advice() -> None:
     lost = Link(LinkState.LOST, "ORA-12541: no listener", retry_at=9.0)
     assert message(lost) == ["", "  ✕ No data", "  ORA-12541: no listener", "  Press F5 to try again now. q quits."]
     refused = Link(LinkState.LOST, "ORA-01017")
     assert message(refused)[3:] == ["  presman does not retry by itself: press F5. q quits."]
-    assert message(lost, reading=object()) == [], "what was read stays on the screen"
+    assert message(lost, reading=object()) == [], "the last reading stays on the screen"
     assert message(Link(LinkState.CONNECTING)) == []
     assert max(map(len, message(Link(LinkState.LOST, "word " * 40), width=60))) <= 60
 
@@ -50,10 +50,10 @@ def test_a_map_has_as_many_colours_as_the_terminal(no_color: bool, ansi: bool, s
         (50, 40, 10, 10, True),  # begun by a script that is one
         (50, 50, 50, 10, False),  # it leads the session
         (50, 10, 10, 10, False),
-        (50, 50, 10, 11, False),  # somebody out of the session began it
+        (50, 50, 10, 11, False),  # a user outside of the session began it
     ],
 )
-def test_presman_stops_only_where_a_shell_would_say_go_on(
+def test_presman_stops_only_under_a_shell(
     own: int, group: int, session: int, above: int, stops: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[str] = []

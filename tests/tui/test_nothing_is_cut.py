@@ -1,4 +1,4 @@
-"""No text is cut and no row hidden while there is room: on any tab and page, in any scenario."""
+"""No text is cut and no row hidden if there is room: on any tab and page, in any scenario."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ CUT = re.compile(r"[^\s…]…|… .*\d+ more")
 """The end of a text in its middle, or rows and sentences that are counted in place of being shown."""
 
 SPOKEN = re.compile(r" {1,2}[●▲✕?!·▬┆○▼] \S|  ?(?:DO|WHY|TO START IT|SERVERS)  ")
-"""How a line begins that is a sentence on its own: its sign, or what it answers."""
+"""The begin of a line that is a sentence on its own: its sign, or its label."""
 
 IN_A_ROW = re.compile(r"\S {2,}\S.*…$")
-"""A cell of a table: other cells stand before it, with blanks between them."""
+"""A cell of a table, after other cells and blanks."""
 
 COUNTED = re.compile(r"… \+?\d+ more")
 """Alerts that are counted in place of being shown."""
@@ -59,7 +59,7 @@ def cut_sentences(screen: str) -> list[str]:
 
 
 def cut_beside_free_cells(grid: Grid) -> list[str]:
-    """The columns of a table whose texts are cut while another text of it has cells that it does not need."""
+    """Return the columns with cut texts although another column has unused cells."""
     frame = grid.drawing
     fitted = frame.fitted(grid.scrollable_content_region.width)
     known = [(column.key, size, max(frame._needed[column.key], len(column.head)), is_text(column))
@@ -82,7 +82,7 @@ def looked_at(acting: Stage, where: str) -> list[str]:
 
 
 async def pages(acting: Stage, name: TabName) -> list[str]:
-    """Go through the pages of a tab: what is behind its first row, what its own keys show."""
+    """Go through the pages of a tab: those of its first row and of its own keys."""
     found = []
     for key in ("d", "enter", *(key.keys for key in tab(name.name).keys)):
         await acting.keys(key)
@@ -115,7 +115,7 @@ def sizes_of(scenario: str) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("scenario", scenarios())
 @acted
-async def test_nothing_is_cut_while_there_is_room(scenario: str) -> None:
+async def test_nothing_is_cut_if_there_is_room(scenario: str) -> None:
     async with playing(scenario, SIZES[0], whole=True, seed=None) as (acting, polls):
         await polls(4)
         found = []
@@ -127,7 +127,7 @@ async def test_nothing_is_cut_while_there_is_room(scenario: str) -> None:
 
 
 @acted
-async def test_no_help_is_cut_while_there_is_room() -> None:
+async def test_no_help_is_cut_if_there_is_room() -> None:
     """It is that of the tab, whatever the database does."""
     async with playing("pdb", SIZES[0], whole=True, seed=None) as (acting, polls):
         await polls(1)

@@ -86,14 +86,14 @@ class Outage:
         self.due = self.begun = acting.clock.now
 
     def time(self) -> float:
-        """The clock of the poll under way: the screen's where it began, and what the poll took since."""
+        """The clock of the present poll: the time of its begin plus the time that it took."""
         return self.begun + self.spent
 
     def spend(self, seconds: float) -> None:
         self.spent += seconds
 
     def poll(self) -> None:
-        """Begin a poll; what it brings comes as late as it takes."""
+        """Begin a poll; its answers come after its duration."""
         self.begun, self.spent = self.acting.clock.now, 0.0
         try:
             if self.poller.release is None:
@@ -113,7 +113,7 @@ class Outage:
         return self.state
 
     async def now(self) -> None:
-        """Let what is due at this instant happen: an answer comes, the next poll begins, the screen is looked at."""
+        """Do all that is due at this instant: an answer comes, the next poll begins, the screen is read."""
         now = self.acting.clock.now
         if self.coming is not None and now >= self.due:
             self.acting.app.post_message(self.coming)
@@ -132,7 +132,7 @@ class Outage:
 
     @property
     def state(self) -> str:
-        """What stands at the right end of the first line."""
+        """Return the right end of the first line."""
         return self.acting.screen.splitlines()[0].rpartition("   ")[2].strip()
 
 
@@ -160,7 +160,7 @@ async def test_a_database_that_answers_is_live() -> None:
 
 @acted
 async def test_a_server_that_is_stopped() -> None:
-    """Polls do not end: what is shown was read at second 0. After the budget of 6 s the line is given up."""
+    """Polls do not end: the shown data is of second 0. After the budget of 6 s the connection is given up."""
     async with watching() as outage:
         outage.database.cost = math.inf
         assert await outage.seconds(8) == [*["● LIVE"] * 4, *(f"◌ LATE 0:0{n}" for n in (5, 6, 7, 8))]
@@ -187,7 +187,7 @@ async def test_a_line_that_is_cut() -> None:
 
 @acted
 async def test_every_view_hangs() -> None:
-    """Answers come, and nothing is in them: that is no life."""
+    """Empty answers do not count as live."""
     async with watching() as outage:
         await outage.seconds(2)  # polls at 0 and 2
         outage.database.hanging = [EVERYTHING]
@@ -200,7 +200,7 @@ async def test_every_view_hangs() -> None:
 
 
 @acted
-async def test_one_view_hangs_and_holds_nothing_else_up() -> None:
+async def test_one_hanging_view_delays_no_other() -> None:
     async with watching() as outage:
         await outage.acting.press("5")
         await outage.seconds(2)
@@ -216,7 +216,7 @@ async def test_one_view_hangs_and_holds_nothing_else_up() -> None:
         assert "age ≤4s" in screen[0]
         assert "GV$SESSION: no answer within 3 s; its data is" in " ".join(screen[1].split())
         assert " old" in title(outage)
-        assert title(outage).split()[1] == sessions, "what is known is shown"
+        assert title(outage).split()[1] == sessions, "known rows are shown"
         assert len(outage.database.unheard) <= 6, "it is asked the more rarely, the longer it is silent"
         outage.database.hanging = ()
         later = await outage.seconds(62)
@@ -225,17 +225,17 @@ async def test_one_view_hangs_and_holds_nothing_else_up() -> None:
 
 
 @acted
-async def test_polls_that_take_longer_than_they_may_be_old() -> None:
+async def test_polls_slower_than_the_age_limit_are_late() -> None:
     async with watching() as outage:
         await outage.seconds(2)
-        outage.database.cost = 5.0  # each begins 6 s after the one before, and is 5 s old when it comes
+        outage.database.cost = 5.0  # each begins 6 s after the previous one and is 5 s old on arrival
         states = await outage.seconds(24)
         assert "● LIVE" not in states[6:]
         assert "◌ LATE 0:05" in states
 
 
 @acted
-async def test_nothing_was_ever_answered() -> None:
+async def test_no_view_ever_answered() -> None:
     async with watching(EVERYTHING) as outage:
         states = await outage.seconds(12)
         assert states[:4] == ["… CONNECTING"] * 4
@@ -255,7 +255,7 @@ async def test_two_intervals_are_the_limit(refresh: float) -> None:
 
 
 @acted
-async def test_a_view_that_never_answered_is_not_an_empty_one() -> None:
+async def test_a_view_without_an_answer_is_not_shown_as_empty() -> None:
     async with watching("GV$SESSION") as outage:
         await outage.acting.press("5")
         await outage.seconds(8)

@@ -39,7 +39,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @acted
-async def test_the_same_again_paints_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unchanged_content_paints_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     async with stage(busy(), size=(200, 50), painted=True) as acting:
         await acting.mount_all()
         assert set(AHEAD) < set(acting.app.panels.made)
@@ -57,7 +57,7 @@ async def test_the_same_again_paints_nothing(monkeypatch: pytest.MonkeyPatch) ->
             again = replace(busy(number), number=number + 1, at=busy(number).at + timedelta(milliseconds=400))
             with monkeypatch.context() as patched:
                 patched.setattr(Widget, "refresh", refresh)
-                patched.setattr(PatientScreen, "repaint", Mock(return_value=False))  # nothing goes past `refresh`
+                patched.setattr(PatientScreen, "repaint", Mock(return_value=False))  # all goes through `refresh`
                 acting.clock.now += 1
                 await acting.show(again)
                 acting.app._tick()
@@ -89,7 +89,7 @@ async def test_a_tab_and_its_name_are_in_one_frame(monkeypatch: pytest.MonkeyPat
 
 
 @acted
-async def test_one_changed_value_paints_a_few_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_changed_value_paints_a_few_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     async with stage(replace(busy(), sessions=sessions(40)), size=(200, 50), painted=True) as acting:
         await acting.mount_all()
         await acting.keys(*"12345")
@@ -110,10 +110,10 @@ async def test_one_changed_value_paints_a_few_cells(monkeypatch: pytest.MonkeyPa
 
 
 @acted
-async def test_what_is_shown_again_wants_no_second_layout(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_content_shown_again_needs_no_second_layout(monkeypatch: pytest.MonkeyPatch) -> None:
     async with stage(busy(), size=(200, 50), painted=True) as acting:
         await acting.mount_all()
-        for tab in "21314151":  # each painted: of what comes in one burst a tab may be passed unseen
+        for tab in "21314151":  # each is painted: in a burst a tab may be skipped
             await acting.keys(tab)
         wanted: list[Widget] = []
         original = Widget.refresh
@@ -135,7 +135,7 @@ async def test_what_is_shown_again_wants_no_second_layout(monkeypatch: pytest.Mo
 
 
 def cells_of(strips: list[Strip]) -> list[list[tuple[str, object]]]:
-    """Return what one sees: of a blank only the background."""
+    """Return the visible part of each cell: of a blank only the background."""
 
     def looks(char: str, style: Style | None) -> object:
         return style.bgcolor if style is not None and char == " " else style
@@ -146,7 +146,7 @@ def cells_of(strips: list[Strip]) -> list[list[tuple[str, object]]]:
 @pytest.mark.parametrize("size", some([(80, 24)], [(200, 50)]))
 @acted
 async def test_lines_are_painted_as_textual_would(size: tuple[int, int]) -> None:
-    """What is painted without Textual's style cache is cell by cell what it would have made of the same lines."""
+    """Painting without Textual's style cache gives the same cells as with it."""
     compared: set[str] = set()
     async with stage(replace(busy(), sessions=sessions(40)), size=size, painted=True) as acting:
         for tab in "1234567":
@@ -185,7 +185,7 @@ async def test_containers_are_painted_as_textual_would(monkeypatch: pytest.Monke
 
 
 @acted
-async def test_how_large_a_widget_is_is_asked_once_for_all_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_size_of_a_widget_is_read_once_for_all_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Widget] = []
     own = LineView.size
     async with stage(busy(), size=(200, 50), painted=True) as acting:
@@ -219,7 +219,7 @@ def lines_kept() -> int:
 
 
 @acted
-async def test_what_is_on_no_screen_any_more_is_let_go() -> None:
+async def test_lines_no_longer_on_screen_are_released() -> None:
     forget_others()
     async with stage(busy(), size=(200, 50), painted=True) as acting:
         await acting.mount_all()
@@ -233,7 +233,7 @@ async def test_what_is_on_no_screen_any_more_is_let_go() -> None:
         assert {tab: await acting.press(tab) for tab in "5421"} == seen
 
 
-def test_texts_that_were_cut_for_one_poll_are_not_kept() -> None:
+def test_cut_texts_of_one_poll_are_not_cached() -> None:
     """Rich keeps 16,384 of them, some 15 MB: each poll has other ones."""
     kept = []
     for poll in range(3):
@@ -247,7 +247,7 @@ def test_texts_that_were_cut_for_one_poll_are_not_kept() -> None:
 
 @acted
 async def test_blank_lines_of_containers_are_one_line() -> None:
-    """Fifty lines on screen, behind them those of three containers, each cut at the edges of what stands before it."""
+    """Fifty lines on screen, and those of three containers, each cut at the edges of the widgets above it."""
     forget_others()
     before = lines_kept()
     async with stage(busy(), size=(200, 50), painted=True) as acting:
@@ -295,7 +295,7 @@ async def test_scrolling_reaches_every_row() -> None:
 
 
 @acted
-async def test_panels_not_on_show_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_hidden_panels_are_not_updated(monkeypatch: pytest.MonkeyPatch) -> None:
     async with stage(busy(), size=(200, 50), painted=True) as acting:
         await acting.keys("5", "1")
         shown: list[object] = []
@@ -346,7 +346,7 @@ def test_columns_fit_every_width() -> None:
         assert {column.key for column in table.columns if column.narrow} - {"inst_id", "con_id"} <= kept, table.key
 
 
-def test_a_column_is_never_narrower_than_it_says() -> None:
+def test_a_column_is_never_narrower_than_its_width() -> None:
     columns: list[Figure[int]] = [
         Figure("a", "A", TEXT, "a", str, width=5),
         Figure("b", "B", TEXT, "b", str, width=10, flexible=True),
@@ -381,7 +381,7 @@ def test_a_text_is_not_cut_for_a_longer_bar_or_one_more_column() -> None:
     assert widths(100) == [("name", 18), ("bar", 37), ("more", 5), ("words", 37)]
 
 
-def test_what_is_vital_has_room_first_and_goes_last() -> None:
+def test_vital_columns_get_room_first_and_go_last() -> None:
     columns: list[Figure[int]] = [
         Figure("name", "Name", TEXT, "a", str, width=6, vital=True),
         Figure("bar", "Bar", COUNT, "b", lambda _: 1, width=10, flexible=True, bar=lambda _: Bar(1, 1)),
@@ -400,7 +400,7 @@ def test_what_is_vital_has_room_first_and_goes_last() -> None:
     assert shown(14) == ["name", "queued"], "6 and 6: what is left has room for that much"
     assert shown(12) == ["name"]
     assert shown(39) == ["name", "bar", "use", "state", "queued"], "7 more cells: before the bar is longer than 10"
-    assert shown(58) == ["name", "bar", "use", "state", "queued"], "the trend comes once the bar has its 20"
+    assert shown(58) == ["name", "bar", "use", "state", "queued"], "the trend is shown once the bar has 20 cells"
     assert shown(59) == ["name", "bar", "use", "state", "trend", "queued"]
 
 
@@ -421,20 +421,20 @@ async def test_state_queue_and_servers_are_the_last_to_go() -> None:
 
 
 @acted
-async def test_columns_grow_with_what_is_in_them_and_stay() -> None:
+async def test_columns_grow_with_their_contents_and_stay() -> None:
     async with stage(busy(), size=(120, 35), painted=True) as acting:
         long = replace(busy(2), groups=(*busy().groups, group("_ORACLE_BACKGROUND_GROUP_")))
         await acting.show(long)
         assert " _ORACLE_BACKGROUND_GROUP_ " in acting.screen
         wide = acting.screen.splitlines()[5]
         await acting.show(busy(3))
-        assert acting.screen.splitlines()[5] == wide, "no column moves back when a row goes"
+        assert acting.screen.splitlines()[5] == wide, "no column shrinks when a row is removed"
 
 
 @pytest.mark.parametrize(("scenario", "key", "size"), [("mixed", "6", (200, 50)), ("throttled", "2", (160, 45)),
                                                        ("pdb", "8", (160, 45)), ("storm", "1", (160, 45))])  # fmt: skip
 @acted
-async def test_no_text_is_cut_while_there_is_room(scenario: str, key: str, size: tuple[int, int]) -> None:
+async def test_no_text_is_cut_if_there_is_room(scenario: str, key: str, size: tuple[int, int]) -> None:
     async with playing(scenario, size) as (acting, polls):
         await polls(3)
         await acting.keys(key)
@@ -455,7 +455,7 @@ async def test_the_overview_has_its_chart_from_100_columns_on_if_there_are_28_li
 
 
 @acted
-async def test_one_finding_more_moves_nothing_below() -> None:
+async def test_a_new_finding_moves_nothing_below() -> None:
     places = []
     async with stage(size=(200, 50), painted=True) as acting:
         for notes in ((), ("one",), ("one", "two")):  # behind the all-clear

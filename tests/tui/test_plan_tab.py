@@ -57,7 +57,7 @@ async def playing(
 
 @pytest.mark.parametrize("size", some([(80, 24)], [(120, 35), (200, 50)]))
 @acted
-async def test_what_is_said_of_the_plan_and_that_nothing_was_found_is_whole(size: tuple[int, int]) -> None:
+async def test_the_plan_line_and_the_all_clear_are_not_cut(size: tuple[int, int]) -> None:
     async with playing("storm", size) as acting:
         screen = " ".join((await acting.press("6")).split())
         assert "scheduler windows may change it, 48 CPUs, servers target 256 " in screen
@@ -80,7 +80,7 @@ async def test_the_plan_is_a_tree_with_findings_windows_and_mappings() -> None:
 
 
 @acted
-async def test_v_goes_through_the_plans_and_tells_what_they_change() -> None:
+async def test_v_shows_each_plan_and_its_changes() -> None:
     async with playing("mixed") as acting:
         await acting.keys("6")
         screen = await acting.press("v")
@@ -102,7 +102,7 @@ async def test_without_snapshots_the_tab_says_so() -> None:
 
 
 @acted
-async def test_the_internal_plan_is_told_to_be_no_plan_that_somebody_set() -> None:
+async def test_the_internal_plan_is_explained() -> None:
     async with playing("noplan", (120, 35)) as acting:
         assert "INTERNAL_PLAN" in acting.screen.splitlines()[0]
         assert "which V$RSRC_PLAN shows where no plan is set" in " ".join((await acting.press("6")).split())
@@ -122,7 +122,7 @@ async def test_pdbs_are_there_only_in_a_container_database() -> None:
         assert "[1 Overview]" in await acting.press("8")
 
 
-def test_the_io_tab_says_whose_figures_it_shows() -> None:
+def test_the_io_tab_names_the_source_of_its_figures() -> None:
     reading = busy()
     assert io_source(Moment(reading)) == ""
     assert "storage cells" in io_source(Moment(replace(reading, header=replace(reading.header, exadata=True))))
@@ -152,7 +152,7 @@ async def test_every_figure_of_cpu_fits_on_a_wide_screen_and_exhaustion_on_23() 
 
 
 @acted
-async def test_the_cpu_tab_tells_verdicts_in_words_and_the_sessions_tab_who_is_held() -> None:
+async def test_the_cpu_tab_has_verdicts_and_the_sessions_tab_throttled_sessions() -> None:
     async with playing("throttled") as acting:
         screen = await acting.press("2")
         assert "The plan is met, but it gives some groups nothing." in screen
@@ -164,7 +164,7 @@ async def test_the_cpu_tab_tells_verdicts_in_words_and_the_sessions_tab_who_is_h
 
 
 @acted
-async def test_the_plan_on_screen_is_that_of_the_poll_looked_at() -> None:
+async def test_the_plan_on_screen_is_that_of_the_selected_poll() -> None:
     async with playing("mixed", polls=4) as acting:
         await acting.keys("6")
         panel = acting.app.panels.of("plan")
@@ -201,7 +201,7 @@ def test_the_history_of_metrics_joins_the_live_polls_without_a_gap(scenario: str
         assert points[0] >= 0
 
 
-def test_the_line_above_the_tree_tells_where_another_plan_runs() -> None:
+def test_the_line_above_the_tree_names_plans_of_other_instances() -> None:
     plans = [active_plan("DAY", inst_id=1), active_plan("NIGHT", inst_id=2), *NESTED]
     now = snapshot(instance(1), instance(2), *plans)
     reading = analyse(None, now)
@@ -224,7 +224,7 @@ def test_changes_of_plan_are_marks_on_the_chart() -> None:
     assert 0 < place < 60
 
 
-def test_what_many_parts_of_a_tab_ask_for_is_worked_out_once_for_each_moment() -> None:
+def test_shared_results_are_computed_once_for_each_moment() -> None:
     asked: list[Moment] = []
 
     @once

@@ -13,7 +13,7 @@ from presman.figures.drawing.lines import plain
 from presman.recording.playback_values import Stretch
 from presman.sources import SourceError
 from presman.tui import player as player_module
-from presman.tui.player import _SUMMED_UP, FOLLOWING, SPEEDS, Following, Player, Stopped, Told, _passed
+from presman.tui.player import _SUMMED_UP, FOLLOWING, SPEEDS, Following, PlaybackNotice, Player, Stopped, _passed
 from presman.tui.replay_app import ReplayApp, _fitted, scrub_lines
 
 START = datetime(2026, 3, 12, 3, tzinfo=UTC)
@@ -43,7 +43,7 @@ TEN: Any = Polls(*(5.0 * n for n in range(10)))
 
 
 class Source:
-    """An open recording of ten polls of which the first two are not replayed; `come` is what is written meanwhile."""
+    """An open recording of ten polls; the first two are not replayed. `come` is the number written meanwhile."""
 
     def __init__(self) -> None:
         self.playback: Any = Polls(*(5.0 * n for n in range(10)))
@@ -57,9 +57,9 @@ class Source:
         return self.indexes
 
 
-def player(*, follow: bool = False, told: list[Any] | None = None) -> Player:
-    """Return a player that shows the fifth poll; its requests run once it is asked to with `answered`."""
-    found = Player(lambda: None, (told if told is not None else []).append, follow=follow)  # type: ignore[arg-type, return-value]
+def player(*, follow: bool = False, posted: list[Any] | None = None) -> Player:
+    """Return a player that shows the fifth poll; its requests run when `answered` is called."""
+    found = Player(lambda: None, (posted if posted is not None else []).append, follow=follow)  # type: ignore[arg-type, return-value]
     found._following._summed_up = time.monotonic()
     found._source, found._shown_at = Source(), TEN.at(4)  # type: ignore[assignment]
     found._shown = found._aim = 4
@@ -72,7 +72,7 @@ def answered(found: Player) -> int:
     return found._aim
 
 
-def test_who_follows_is_at_the_newest_poll_once_one_is_shown() -> None:
+def test_a_following_player_starts_before_the_newest_poll() -> None:
     assert not player(follow=True).is_following
 
 
@@ -85,14 +85,14 @@ def test_speeds_go_up_and_down_to_their_ends() -> None:
     assert SPEEDS[1] == Player(lambda: None, lambda _: None).speed == 1  # type: ignore[arg-type, return-value]
 
 
-def test_steps_count_from_where_the_key_before_leads() -> None:
+def test_steps_count_from_the_target_of_the_previous_key() -> None:
     found = player()
     for _ in range(3):
         found.step(1)
     assert not found.playing
     assert (answered(found), found._jumps) == (7, False)
     found.step(-1)
-    assert answered(found) == 6, "though 4 is on show still"
+    assert answered(found) == 6, "although 4 is still shown"
     found.step(-99)
     found.step(1)
     assert answered(found) == 3, "the first that is replayed is 2"
@@ -100,46 +100,46 @@ def test_steps_count_from_where_the_key_before_leads() -> None:
     assert answered(found) == 9
 
 
-def test_a_step_behind_a_jump_goes_on_from_there_and_each_goes_on_from_the_one_before() -> None:
-    told: list[Any] = []
-    found, at = player(told=told), START + timedelta(seconds=12)
+def test_steps_and_jumps_start_where_the_previous_one_leads() -> None:
+    posted: list[Any] = []
+    found, at = player(posted=posted), START + timedelta(seconds=12)
     found.jump(at)
     assert found.playing
     found.step(1)
     found.step(1)
     assert not found.playing
-    assert (answered(found), found._jumps) == (4, True), "the one on show, but with the time before it"
+    assert (answered(found), found._jumps) == (4, True), "the shown poll, but with the time before it"
     found.jump(START + timedelta(seconds=46))
-    found.ask(lambda: told.append(found.aimed_at))
+    found.ask(lambda: posted.append(found.aimed_at))
     found.jump(None)
     found.step(-2)
-    found.ask(lambda: told.append(found.aimed_at))
+    found.ask(lambda: posted.append(found.aimed_at))
     assert answered(found) == 7
-    notice, *instants = told
-    assert isinstance(notice, Told)
+    notice, *instants = posted
+    assert isinstance(notice, PlaybackNotice)
     assert (notice.text.startswith("No poll after "), notice.how) == (True, {"timeout": 8})
     assert instants == [TEN.at(9), TEN.at(7)]
 
 
-def test_at_the_end_a_step_says_that_it_stopped_and_moves_nothing() -> None:
-    told: list[Any] = []
-    found = player(told=told)
+def test_a_step_past_the_end_stops_with_a_message() -> None:
+    posted: list[Any] = []
+    found = player(posted=posted)
     found.step(99)
-    assert (answered(found), told) == (9, [])
+    assert (answered(found), posted) == (9, [])
     found.step(1)
     assert answered(found) == 9
-    (stopped,) = told
+    (stopped,) = posted
     assert isinstance(stopped, Stopped)
 
 
-def test_what_is_followed_grows_where_a_key_goes_past_its_end() -> None:
+def test_a_key_past_the_end_reads_a_growing_recording_again() -> None:
     found = player(follow=True)
     assert found._source is not None
     found._source.come = 3  # type: ignore[attr-defined]
     found.step(5)
-    assert answered(found) == 9, "up to the end nothing is looked for"
+    assert answered(found) == 9, "before the end no new polls are read"
     found.step(1)
-    assert answered(found) == 12, "all that came"
+    assert answered(found) == 12, "all new polls"
     found._source.come = 2  # type: ignore[attr-defined]
     found.step(-4)
     found.jump(None)
@@ -154,7 +154,7 @@ def test_what_is_followed_grows_where_a_key_goes_past_its_end() -> None:
     assert answered(found) == 15, "it waits until the other is as long"
 
 
-def test_the_end_of_what_is_followed_is_played_on_from() -> None:
+def test_playing_continues_from_the_end_of_a_growing_recording() -> None:
     for follow, plays in ((False, False), (True, True)):
         found = player(follow=follow)
         found.play(on=False)
@@ -174,9 +174,7 @@ def test_the_end_of_what_is_followed_is_played_on_from() -> None:
     [(4, 10.0, False, 0.5), (4, 1.0, False, 2.0), (4, 2.5, False, 2.0), (8, 5.0, False, 1.0), (9, 1.0, False, 0.0),
      (9, 1.0, True, FOLLOWING)],
 )  # fmt: skip
-def test_a_poll_stays_as_long_as_the_next_took_but_two_seconds_at_most(
-    shown: int, speed: float, follow: bool, due: float
-) -> None:
+def test_a_poll_is_shown_until_the_next_or_for_two_seconds(shown: int, speed: float, follow: bool, due: float) -> None:
     found = player(follow=follow)
     found._shown, found.speed = shown, speed
     assert found._due(TEN) == due
@@ -184,7 +182,7 @@ def test_a_poll_stays_as_long_as_the_next_took_but_two_seconds_at_most(
     assert found._due(TEN) is None
 
 
-def test_where_no_thread_can_be_had_it_is_over_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_thread_the_player_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     class NoThread:
         def __init__(self, **_: object) -> None:
             pass
@@ -219,7 +217,7 @@ def test_each_cell_of_the_bar_has_the_highest_of_its_values(
 
 
 STRIP = [Stretch(2, 4, 50.0), Stretch(2, 8, 100.0), Stretch(0, None, 0.0), Stretch(2, 2, 25.0)]
-"""Ten seconds each; in the third nothing was recorded."""
+"""Ten seconds each; the third has no polls."""
 
 
 def bar(at: float, width: int = 58, seconds: float = 40.0, *, reads_past: bool = False) -> list[str]:
@@ -251,7 +249,7 @@ def test_the_bar_has_queue_and_throttle_the_mark_the_bounds_and_the_events() -> 
         (60.0, True, "gone", True, "✕ not read since", 60),
     ],
 )
-def test_the_state_of_a_replay_and_how_often_was_polled(
+def test_the_state_of_a_replay_and_its_interval(
     monkeypatch: pytest.MonkeyPatch,
     interval: float | None,
     playing: bool,
@@ -260,44 +258,44 @@ def test_the_state_of_a_replay_and_how_often_was_polled(
     state: str,
     every: float,
 ) -> None:
-    told: dict[str, Any] = {"refresh": 2.0}
+    shown: dict[str, Any] = {"refresh": 2.0}
     monitor = SimpleNamespace(
-        reading=SimpleNamespace(interval=interval, at=START), choose=told.update,
-        replays=lambda words: told.update(words=words),
+        reading=SimpleNamespace(interval=interval, at=START), choose=shown.update,
+        replays=lambda words: shown.update(words=words),
         timeline=SimpleNamespace(watch=SimpleNamespace(lacks_past=True)),
     )  # fmt: skip
     app: Any = SimpleNamespace(
-        monitor=monitor, paint_lines=lambda: told.update(painted=True),
+        monitor=monitor, paint_lines=lambda: shown.update(painted=True),
         player=SimpleNamespace(playing=playing, speed=2.0, trouble=trouble, is_following=following),
-        scrub=SimpleNamespace(show=lambda at, reads_past: told.update(mark=(at, reads_past))),
+        scrub=SimpleNamespace(show=lambda at, reads_past: shown.update(mark=(at, reads_past))),
     )  # fmt: skip
     ReplayApp.say_state(app, paint=False)
     words = f"{state} {START.astimezone():%Y-%m-%d %H:%M:%S}"
-    assert told == {"refresh": every, "words": words, "mark": (START, True)}
+    assert shown == {"refresh": every, "words": words, "mark": (START, True)}
     ReplayApp.say_state(app)
-    assert told["painted"]
+    assert shown["painted"]
     with monkeypatch.context() as zone:
         zone.setenv("TZ", "Europe/Lisbon")  # at 02:00 on 2026-10-25 clocks go back to 01:00
         time.tzset()
         monitor.reading = SimpleNamespace(interval=interval, at=datetime(2026, 10, 25, 1, 30, tzinfo=UTC))
         ReplayApp.say_state(app)
-        assert told["words"] == f"{state} 2026-10-25 01:30:00+00:00"
+        assert shown["words"] == f"{state} 2026-10-25 01:30:00+00:00"
     time.tzset()
     monitor.reading = None
-    told.clear()
+    shown.clear()
     ReplayApp.say_state(app)
-    assert told == {}, "nothing is on show"
+    assert shown == {}, "no poll is shown"
 
 
-def test_what_was_passed_over_is_counted() -> None:
+def test_skipped_polls_are_counted() -> None:
     assert _passed(4, 9) == "5 polls before this cannot be read: the recording is damaged there."
     assert _passed(9, 8) == "1 poll after this cannot be read: the recording is damaged there."
 
 
-def test_a_recording_that_grows_is_looked_at_and_summed_up_again_after_some_seconds(
+def test_a_growing_recording_is_read_and_summed_every_few_seconds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Its oldest polls may be gone by then: the poll on show has another index."""
+    """Its oldest polls may be removed by then: the shown poll has another index."""
     now = [100.0]
     monkeypatch.setattr(player_module.time, "monotonic", lambda: now[0])
     indexes, trouble = [range(2, 10)], [""]
@@ -312,7 +310,7 @@ def test_a_recording_that_grows_is_looked_at_and_summed_up_again_after_some_seco
     source: Any = SimpleNamespace(grow=grow, playback=TEN)
     following._summed_up = 100.0
     assert following.newest(source, TEN.at(4)) == (4, 9)
-    assert following.newest(source, TEN.at(9)) is None, "it is on show"
+    assert following.newest(source, TEN.at(9)) is None, "it is shown already"
     assert following.newest(source, None) is None
     now[0] += _SUMMED_UP
     following.newest(source, TEN.at(4))

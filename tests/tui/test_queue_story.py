@@ -17,7 +17,7 @@ from presman.analysis.readings.session_readings import PlanStep
 from presman.analysis.trends import Watch
 from presman.analysis.trends.statement_runs import StatementRun
 from presman.figures.drawing.lines import length, plain, wrap
-from presman.figures.statement_figures import QUEUE, at_timeout
+from presman.figures.statement_figures import QUEUE
 from presman.polling.poller import Poller
 from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.parallel import goal_line, queue_line
@@ -57,24 +57,24 @@ def test_hollow_while_queued_solid_while_running() -> None:
     assert cells == " " * 30 + "░" * 30 + "█" * 30
 
 
-def test_an_idle_holder_and_one_that_has_ended() -> None:
+def test_bars_of_an_idle_holder_and_of_an_ended_statement() -> None:
     assert chart(span(1, started=600, idle=200))[1][31:] == " " * 30 + "█" * 40 + "▒" * 20
     assert chart(span(1, queued=600, started=400, ended=200))[1][31:].rstrip() == " " * 30 + "░" * 20 + "█" * 20
 
 
-def test_what_began_before_the_window_begins_at_its_edge_and_the_shortest_shows() -> None:
+def test_early_bars_begin_at_the_edge_and_the_shortest_is_visible() -> None:
     assert chart(span(1, queued=5000, started=450))[1][31:] == "░" * 45 + "█" * 45
     assert chart(span(1, started=300, ended=299.9))[1][31:].rstrip() == " " * 60 + "█"
     assert chart(span(1, queued=300, started=299.9, ended=299.8))[1][31:].rstrip() == " " * 60 + "█"
 
 
-def test_the_statements_ids_are_whole_where_the_groups_leave_them_room() -> None:
+def test_sql_ids_are_shown_in_full_if_groups_leave_room() -> None:
     long = replace(span(2, started=300), group="_ORACLE_BACKGROUND_")
     assert chart(span(1, started=300))[1].startswith("BATCH       9md3ukhghgj58   32 ")
     assert [row.split()[1] for row in chart(span(1, started=300), long)[1:3]] == ["9md3u", "9md3u"]
 
 
-def test_holders_come_first_where_there_is_no_room() -> None:
+def test_holders_come_first_if_room_is_short() -> None:
     queue = [span(n, queued=100 + n) for n in range(20)]
     rows = chart(*queue, span(50, started=10), height=STRIP + 2 + 3)
     assert sum("█" in row for row in rows[1:4]) == 1
@@ -98,7 +98,7 @@ def test_the_more_servers_the_higher_the_block() -> None:
     assert "   8 " in rows[2]
 
 
-def test_a_change_of_plan_is_a_line_where_nothing_else_is_drawn() -> None:
+def test_a_change_of_plan_is_a_line_in_free_cells() -> None:
     lines = chart(span(1, started=300), marks=[(90, "03:07 NIGHT_PLAN"), (170, "03:14 DAY_PLAN")])
     assert lines[0].rstrip().endswith("▒ idle holder  ┆ 03:07 NIGHT_PLAN  ┆ 03:14 DAY_PLAN")
     assert lines[1][31 + 45] == "┆"
@@ -107,7 +107,7 @@ def test_a_change_of_plan_is_a_line_where_nothing_else_is_drawn() -> None:
     assert "┆" not in lines[-1]
 
 
-def test_whose_servers_no_group_counts_is_said_where_it_is_certain() -> None:
+def test_holders_of_uncounted_servers_are_named_if_certain() -> None:
     """The idle holder's group queues, so it is not called one that bypasses the queue."""
     idle, works = busy().running[0], replace(busy().running[1], servers=24)
     counted = (group("BATCH", px_servers=24),)
@@ -123,7 +123,7 @@ def test_whose_servers_no_group_counts_is_said_where_it_is_certain() -> None:
 
 
 @acted
-async def test_that_groups_do_not_count_all_servers_is_said_on_a_screen_of_120_by_35() -> None:
+async def test_uncounted_servers_are_shown_on_a_screen_of_120_by_35() -> None:
     """BATCH holds 64 of 64, and the lists of those that run in it add up to 80."""
     async with playing("storm", (120, 35), whole=True, seed=None) as (acting, polls):
         await polls(2)
@@ -143,16 +143,16 @@ def test_words_of_a_wrapped_line_stay_apart_at_any_width() -> None:
         assert all(length(each) <= width for each in lines)
 
 
-def test_who_ends_it_in_one_line() -> None:
+def test_the_end_that_starts_the_head_fits_one_line() -> None:
     first, second = (plain(ends_it(found, key=True)) for found in unblock(busy()))
     named = " TO START IT  end ① MARTIN SQL Developer 1:526,60805, idle 22:10, holds 32"
     starts = "ending it starts at least one of their heads, and the plan decides which"
-    assert first == f"{named}; ETL may get them first   c 1 copies ①", "no work is lost while he is enough"
+    assert first == f"{named}; ETL may get them first   c 1 copies ①", "no work is lost while the idle holder is enough"
     assert second == (f" TO START IT  MARTIN 1:526 (idle 22:10) keeps 32 servers that BATCH and ETL want: {starts}")
 
 
-def test_where_only_work_could_free_servers_three_are_named_who_lose_least() -> None:
-    """Each of them would do alone; for what there is no room, that is counted."""
+def test_the_three_statements_that_lose_least_are_named() -> None:
+    """Each of them is enough alone; those without room are counted."""
     held = tuple(running(sid, elapsed=float(sid)) for sid in (905, 405, 705, 605))
     batch = replace(busy().heads[0], statement=queued(1))
     (found,) = unblock(replace(busy(), heads=(batch,), running=held, groups=(group("BATCH", px_servers=128),)))
@@ -161,16 +161,16 @@ def test_where_only_work_could_free_servers_three_are_named_who_lose_least() -> 
     line = plain(ends_it(found, key=True))
     assert re.findall(r"([①②③④]) MARTIN (?:SQL Developer )?1:(\d+)", line) == [("①", "405"), ("②", "605"), ("③", "705")]
     assert line.startswith(" TO START IT  decide: cancel ① MARTIN")
-    told = [
+    lines = [
         plain(line) for line in candidates_lines(replace(found, candidates=(replace(found.candidates[0], lost=28.0),)))
     ]
-    assert any(line.endswith("; 28 server seconds of work would be lost") for line in told), "not 0 server minutes"
+    assert any(line.endswith("; 28 server seconds of work would be lost") for line in lines), "not 0 server minutes"
     assert "  or one of 2 others   c 1 copies ①" in plain(ends_it(found, 120, key=True))
     assert "  or another   c 1 copies ①" in plain(ends_it(found, 160, key=True))
 
 
-def test_line_page_and_key_mean_the_same_by_a_number() -> None:
-    """Where the first candidate is no answer, the line called the second ①, and said that c 1 copies ②."""
+def test_line_page_and_key_number_candidates_alike() -> None:
+    """If the first candidate was no answer, the line called the second ① but offered ② for c 1."""
     found = unblock(busy())[0]
     idle, works = found.candidates[:2]
     found = replace(found, candidates=(replace(works, commands=()), idle))
@@ -188,22 +188,22 @@ def test_more_than_nine_have_numbers_too() -> None:
     assert " + 12. MARTIN" in plain(ends_it(replace(found, needed=12)))
 
 
-def test_what_the_ends_of_all_that_are_needed_would_do_stands_behind_the_last_of_them() -> None:
+def test_the_joint_effect_is_shown_after_the_last_needed_session() -> None:
     first = unblock(busy())[0]
     pair = tuple(replace(each, commands=first.candidates[0].commands) for each in first.candidates)
     found = replace(first, needed=2, candidates=pair)
     named = plain(ends_it(found))
     assert " + ② ETL" in named
     effect = EndingEffect((), 3, 60.0, 120.0, sooner=60.0, sooner_low=50.0, sooner_high=75.0)
-    told = plain(ends_it(replace(found, effect=effect)))
+    line = plain(ends_it(replace(found, effect=effect)))
     words = " (3 of the queue start at once, the last queued perhaps 0:50-1:15 sooner: in 1:00 instead of 2:00)"
-    assert told == named.replace("; ETL may", f"{words}; ETL may")
+    assert line == named.replace("; ETL may", f"{words}; ETL may")
     nothing = replace(effect, starts=0, through=120.0, sooner=0.0)
-    assert plain(ends_it(replace(found, effect=nothing))) == named, "of nothing not a word, and no brackets"
+    assert plain(ends_it(replace(found, effect=nothing))) == named, "without an effect no words and no brackets"
 
 
-def test_what_an_end_would_do_leaves_room_to_count_the_others() -> None:
-    """ "holds 32 (2 of the queue start at once) …" stood there, and nobody knew of how many more."""
+def test_the_effect_of_an_end_leaves_room_for_the_count_of_others() -> None:
+    """The line was "holds 32 (2 of the queue start at once) …", without the number of others."""
     found = unblock(busy())[0]
     effect = EndingEffect((), 2, None, None)
     found = replace(found, candidates=tuple(replace(each, effect=effect) for each in found.candidates))
@@ -212,7 +212,7 @@ def test_what_an_end_would_do_leaves_room_to_count_the_others() -> None:
         assert ("2 of the queue start at once" not in line) or "…" not in line, room
 
 
-def test_a_plan_as_dbms_xplan_writes_it() -> None:
+def test_a_plan_in_the_format_of_dbms_xplan() -> None:
     def step(number: int, depth: int, operation: str, **more: object) -> PlanStep:
         empty = PlanStep(number, depth, operation, "", "", "", "", None, None, None, None, ("", ""), "", "")
         return replace(empty, **more)  # type: ignore[arg-type]
@@ -244,7 +244,7 @@ def test_a_plan_as_dbms_xplan_writes_it() -> None:
 
 
 @acted
-async def test_from_the_start_to_the_command_in_the_clipboard_in_two_keys() -> None:
+async def test_two_keys_copy_the_command() -> None:
     async with stage(busy(), size=(120, 30)) as acting:
         screen = await acting.press("4")
         assert "TO START IT  end ① MARTIN SQL Developer 1:526,60805, idle 22:10, holds 32" in screen
@@ -269,8 +269,8 @@ async def test_from_the_start_to_the_command_in_the_clipboard_in_two_keys() -> N
 
 @pytest.mark.parametrize("size", some([(200, 50)], [(120, 30), (160, 45)]), ids=str)
 @acted
-async def test_the_command_is_copied_from_the_gantt_and_after_it(size: tuple[int, int]) -> None:
-    """Tables stand beside the statements over time where it is wide: what ① is stays what the line says."""
+async def test_the_command_is_copied_with_the_gantt_open_and_after_it(size: tuple[int, int]) -> None:
+    """On a wide screen tables stand beside the Gantt: ① keeps its meaning."""
     for keys in some([("4", "g"), ("4", "g", "tab", "tab"), ("4", "g", "g")], [("4", "g", "tab")]):
         async with stage(busy(), size=size) as acting:
             assert "c 1 copies ①" in await acting.press(*keys), keys
@@ -280,7 +280,7 @@ async def test_the_command_is_copied_from_the_gantt_and_after_it(size: tuple[int
 
 
 @acted
-async def test_the_line_says_so_only_where_c_does_so() -> None:
+async def test_the_line_offers_c_only_where_c_copies_the_command() -> None:
     async with stage(busy(), size=(200, 50)) as acting:
         await acting.keys("4")
         assert "c 1 copies ①" not in await acting.press("tab"), "the first of those running is copied there"
@@ -302,7 +302,7 @@ async def test_each_command_has_its_number() -> None:
         assert copied[0] == "ALTER SYSTEM KILL SESSION '526,60805,@1';"
         assert "DEQUEUE_PARALLEL_STATEMENT(501, 7, 1, " in copied[1]
         assert copied[2] == "ALTER SYSTEM CANCEL SQL '501, 7, @1, 7xq3h001jskd0';"
-        assert copied[3] == "144,60805,@1", "who works while an idle holder is enough is not offered to be ended"
+        assert copied[3] == "144,60805,@1", "no kill of a working session is offered while an idle holder is enough"
         assert copied[4] == copied[0]
         await acting.keys("down", "c", "5")
         assert acting.app.clipboard == copied[0], "there is no fifth"
@@ -310,8 +310,8 @@ async def test_each_command_has_its_number() -> None:
 
 @pytest.mark.parametrize("size", some([(80, 24)], [(200, 50)]), ids=str)
 @acted
-async def test_in_the_storm_the_culprits_session_is_copied_in_three_keys_and_no_command(size: tuple[int, int]) -> None:
-    """Three queues take turns for what he keeps, so that nothing proves that his end helps."""
+async def test_in_the_storm_three_keys_copy_the_session_but_no_command(size: tuple[int, int]) -> None:
+    """Three queues take turns for the servers of the idle holder, so no end is proven to help."""
     clock = Clock()
     poller = Poller(SimulatorSource("storm", seed=4, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC)))
     poller.open()
@@ -319,26 +319,26 @@ async def test_in_the_storm_the_culprits_session_is_copied_in_three_keys_and_no_
         reading = await look(acting, poller, clock, 2)
         way = unblock(reading)[0]
         assert way.turns
-        who = next(each.statement for each in way.candidates if each.statement.idle is not None)
+        holder = next(each.statement for each in way.candidates if each.statement.idle is not None)
         screen = " ".join((await acting.press("4")).split())
-        assert f"TO START IT {who.who} (idle {who.idle_time}) keeps {who.servers} servers that" in screen
+        assert f"TO START IT {holder.who} (idle {holder.idle_time}) keeps {holder.servers} servers that" in screen
         listed = await acting.press("c")
         assert "KILL SESSION" not in listed
-        (line,) = [each for each in listed.splitlines() if f"{who.sid},{who.serial},@1" in each]
+        (line,) = [each for each in listed.splitlines() if f"{holder.sid},{holder.serial},@1" in each]
         await acting.keys(line.strip()[0])
-        assert acting.app.clipboard == f"{who.sid},{who.serial},@1"
+        assert acting.app.clipboard == f"{holder.sid},{holder.serial},@1"
     poller.close()
 
 
 @acted
-async def test_nothing_queued_nothing_to_copy() -> None:
+async def test_an_empty_queue_has_no_command() -> None:
     async with stage(quiet(), size=(120, 30)) as acting:
         await acting.keys("4", "c", "1")
         assert "ALTER" not in acting.app.clipboard
 
 
 @acted
-async def test_the_gantt_takes_the_place_of_the_tables_and_gives_it_back() -> None:
+async def test_g_replaces_the_tables_by_the_gantt_and_back() -> None:
     async with stage(busy(), size=(80, 24)) as acting:
         tables = await acting.press("4")
         over_time = await acting.press("g")
@@ -348,7 +348,7 @@ async def test_the_gantt_takes_the_place_of_the_tables_and_gives_it_back() -> No
 
 
 @acted
-async def test_with_the_gantt_no_key_acts_on_a_row_that_is_not_seen() -> None:
+async def test_with_the_gantt_no_key_acts_on_a_hidden_row() -> None:
     none = "The chart has no rows: g goes back to the tables."
     async with stage(busy(), size=(120, 35)) as acting:
         await acting.keys("4", *["down"] * 9)
@@ -393,7 +393,7 @@ async def look(acting: Stage, poller: Poller, clock: Clock, polls: int, before: 
 
 
 @acted
-async def test_a_page_looks_closely_while_it_is_open() -> None:
+async def test_an_open_page_requests_details() -> None:
     clock = Clock()
     poller = Poller(SimulatorSource("storm", seed=15, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC)))
     poller.open()
@@ -417,14 +417,14 @@ async def test_a_page_looks_closely_while_it_is_open() -> None:
     poller.close()
 
 
-def test_what_happens_at_the_timeout_is_said() -> None:
+def test_the_action_at_the_timeout_is_shown() -> None:
     cancelled, run, unread = queued(1), queued(2, timeout_action="RUN"), queued(3, timeout_action="", timeout_left=9.0)
-    assert at_timeout(cancelled) == "it ends with ORA-07454"
-    assert at_timeout(run).startswith("it starts at once, downgraded if")
+    assert cancelled.at_timeout == "it ends with ORA-07454"
+    assert run.at_timeout.startswith("it starts at once, downgraded if")
     show = QUEUE.column("timeout_left_s").show
     assert (show(cancelled), show(run)) == ("56:26 ✕", "56:33 ▶")
     assert show(queued(1, timeout_left=None)) == "-"
-    assert (at_timeout(unread), show(unread)) == (
+    assert (unread.at_timeout, show(unread)) == (
         "it ends with ORA-07454 or starts at once (PQ_TIMEOUT_ACTION was not read)", "0:09 ?"
     )  # fmt: skip
     state = QUEUE.column("timeout_left_s").state
@@ -433,13 +433,13 @@ def test_what_happens_at_the_timeout_is_said() -> None:
     assert "It reaches its queue timeout in 56:26: then it ends with ORA-07454." in page
 
 
-def test_the_queues_line_says_for_how_many_statements_the_plan_is_still_to_come() -> None:
+def test_the_queue_line_counts_plans_still_to_be_read() -> None:
     reading = busy()
     assert "still to come" not in plain(queue_line(reading, Watch()))
     assert "14 plans still to be read" in plain(queue_line(replace(reading, statements_to_come=14), Watch()))
 
 
-def test_goals_are_told_beside_the_queue_with_their_arithmetic() -> None:
+def test_goals_are_shown_beside_the_queue_with_their_arithmetic() -> None:
     missed = GoalReading(Goal("REPORTS", 0.95, 30.0), 9, 1, (9, 1), (19, 1), 7200.0)
     idle = GoalReading(Goal("ETL", 0.5, 300.0), 0, 0, (0, 0), (0, 0), 60.0)
     assert plain(goal_line(replace(busy(), goals=(missed, idle)))) == (

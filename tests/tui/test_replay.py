@@ -29,7 +29,7 @@ from presman.recording.writer import RecordingWriter
 from presman.tui.exports import MOST_WAITING, PollRecording
 from presman.tui.feed import Arrived, Lost
 from presman.tui.past_timeline import Recall, timeline_before
-from presman.tui.player import SPEEDS, Jumped, Player, Recalled, Stopped, Told
+from presman.tui.player import SPEEDS, Jumped, PlaybackNotice, Player, Recalled, Stopped
 from presman.tui.replay_app import scrub_lines
 from presman.tui.timeline import Timeline
 from tests.recording.recorded import START, polled, record
@@ -41,7 +41,7 @@ from tests.tui.test_live import playing
 
 @acted
 async def test_keys_play_step_and_jump(tmp_path: Path) -> None:
-    """Its polls are a minute apart: while it plays, none comes by itself however slow the machine is."""
+    """Its polls are a minute apart, so none is shown by itself even on a slow machine."""
     place = str(tmp_path / "a.presman")
     record(place, list(polled("queueing", 24, step=60.0)))
     async with replaying(place) as acting:
@@ -74,23 +74,23 @@ async def test_keys_play_step_and_jump(tmp_path: Path) -> None:
         await until(at(1440))
         await acting.keys("n")
         await until(lambda: "There is no event after this" in "".join(each.message for each in app._notifications))
-        for words, second, told in (("9h ago", 60, "this is the first"), ("2030-01-01", 1440, "this is the last")):
+        for words, second, notice in (("9h ago", 60, "this is the first"), ("2030-01-01", 1440, "this is the last")):
             await acting.keys("J")
             await acting.keys(*({" ": "space", "-": "minus"}.get(each, each) for each in words), "enter")
             await until(at(second))
-            await until(lambda told=told: told in "".join(str(each.message) for each in app._notifications))
+            await until(lambda notice=notice: notice in "".join(str(each.message) for each in app._notifications))
         await acting.keys("J", *"first", "enter")
         await until(at(60))
         await acting.keys("p")
         await until(lambda: "There is no event before this." in "".join(each.message for each in app._notifications))
-        app.post_message(Told("2 polls before this cannot be read."))
+        app.post_message(PlaybackNotice("2 polls before this cannot be read."))
         await until(lambda: "2 polls before this cannot" in "".join(each.message for each in app._notifications))
         await acting.keys("plus")
         assert app.player.speed == SPEEDS[2]
 
 
 @acted
-async def test_a_key_keeps_the_last_minutes_and_goes_on(tmp_path: Path) -> None:
+async def test_a_key_records_the_last_minutes_and_continues(tmp_path: Path) -> None:
     async with playing("quiet") as (acting, polls):
         acting.app.poll_recording._folder = tmp_path
         await polls(4)
@@ -107,14 +107,12 @@ async def test_a_key_keeps_the_last_minutes_and_goes_on(tmp_path: Path) -> None:
 
 
 @acted
-async def test_minutes_that_wait_to_be_written_do_not_fill_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The disk stands still: 16 of 30 polls wait in memory, and not all that the charts show."""
-    goes_on, usual = threading.Event(), RecordingWriter.append
+async def test_minutes_not_yet_written_do_not_fill_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk hangs: 16 of 30 polls wait in memory, not all that the charts show."""
+    may_write, usual = threading.Event(), RecordingWriter.append
 
     def append(writer: RecordingWriter, *moment: Any) -> int:
-        assert goes_on.wait(60)
+        assert may_write.wait(60)
         return usual(writer, *moment)
 
     monkeypatch.setattr(RecordingWriter, "append", append)
@@ -126,7 +124,7 @@ async def test_minutes_that_wait_to_be_written_do_not_fill_memory(
         await waited(acting, lambda: playback.is_behind)
         await polls(3)
         assert playback._queue.qsize() <= MOST_WAITING == 16
-        goes_on.set()
+        may_write.set()
         await waited(acting, lambda: not playback._is_loading and not playback._queue.qsize())
         await polls(2)
         await acting.keys("R")
@@ -137,7 +135,7 @@ async def test_minutes_that_wait_to_be_written_do_not_fill_memory(
 
 
 @acted
-async def test_who_ends_and_begins_again_while_minutes_are_written_has_two_whole_files(
+async def test_stopping_and_restarting_a_slow_recording_gives_two_whole_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with playing("quiet") as (acting, polls):
@@ -164,7 +162,7 @@ async def test_who_ends_and_begins_again_while_minutes_are_written_has_two_whole
     assert found == [[1], list(range(1, 14))]
 
 
-def test_charts_before_a_jump_are_those_of_the_polls(tmp_path: Path) -> None:
+def test_charts_before_a_jump_match_the_polls(tmp_path: Path) -> None:
     for scenario in ("mixed", "rac"):
         moments = list(polled(scenario, 12))
         place = str(tmp_path / f"{scenario}.presman")
@@ -188,8 +186,8 @@ def test_charts_before_a_jump_are_those_of_the_polls(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("scenario", some(["rac", "storm"], ["locked"]))
-def test_statements_before_a_jump_are_those_that_were_watched(scenario: str, tmp_path: Path) -> None:
-    """Also those that had ended by then; of none is known what happened to it later."""
+def test_statements_before_a_jump_are_the_watched_ones(scenario: str, tmp_path: Path) -> None:
+    """Ended ones are included; no later facts are known of any."""
     moments = list(polled(scenario, 28))
     place = str(tmp_path / "a.presman")
     record(place, moments)
@@ -212,7 +210,7 @@ def test_statements_before_a_jump_are_those_that_were_watched(scenario: str, tmp
 
 
 @pytest.mark.parametrize("scenario", ["rac", "pdb"])
-def test_what_is_recalled_behind_a_jump_is_all_that_was_watched(scenario: str, tmp_path: Path) -> None:
+def test_everything_watched_is_recalled_after_a_jump(scenario: str, tmp_path: Path) -> None:
     moments = list(polled(scenario, 17))
     place = str(tmp_path / "a.presman")
     record(place, moments)
@@ -224,7 +222,7 @@ def test_what_is_recalled_behind_a_jump_is_all_that_was_watched(scenario: str, t
         steps = [recall.step(15) for _ in range(16)]
     found = steps[-1]
     assert found is not None
-    assert not any(steps[:-1]), "not before all is there"
+    assert not any(steps[:-1]), "not before all is read"
     assert len(found) == 16
     reading = moments[15][1]
     assert found.series._times == expected.series._times
@@ -240,7 +238,7 @@ def test_what_is_recalled_behind_a_jump_is_all_that_was_watched(scenario: str, t
     assert own.runs.downgraded_since(moments[0][1].at) == watched.runs.downgraded_since(moments[0][1].at)
 
 
-def test_what_is_damaged_is_not_recalled_and_no_more_than_that(tmp_path: Path) -> None:
+def test_only_damaged_polls_are_not_recalled(tmp_path: Path) -> None:
     moments = list(polled("quiet", 12))
     place = str(tmp_path / "a.presman")
     record(place, moments)
@@ -255,7 +253,7 @@ def test_what_is_damaged_is_not_recalled_and_no_more_than_that(tmp_path: Path) -
 
 
 def lost_at(pair: Callable[[int], Pair], lost: int) -> Callable[[int], Pair]:
-    """Return what reads polls, but of one says that it is damaged."""
+    """Return a function that reads polls and reports one as damaged."""
 
     def read(place: int) -> Pair:
         if place == lost:
@@ -266,7 +264,7 @@ def lost_at(pair: Callable[[int], Pair], lost: int) -> Callable[[int], Pair]:
 
 
 @acted
-async def test_while_the_hour_before_is_read_nothing_is_said_of_it(tmp_path: Path) -> None:
+async def test_nothing_is_claimed_about_an_hour_still_being_read(tmp_path: Path) -> None:
     place = str(tmp_path / "a.presman")
     moments = list(polled("quiet", 12))
     record(place, moments)
@@ -309,11 +307,11 @@ async def test_latencies_and_sessions_before_a_jump_are_there_soon_after_it(tmp_
 
 
 def _of(span: StatementRun) -> tuple[object, ...]:
-    who = span.inst_id, span.sid, span.sql_id, span.group, span.servers
-    return *who, span.queued, span.started, span.idle is not None, span.ended
+    identity = span.inst_id, span.sid, span.sql_id, span.group, span.servers
+    return *identity, span.queued, span.started, span.idle is not None, span.ended
 
 
-def test_the_bar_shows_where_one_is(tmp_path: Path) -> None:
+def test_the_bar_shows_the_position(tmp_path: Path) -> None:
     moments = list(polled("queueing", 10))
     place = str(tmp_path / "a.presman")
     record(place, moments)
@@ -332,7 +330,7 @@ def test_the_bar_shows_where_one_is(tmp_path: Path) -> None:
 
 
 @acted
-async def test_it_stands_at_the_time_that_was_named_until_space_plays_on(tmp_path: Path) -> None:
+async def test_a_replay_stops_at_the_named_time_until_space(tmp_path: Path) -> None:
     place = str(tmp_path / "a.presman")
     moments = list(polled("quiet", 8))
     record(place, moments)
@@ -351,8 +349,8 @@ async def test_it_stands_at_the_time_that_was_named_until_space_plays_on(tmp_pat
             await waited(acting, lambda: app.monitor.latest is not None and app.monitor.latest.number == number)
 
         await until(6)
-        told = [each.message for each in app._notifications]
-        assert "Stopped at the time that was named: Space plays from here." in told
+        notices = [each.message for each in app._notifications]
+        assert "Stopped at the time that was named: Space plays from here." in notices
         state = f"‖ {moments[5][0].at.astimezone():%Y-%m-%d %H:%M:%S}"
         await waited(
             acting, lambda: state in acting.screen.splitlines()[0]
@@ -382,51 +380,51 @@ def holed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def told_by_player(path: Path, *asked: Callable[[Player], None], begin: str = "") -> list[str]:
-    """Return what a player tells: which poll it shows, `>` before those it jumped to, and its sentences."""
+def posted_by_player(path: Path, *asked: Callable[[Player], None], begin: str = "") -> list[str]:
+    """Return what a player posts: the polls that it shows, `>` before those it jumped to, and its messages."""
     found: list[str] = []
-    told = threading.Condition()
+    changed = threading.Condition()
 
     def post(message: Message) -> bool:
-        with told:
+        with changed:
             if isinstance(message, Jumped | Arrived):
                 found.append(f"{'>' * isinstance(message, Jumped)}{message.snapshot.number}")
-            elif isinstance(message, Told | Stopped | Lost):
+            elif isinstance(message, PlaybackNotice | Stopped | Lost):
                 found.append(message.text)
-            told.notify_all()
+            changed.notify_all()
         return True
 
     player = Player(lambda: RecordingSource(str(path), name="holed"), post, begin=begin)
     player.playing = not asked
     with mock.patch("presman.tui.player._LONGEST_PAUSE", 0.0):
         player.start()
-        with told:
-            assert told.wait_for(lambda: bool(found), 60)
+        with changed:
+            assert changed.wait_for(lambda: bool(found), 60)
         for ask in asked:
-            before = len(found)  # it stands still until it is asked, and may answer at once
+            before = len(found)  # it waits for a request and may answer at once
             ask(player)
-            with told:
-                assert told.wait_for(lambda before=before: len(found) > before, 60)
+            with changed:
+                assert changed.wait_for(lambda before=before: len(found) > before, 60)
         if not asked:
-            with told:
-                assert told.wait_for(lambda: found[-1] == "", 60)
+            with changed:
+                assert changed.wait_for(lambda: found[-1] == "", 60)
         player.stop()
     return found
 
 
-def test_what_is_damaged_is_passed_over_and_told(holed: Path) -> None:
+def test_damaged_polls_are_skipped_and_reported(holed: Path) -> None:
     passed = "4 polls before this cannot be read: the recording is damaged there."
-    assert told_by_player(holed) == [">5", passed, "6", "7", "8", "13", passed, "14", "15", "16", ""]
+    assert posted_by_player(holed) == [">5", passed, "6", "7", "8", "13", passed, "14", "15", "16", ""]
 
 
-def test_steps_and_jumps_cross_what_is_damaged_in_the_direction_one_goes(holed: Path) -> None:
+def test_steps_and_jumps_cross_damage_in_their_direction(holed: Path) -> None:
     at = [START + timedelta(seconds=5 * number) for number in range(17)]
     begin = f"{at[8].astimezone():%H:%M:%S}"
-    steps = told_by_player(holed, lambda player: player.step(1), begin=begin)
+    steps = posted_by_player(holed, lambda player: player.step(1), begin=begin)
     assert steps[:2] == [">8", "13"]
-    steps = told_by_player(holed, lambda player: player.step(-1), begin=f"{at[13].astimezone():%H:%M:%S}")
+    steps = posted_by_player(holed, lambda player: player.step(-1), begin=f"{at[13].astimezone():%H:%M:%S}")
     assert steps[:2] == [">13", ">8"]
-    steps = told_by_player(holed, lambda player: player.jump(at[10]), begin=begin)
+    steps = posted_by_player(holed, lambda player: player.jump(at[10]), begin=begin)
     assert steps[:2] == [">8", ">13"]
 
 
@@ -434,26 +432,26 @@ def test_each_of_many_presses_counts(tmp_path: Path) -> None:
     path = tmp_path / "a.presman"
     record(path, list(polled("quiet", 24)))
     shown: list[int] = []
-    told = threading.Condition()
+    changed = threading.Condition()
 
     def post(message: Message) -> bool:
         if isinstance(message, Jumped | Arrived):
-            with told:
+            with changed:
                 shown.append(message.snapshot.number)
-                told.notify_all()
+                changed.notify_all()
         return True
 
     player = Player(lambda: RecordingSource(str(path), name="a"), post)
     player.playing = False
     player.start()
-    with told:
-        assert told.wait_for(lambda: bool(shown), 60)
+    with changed:
+        assert changed.wait_for(lambda: bool(shown), 60)
     for press in range(20):
         player.step(1)
         if press % 4 == 0:
             time.sleep(0.001)  # now and then one comes while another is being shown
-    with told:
-        assert told.wait_for(lambda: shown[-1] >= 21, 60), shown
+    with changed:
+        assert changed.wait_for(lambda: shown[-1] >= 21, 60), shown
     player.stop()
     assert shown[-1] == 21
 
@@ -461,13 +459,13 @@ def test_each_of_many_presses_counts(tmp_path: Path) -> None:
 def shown_after(path: Path, *asked: Callable[[Player], None]) -> int:
     """Return the number of the poll that a player shows when it was asked for several at once, before the first."""
     shown: list[int] = []
-    told = threading.Condition()
+    changed = threading.Condition()
 
     def post(message: Message) -> bool:
         if isinstance(message, Jumped | Arrived):
-            with told:
+            with changed:
                 shown.append(message.snapshot.number)
-                told.notify_all()
+                changed.notify_all()
         return True
 
     player = Player(lambda: RecordingSource(str(path), name="a"), post)
@@ -475,13 +473,13 @@ def shown_after(path: Path, *asked: Callable[[Player], None]) -> int:
     for ask in asked:
         ask(player)
     player.start()
-    with told:
-        assert told.wait_for(lambda: len(shown) == 2, 60), shown
+    with changed:
+        assert changed.wait_for(lambda: len(shown) == 2, 60), shown
     player.stop()
     return shown[-1]
 
 
-def test_a_step_counts_from_where_the_key_before_leads(tmp_path: Path) -> None:
+def test_a_step_counts_from_the_target_of_the_previous_key(tmp_path: Path) -> None:
     path = tmp_path / "a.presman"
     record(path, list(polled("quiet", 24)))
     at = START + timedelta(seconds=5 * 10)  # of poll 10: they come each 5 s from 03:00:05 on
@@ -500,8 +498,8 @@ def test_a_step_counts_from_where_the_key_before_leads(tmp_path: Path) -> None:
 
 
 @acted
-async def test_keys_in_quick_turns_count_from_where_the_last_one_leads(tmp_path: Path) -> None:
-    """The player takes no key until all are pressed: what is on show is the poll before them."""
+async def test_quick_keys_count_from_the_target_of_the_previous_one(tmp_path: Path) -> None:
+    """The player handles no key until all are pressed: the shown poll is the one before them."""
     place = str(tmp_path / "a.presman")
     record(place, list(polled("mixed", 40)))
     with Recording(place) as recording:

@@ -17,23 +17,23 @@ from tests.tui.replays import replaying, waited
 from tests.tui.test_live import playing
 
 
-def told(acting: Stage) -> list[str]:
+def notices(acting: Stage) -> list[str]:
     return [str(each.message) for each in acting.app._notifications]
 
 
 async def written(acting: Stage) -> None:
-    """Wait until the report is written, or is not, and that is told."""
+    """Wait until the report is written, or has failed, and the notice is shown."""
     await waited(acting, lambda: not acting.app.is_reporting)
     await acting.settle()
 
 
 async def reported(acting: Stage, folder: Path) -> str:
-    """Press the key and return what the page says, in the file that was named."""
+    """Press the key and return the page, from the file that the notice names."""
     acting.app.folder = folder
     await acting.keys("r")
     await written(acting)
     (path,) = folder.iterdir()
-    assert told(acting)[-1].endswith(f": {path}")
+    assert notices(acting)[-1].endswith(f": {path}")
     assert path.stat().st_mode & 0o777 == 0o600, "names and texts are in it"
     return path.read_text(encoding="utf-8")
 
@@ -43,7 +43,7 @@ async def test_the_live_history_as_a_page(tmp_path: Path) -> None:
     async with playing("changes") as (acting, polls):
         await polls(35)
         page = await reported(acting, tmp_path)
-        assert told(acting)[-1].startswith("Report of 35 polls: ")
+        assert notices(acting)[-1].startswith("Report of 35 polls: ")
         assert next(tmp_path.iterdir()).name.startswith("presman-DWPROD-report-")
         assert "CHGDB: " in page
         assert "35 polls, usually 2.0 s apart" in page
@@ -54,7 +54,7 @@ async def test_the_live_history_as_a_page(tmp_path: Path) -> None:
 
 
 @acted
-async def test_it_has_the_moment_on_show(tmp_path: Path) -> None:
+async def test_the_report_has_the_shown_moment(tmp_path: Path) -> None:
     async with playing("quiet") as (acting, polls):
         await polls(6)
         await acting.keys("left", "left")
@@ -67,7 +67,7 @@ async def test_it_has_the_moment_on_show(tmp_path: Path) -> None:
 
 
 @acted
-async def test_a_replay_as_the_page_of_what_is_replayed(tmp_path: Path) -> None:
+async def test_the_report_of_a_replay_covers_the_replayed_polls(tmp_path: Path) -> None:
     place, folder = str(tmp_path / "a.presman"), tmp_path / "reports"
     folder.mkdir()
     record(place, list(polled("queueing", 24)))
@@ -90,23 +90,23 @@ async def test_a_replay_as_the_page_of_what_is_replayed(tmp_path: Path) -> None:
 
 
 @acted
-async def test_what_cannot_be_written_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
+async def test_a_report_that_cannot_be_written_is_one_line_and_leaves_no_file(tmp_path: Path) -> None:
     full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     async with playing("quiet") as (acting, polls):
         await polls(3)
         acting.app.folder = tmp_path / "gone"
         await acting.keys("r")
         await written(acting)
-        assert told(acting)[-1] == f"No report in {tmp_path / 'gone'}: No such file or directory"
+        assert notices(acting)[-1] == f"No report in {tmp_path / 'gone'}: No such file or directory"
         acting.app.folder = tmp_path
         with mock.patch.object(Path, "replace", side_effect=full):
             await acting.keys("r")
             await written(acting)
-        assert told(acting)[-1] == f"No report in {tmp_path}: No space left on device"
+        assert notices(acting)[-1] == f"No report in {tmp_path}: No space left on device"
         assert list(tmp_path.iterdir()) == []
         await acting.keys("r")
         await written(acting)
-        assert told(acting)[-1].startswith("Report of 3 polls: "), "the next one may well be written"
+        assert notices(acting)[-1].startswith("Report of 3 polls: "), "the next one can be written"
 
 
 @acted
@@ -115,4 +115,4 @@ async def test_a_second_press_waits_for_the_first(tmp_path: Path) -> None:
         await polls(3)
         acting.app.is_reporting = True
         await acting.keys("r")
-        assert told(acting)[-1] == "The report is being written."
+        assert notices(acting)[-1] == "The report is being written."

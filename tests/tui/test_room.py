@@ -1,4 +1,4 @@
-"""What does not fit is counted, shortened or replaced by shorter words; nothing is cut in the middle."""
+"""Texts that do not fit are counted, shortened or replaced by shorter words, never cut in a word."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_alerts_that_do_not_fit_are_counted() -> None:
     assert on_the_line(FOUND, 60, listed=True) == "▲ AAAA waits ▲ BBBB waits ▲ CCCC waits 3 alerts"
 
 
-def test_a_later_alert_takes_shorter_whole_words_before_it_is_only_counted() -> None:
+def test_a_later_alert_is_shortened_before_it_is_counted() -> None:
     holder = Alert(
         "warn", "○", "1 idle holder keeps 16 servers: RPT", "1 idle holder keeps 16", others=("1 idle holder",)
     )
@@ -55,7 +55,7 @@ def test_a_later_alert_takes_shorter_whole_words_before_it_is_only_counted() -> 
     assert on_the_line((FOUND[0], holder), 45) == "▲ AAAA waits 2 alerts, press 1"
 
 
-def test_a_longer_line_says_no_less_of_the_one_queue_that_waits() -> None:
+def test_a_longer_line_keeps_the_length_and_wait_of_the_queue() -> None:
     """Alone it has room for its sentence, which once took the place of how many wait and how long."""
     head = next(each for each in busy().heads if not each.is_critical)
     (alert,) = [each for each in heads(busy()) if each.short.startswith(f"{head.group}: ")]
@@ -66,7 +66,7 @@ def test_a_longer_line_says_no_less_of_the_one_queue_that_waits() -> None:
     assert head.sentence in line
 
 
-def test_notes_are_no_alerts() -> None:
+def test_notes_are_not_counted_as_alerts() -> None:
     """ "Nothing is wrong", and "2 alerts" beside it, stood on one line of the demo `changes`."""
     well, note = Alert("good", "●", "Nothing is wrong.", "Nothing is wrong"), Alert("note", "·", "A note.", "a note")
     assert on_the_line((well, note), 60).endswith("1 note, press 1")
@@ -77,7 +77,7 @@ def test_notes_are_no_alerts() -> None:
     assert on_the_line((well,), 60) == "● Nothing is wrong."
 
 
-def test_of_an_alert_that_is_too_long_the_last_clauses_are_left_out_and_the_count_of_notes_first() -> None:
+def test_a_long_alert_loses_the_count_of_notes_then_its_last_clauses() -> None:
     short = "BATCH: 27 queued, head 4:10, short by 32 (group limit) and 24 (target)"
     between = (
         "BATCH: 27 queued, short by 32 (group limit) and 24 (target)",
@@ -98,7 +98,7 @@ def test_of_an_alert_that_is_too_long_the_last_clauses_are_left_out_and_the_coun
     )
 
 
-def test_one_alert_is_told_in_full_if_it_fits() -> None:
+def test_one_alert_is_shown_in_full_if_it_fits() -> None:
     assert on_the_line(FOUND[:1], 40) == "▲ AAAA waits for a long time"
     assert on_the_line(FOUND[:1], 24) == "▲ AAAA waits"
 
@@ -112,7 +112,7 @@ def test_the_worst_comes_first_then_idle_holders() -> None:
         "ETL: 2 queued, head 0:33, short by 14 (target)",
     ]
     waited = replace(busy(), heads=tuple(reversed(busy().heads)))
-    assert [alert.short for alert in alerts(waited, LIVE)] == found, "who has waited longest is worse"
+    assert [alert.short for alert in alerts(waited, LIVE)] == found, "the longest wait is worst"
 
 
 def lines(*texts: str) -> list[Line]:
@@ -159,19 +159,19 @@ async def test_at_80x24_the_first_tab_has_every_alert() -> None:
 
 @pytest.mark.parametrize(("scenario", "left"), [("throttled", 0), ("storm", 0), ("pdb", 2)])
 @acted
-async def test_at_60x15_every_alert_is_told_or_counted(scenario: str, left: int) -> None:
+async def test_at_60x15_every_alert_is_shown_or_counted(scenario: str, left: int) -> None:
     async with playing(scenario, (60, 15), whole=True, seed=None) as (acting, polls):
         await polls(6)
         below = acting.screen.split(" Group ")[1]
-        told = [alert for alert in acting.app.monitor.alerts if f"  {alert.glyph} {alert.short[:40]}" in below or
+        shown = [alert for alert in acting.app.monitor.alerts if f"  {alert.glyph} {alert.short[:40]}" in below or
                 f"  {alert.glyph} {alert.text[:40]}" in below]  # fmt: skip
-        assert len(told) == len(acting.app.monitor.alerts) - left
+        assert len(shown) == len(acting.app.monitor.alerts) - left
         assert (f"… +{left} more" in below) is bool(left)
         assert " state" in acting.screen
 
 
 @acted
-async def test_of_more_alerts_than_there_is_room_for_the_rest_is_counted() -> None:
+async def test_alerts_without_room_are_counted() -> None:
     async with stage(busy(), size=(80, 24)) as acting:
         assert len(acting.app.monitor.alerts) == 7
         assert "✕ ETL starved" in acting.screen
@@ -185,22 +185,22 @@ async def test_a_page_has_most_of_a_terminal_of_ten_lines() -> None:
         before = acting.screen.splitlines()
         lines = (await acting.press("d")).splitlines()
         assert "Overview ›" in lines[2]
-        assert lines[:2] == before[:2], "what is watched, and what is wrong"
-        assert (await acting.press("escape")).splitlines()[2:4] == before[2:4], "what to do, and the tabs"
+        assert lines[:2] == before[:2], "the lines of facts and alerts"
+        assert (await acting.press("escape")).splitlines()[2:4] == before[2:4], "the lines of DO and tabs"
         await acting.resize(80, 24)
         assert (await acting.press("d")).splitlines()[2].startswith(" DO ")
 
 
 @pytest.mark.parametrize("size", [(80, 10), (300, 12)], ids=str)
 @acted
-async def test_a_flat_terminal_shows_what_is_wrong_what_to_do_and_one_table(size: tuple[int, int]) -> None:
+async def test_a_low_terminal_shows_alerts_do_and_one_table(size: tuple[int, int]) -> None:
     async with playing("storm", size) as (acting, polls):
         await polls(20)
         for each in tab_names():
             if each.containers:
                 continue
             await acting.keys(each.key)
-            acting.app.clear_notifications()  # that of the first tab says that it is on show
+            acting.app.clear_notifications()  # the notice that the first tab is shown already
             await acting.settle()
             screen = acting.screen.splitlines()
             grids = acting.app.panels.present.grids()
@@ -227,13 +227,13 @@ def test_every_tab_is_on_the_line_of_tabs_at_every_width(width: int) -> None:
         assert width < 80 or all(other.title in text for other, (text, _) in zip(tab_names(), texts, strict=True))
 
 
-def test_every_key_that_does_not_always_do_something_can_say_why() -> None:
+def test_every_conditional_key_can_give_its_reason() -> None:
     silent = [key.key.name for key in all_keys.APP_KEYS if key.when is not always and not key.why_not]
     assert silent == [NEXT_TABLE.key.name], "Tab is Textual's, and goes round"
 
 
 @acted
-async def test_keys_that_find_nothing_say_so_and_notices_do_not_pile_up() -> None:
+async def test_keys_without_effect_have_a_notice_and_notices_do_not_pile_up() -> None:
     async with stage(replace(busy(), queue=(), heads=(), running=()), size=(120, 30)) as acting:
         assert "No page is open" in await acting.press("escape")
         await acting.keys("4")
@@ -257,7 +257,7 @@ async def test_a_notice_covers_nothing_but_the_keys(size: tuple[int, int]) -> No
             keys = app.screen.query_one("#keys").region
             assert (toast.region.width, toast.region.bottom) == (width, height)
             assert toast.region.height < height / 2
-            assert keys.y == toast.region.y, "the keys are covered, and nothing above them"
+            assert keys.y == toast.region.y, "only the keys are covered"
             assert app.screen.query_one("#body").region.bottom == keys.y
         app.notify("There is only one instance.")
         await acting.settle()
@@ -272,7 +272,7 @@ async def test_a_notice_covers_nothing_but_the_keys(size: tuple[int, int]) -> No
 @pytest.mark.parametrize(("scenario", "row"), [("storm", "(group limit) 48/64"), ("pdb", "MAX_MBPS 32/36")])
 @acted
 async def test_state_queue_and_servers_are_the_last_to_go(size: tuple[int, int], scenario: str, row: str) -> None:
-    """The first row is whole: what is wrong with the group, its queue, the servers it holds of its limit."""
+    """The first row is complete: state of the group, queue, servers of its limit."""
     async with playing(scenario, size) as (acting, polls):
         await polls(30)
         lines = acting.screen.splitlines()
@@ -285,7 +285,7 @@ async def test_state_queue_and_servers_are_the_last_to_go(size: tuple[int, int],
 
 
 @acted
-async def test_at_60x15_the_parallel_tab_has_the_reason_the_way_out_and_the_queue() -> None:
+async def test_at_60x15_the_parallel_tab_has_reason_remedy_and_queue() -> None:
     async with playing("storm", (60, 15)) as (acting, polls):
         await polls(30)
         screen = await acting.press("4")
@@ -314,7 +314,7 @@ async def test_at_80_columns_the_tab_cpu_has_states_whole() -> None:
 
 
 def line_of(kind: type[KeysLine | TabLine], width: int, *shown: Any) -> tuple[str, Any, list[str]]:
-    """What a line of that width shows, the line, and what clicks on it ask for."""
+    """Return the text of a line of that width, the line, and the list of actions that clicks ask for."""
     found: list[Line] = []
     asked: list[Clicked] = []
     line: Any = SimpleNamespace(size=SimpleNamespace(width=width), show=len, show_lines=found.extend,
@@ -326,7 +326,7 @@ def line_of(kind: type[KeysLine | TabLine], width: int, *shown: Any) -> tuple[st
 KEYS = (Labelled("?", "help", "key('help')"), Labelled("q", "quit", "key('leave')"), Labelled("↑", "up", "up"))
 
 
-def test_as_many_keys_are_offered_as_have_room_and_each_is_clicked_on_its_own_cells() -> None:
+def test_keys_are_offered_as_room_allows_and_can_be_clicked() -> None:
     """A blank, then 8, 8 and 6 cells with the two blanks behind each: 23."""
     assert [line_of(KeysLine, width, KEYS)[0] for width in (23, 22, 17, 16, 8)] == [
         " ? help  q quit  ↑ up", " ? help  q quit", " ? help  q quit", " ? help", "",
@@ -337,7 +337,7 @@ def test_as_many_keys_are_offered_as_have_room_and_each_is_clicked_on_its_own_ce
     assert asked == ["key('help')"] * 2 + ["key('leave')"] * 2 + ["up"] * 2
 
 
-def test_a_filter_stands_at_the_right_of_the_tabs_where_there_is_room_and_tabs_are_clicked() -> None:
+def test_a_filter_is_shown_right_of_the_tabs_and_tabs_can_be_clicked() -> None:
     containers = ("pdbs",)
     whole = line_of(TabLine, 160, "cpu", "filter: etl", containers)[0]
     assert whole.startswith("  1 Overview  [2 CPU]  3 I/O ")
@@ -360,14 +360,14 @@ def test_a_filter_stands_at_the_right_of_the_tabs_where_there_is_room_and_tabs_a
         ((159, 28), "-medium -middle"), ((160, 41), "-wide -middle"), ((300, 42), "-wide -tall"),
     ],
 )  # fmt: skip
-def test_from_which_size_on_there_is_more_on_a_screen(size: tuple[int, int], layout: str) -> None:
+def test_each_size_has_its_layout(size: tuple[int, int], layout: str) -> None:
     taken: list[str] = []
     screen: Any = SimpleNamespace(add_class=taken.append)
     MonitorScreen.fit(screen, Size(*size), FrameApp.HORIZONTAL_BREAKPOINTS, FrameApp.VERTICAL_BREAKPOINTS)
     assert " ".join(taken) == layout
 
 
-def test_of_a_page_that_is_searched_the_first_line_stays_and_headings_of_what_is_found() -> None:
+def test_a_searched_page_keeps_its_title_and_headings_of_matches() -> None:
     page: list[Line] = [
         (("Help", "title"),), (), (("Columns", "title"),), (("yields/s: yields", ""),), (("use: CPU", ""),), (),
         (("Keys", "title"),), (("q quits", ""),), (("? asks for YIELDS", ""),),

@@ -1,4 +1,4 @@
-"""The pages behind rows, in full: what hand-made rows have is shown, what they lack is not."""
+"""The pages of rows: values of hand-made rows are shown, missing ones are not."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from presman.tui.pages.row_details import (
     sql_lines,
 )
 from tests.recording.recorded import polled
-from tests.tui.readings import AT, busy, cluster, told
+from tests.tui.readings import AT, busy, cluster, sections
 from tests.tui.readings import group as group_row
 from tests.tui.readings import queued as queued_row
 from tests.tui.readings import running as running_row
@@ -46,7 +46,7 @@ HELD = [
 
 
 def test_the_head_of_a_queue() -> None:
-    found = told(queued(BUSY.queue[0], BUSY))
+    found = sections(queued(BUSY.queue[0], BUSY))
     assert found["Queued statement 7xq3h001jskd0 of BATCH"] == [
         "user RPT", "program JDBC Thin Client", "module -", "service dwh", "machine app01",
         "session instance 1, SID 501, SERIAL# 7", "cursor SQL_ID 7xq3h001jskd0, child 0",
@@ -62,31 +62,32 @@ def test_the_head_of_a_queue() -> None:
     assert found["SQL text"][0].startswith("select /*+ parallel */ region")
 
 
-def test_of_those_that_have_waited_alike_none_has_a_number_of_its_own() -> None:
+def test_statements_with_equal_waits_share_a_position() -> None:
     twin = replace(BUSY.queue[0], sid=599, position=2)
     behind = replace(BUSY.queue[0], sid=600, position=3, waited=5.0)
     reading = replace(BUSY, queue=(BUSY.queue[0], twin, behind))
-    places = [told(queued(row, reading))["Why it waits"][0].partition(",")[0] for row in reading.queue]
+    places = [sections(queued(row, reading))["Why it waits"][0].partition(",")[0] for row in reading.queue]
     assert places == ["One of the first 2 in the queue of BATCH"] * 2 + ["Number 3 in the queue of BATCH"]
-    assert told(queued(twin, reading))["Why it waits"][1].startswith("Another of them, 7xq3h001jskd0, wants 32 servers")
-    assert " in the queue of BATCH, queued for 3 min 41 s" in told(queued(twin, reading))["Why it waits"][0]
+    why = sections(queued(twin, reading))["Why it waits"]
+    assert why[1].startswith("Another of them, 7xq3h001jskd0, wants 32 servers")
+    assert " in the queue of BATCH, queued for 3 min 41 s" in why[0]
     assert queue_position(replace(twin, event=NEXT_IN_LINE), reading) == "number 2", "Oracle says that it is the next"
 
 
-def test_one_behind_the_head_has_the_heads_reason_and_no_timeout_of_its_own() -> None:
+def test_a_statement_behind_the_head_has_the_heads_reason() -> None:
     row = replace(BUSY.queue[1], timeout_left=None, sql_id="", sql_text="", child=None)
-    found = told(queued(row, BUSY))
+    found = sections(queued(row, BUSY))
     assert found["Queued statement (unknown) of BATCH"][-1] == "cursor -"
     assert found["Why it waits"][1].startswith("The head, 7xq3h001jskd0, wants 32 servers")
     assert found["Why it waits"][2] == "Its group has no queue timeout: it waits until it starts."
     assert found["SQL text"] == ["not known: V$SQL was not read for it, or no longer has it"]
     assert plain(sql_lines("", "aged out")[-1]).strip() == "aged out"
-    other = told(queued(replace(row, con_id=3), BUSY))
+    other = sections(queued(replace(row, con_id=3), BUSY))
     assert len(other["Why it waits"]) == 2, "a queue of that name in another container has another head"
 
 
 @pytest.mark.parametrize(
-    ("wants", "said"),
+    ("wants", "expected"),
     [
         (None, "not known: its plan could not be read"),
         (
@@ -96,15 +97,15 @@ def test_one_behind_the_head_has_the_heads_reason_and_no_timeout_of_its_own() ->
         (Servers(16, 16, WantsSource.PLAN), "16 parallel servers, by its plan"),
     ],
 )
-def test_how_many_servers_it_wants(wants: Servers | None, said: str) -> None:
-    assert _wants(wants) == said
-    assert "Oracle does not document" not in said
+def test_the_wanted_servers_of_a_statement(wants: Servers | None, expected: str) -> None:
+    assert _wants(wants) == expected
+    assert "Oracle does not document" not in expected
     assert "DOP or twice the DOP" in _wants(Servers(8, 16, WantsSource.PLAN))
     assert "DOP or twice the DOP" not in _wants(Servers(8, 16, WantsSource.DEGREE))
 
 
-def test_an_idle_holder_and_one_that_was_downgraded() -> None:
-    idle = told(running(BUSY.running[0], BUSY))
+def test_pages_of_an_idle_holder_and_a_downgraded_statement() -> None:
+    idle = sections(running(BUSY.running[0], BUSY))
     assert idle["What it does"] == [
         "Idle holder: the coordinator has been INACTIVE for 22:10 and keeps 32 servers, because its cursor is neither "
         "fetched to the end nor closed.",
@@ -114,14 +115,14 @@ def test_an_idle_holder_and_one_that_was_downgraded() -> None:
     assert idle["Why it has this degree"] == [
         HINTED, "The optimizer chose DOP 16.", "Reason in the plan: hint.", "The execution asked for DOP 16.",
     ]  # fmt: skip
-    fewer = told(running(BUSY.running[2], BUSY))
+    fewer = sections(running(BUSY.running[2], BUSY))
     assert fewer["What it does"][0] == "The coordinator is ACTIVE: waits for PX Deq: Execute Reply."
     assert fewer["What it holds"][1] == "degree ▼ 32 of 64 requested: downgraded by 50 %"
     assert fewer["Who holds servers in ETL"] == ["64 servers, ETL 1:525,60805, 9md3ukh525j58, running for 2:02"]
 
 
 @pytest.mark.parametrize(
-    ("status", "event", "said"),
+    ("status", "event", "expected"),
     [
         ("", "", "The coordinator's session is not visible: what it waits for is not known."),
         ("ACTIVE", "", "The coordinator is ACTIVE: what it does is not known."),
@@ -129,22 +130,22 @@ def test_an_idle_holder_and_one_that_was_downgraded() -> None:
         ("", "db file", "The coordinator is there: waits for db file."),
     ],
 )
-def test_what_a_coordinator_does(status: str, event: str, said: str) -> None:
-    assert told(running(running_row(status=status, event=event), BUSY))["What it does"][0] == said
+def test_the_activity_of_a_coordinator(status: str, event: str, expected: str) -> None:
+    assert sections(running(running_row(status=status, event=event), BUSY))["What it does"][0] == expected
 
 
-def test_servers_on_several_instances_are_told_apart_and_nobody_else_holds_none() -> None:
+def test_servers_are_listed_by_instance_and_holders_only_if_any() -> None:
     both = running_row(servers_by_instance={2: 8, 1: 24}, sets=1)
-    assert told(running(both, BUSY))["What it holds"][:2] == [
+    assert sections(running(both, BUSY))["What it holds"][:2] == [
         "servers 32 in 1 server set", "by instance instance 1: 24, instance 2: 8",
     ]  # fmt: skip
-    assert "Who holds servers in X" not in told(running(replace(both, group="X"), BUSY))
+    assert "Who holds servers in X" not in sections(running(replace(both, group="X"), BUSY))
     crowd = tuple(running_row(n, servers=n) for n in range(1, 11))
-    held = told(running(both, replace(BUSY, running=crowd)))["Who holds servers in BATCH"]
+    held = sections(running(both, replace(BUSY, running=crowd)))["Who holds servers in BATCH"]
     assert [line.split()[0] for line in held] == [str(n) for n in range(10, 2, -1)], "the eight with most"
 
 
-def test_how_a_statement_came_to_its_degree() -> None:
+def test_the_page_explains_the_degree() -> None:
     assert dop_story(DopStory(None, ""), None) == ["V$SQL_PLAN.OTHER_XML does not say, or could not be read."]
     derived = DopStory(12, "degree limit", cpu_degree=24, io_degree=12)
     assert dop_story(derived, 8) == [
@@ -161,7 +162,7 @@ def test_how_a_statement_came_to_its_degree() -> None:
 
 
 def test_a_session_with_its_parallel_statement() -> None:
-    found = told(session(session_row(103, used=0.51, waited=61.0, last_call=12.0), BUSY))
+    found = sections(session(session_row(103, used=0.51, waited=61.0, last_call=12.0), BUSY))
     assert found["Session 1:103,11 of APP"][-1] == "status ACTIVE for 0:12"
     assert found["Session 1:103,11 of APP"][-2] == f"logged on {AT.astimezone():%Y-%m-%d %H:%M:%S}"
     assert found["Resource Manager"][-5:] == [
@@ -170,17 +171,17 @@ def test_a_session_with_its_parallel_statement() -> None:
     ]  # fmt: skip
     assert found["Now"] == ["waits for on CPU (class not known), for 1:01", "cursor SQL_ID g5s2c0103hgq1, child 0"]
     bare = session_row(103, event="", logon=None, px_role="QC", pq_status="ENABLED", wait_class="Idle")
-    found = told(session(bare, BUSY))
+    found = sections(session(bare, BUSY))
     assert found["Now"][0] == "waits for -"
     assert "logged on -" in found["Session 1:103,11 of APP"]
     assert "parallel QC ENABLED" in found["Resource Manager"]
-    assert told(session(session_row(1, event="x"), BUSY))["Now"][0] == "waits for x"
-    own = told(session(session_row(501, serial=7), BUSY))
+    assert sections(session(session_row(1, event="x"), BUSY))["Now"][0] == "waits for x"
+    own = sections(session(session_row(501, serial=7), BUSY))
     assert "Queued statement 7xq3h001jskd0 of BATCH" in own
-    assert "Queued statement 7xq3h001jskd0 of BATCH" not in told(session(session_row(501, serial=8), BUSY))
+    assert "Queued statement 7xq3h001jskd0 of BATCH" not in sections(session(session_row(501, serial=8), BUSY))
 
 
-def test_a_coordinator_consumes_on_its_page_what_it_does_in_its_row() -> None:
+def test_page_and_row_of_a_coordinator_have_the_same_consumption() -> None:
     """The row adds up its servers; a page with the coordinator's own 0.00 CPUs beside it would contradict it."""
     *_, (_, reading) = polled("storm", 4)
     row = next(each for each in collapse_sessions(reading.sessions) if collapsed_servers(each) and each.used)
@@ -188,23 +189,23 @@ def test_a_coordinator_consumes_on_its_page_what_it_does_in_its_row() -> None:
     assert row.used is not None
     assert alone.used is not None
     assert row.used > alone.used + 0.1
-    found = told(page(again(alone, SESSIONS, reading), SESSIONS, reading))["Resource Manager"]
+    found = sections(page(again(alone, SESSIONS, reading), SESSIONS, reading))["Resource Manager"]
     assert f"of the coordinator and its {collapsed_servers(row)} servers" in found
     assert any(line.startswith(f"CPU uses {row.used:.2f}") for line in found)
     assert any(line.startswith("parallel QC ") or line == "parallel QC" for line in found)
 
 
-def test_a_session_tells_how_it_came_to_its_group() -> None:
-    """It was mapped to INTERACTIVE; of one that was mapped to nothing and never switched there is nothing to tell."""
-    switched = told(session(session_row(103, group="BATCH", mapping_attribute="SERVICE_NAME"), BUSY))
+def test_a_session_page_explains_its_group() -> None:
+    """The first was mapped to INTERACTIVE and switched; the second was neither mapped nor switched."""
+    switched = sections(session(session_row(103, group="BATCH", mapping_attribute="SERVICE_NAME"), BUSY))
     words = ["group BATCH", "switched to BATCH; mapped to INTERACTIVE by SERVICE_NAME", "state RUNNING"]
     assert switched["Resource Manager"][:3] == words
-    assert told(session(session_row(103, mapped_group=""), BUSY))["Resource Manager"][1] == "state RUNNING"
+    assert sections(session(session_row(103, mapped_group=""), BUSY))["Resource Manager"][1] == "state RUNNING"
 
 
 def test_a_group_of_one_instance_and_of_a_cluster() -> None:
     """2.9 CPUs were used and 0.4 waited for, which is 12 % of 3.3; 40 that queued waited for 1,200 s in all."""
-    found = told(group(BUSY.groups[2], BUSY))
+    found = sections(group(BUSY.groups[2], BUSY))
     assert found["Consumer group BATCH on instance 1"][0] == "CPU not throttled: uses 2.9, wants 3.3 of 24.0"
     assert found["Consumer group BATCH on instance 1"][2:] == [
         "entitled now 3.6 CPUs at the groups' current demand", "guaranteed 6.0 CPUs when all are busy (25 %)",
@@ -221,24 +222,24 @@ def test_a_group_of_one_instance_and_of_a_cluster() -> None:
     ]  # fmt: skip
     assert len(found["Why its head waits"]) == 1
     assert "By instance" not in found
-    both = told(group(cluster().groups[2], cluster()))
+    both = sections(group(cluster().groups[2], cluster()))
     assert "Consumer group BATCH on the cluster" in both
     assert both["By instance"] == [
         f"instance {n} uses 1.4 of 12.0 CPUs, not throttled; 64 servers, 12 queued" for n in (1, 2)
     ]
     second = next(each for each in cluster().groups if (each.inst_id, each.name) == (2, "BATCH"))
-    assert "Consumer group BATCH on instance 2" in told(group(second, cluster()))
+    assert "Consumer group BATCH on instance 2" in sections(group(second, cluster()))
 
 
 def test_a_group_without_limits_queue_and_io() -> None:
     bare = group_row("X", limit=None, servers_limit=None, io=None, totals=group_row("X").totals._replace(queued=0))
-    found = told(group(bare, BUSY))
+    found = sections(group(bare, BUSY))
     assert "limit none" in found["Consumer group X on instance 1"]
     assert found["Parallel execution"][1:3] == [
         "servers limit none", "since the plan 300 completed, 0 had to queue",
     ]  # fmt: skip
     assert not {"I/O", "Why its head waits", "Who holds servers in X"} & found.keys()
-    measured = told(group(bare._replace(servers_limit=1, servers_limit_percent=None), BUSY))
+    measured = sections(group(bare._replace(servers_limit=1, servers_limit_percent=None), BUSY))
     assert measured["Parallel execution"][1] == "servers limit 1 server (V$RSRCMGRMETRIC)"
 
 
@@ -258,7 +259,7 @@ def test_a_row_is_found_again_in_a_later_reading() -> None:
         assert plain(page(row, QUEUE, BUSY)[0]).startswith(title)
 
 
-def test_a_group_is_guaranteed_nothing_where_no_plan_divides_cpu() -> None:
+def test_a_group_has_no_guarantee_if_no_plan_divides_cpu() -> None:
     """As in noplan: a guarantee of 0.0 CPUs when all are busy would be a promise that it gets none."""
     *_, (_, reading) = polled("noplan", 2)
     pages = ["\n".join(map(plain, group(row, reading))) for row in reading.cluster_groups()]

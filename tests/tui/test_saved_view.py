@@ -34,7 +34,7 @@ def view_file(state: Path, text: str) -> Path:
 
 
 @acted
-async def test_what_is_set_is_there_the_next_time_but_for_filters(state: Path) -> None:
+async def test_settings_except_filters_are_restored_at_the_next_start(state: Path) -> None:
     async with stage(busy(), size=(120, 30)) as acting:
         acting.app.view_saver = ViewSaver()
         acting.app.put_back()
@@ -42,7 +42,7 @@ async def test_what_is_set_is_there_the_next_time_but_for_filters(state: Path) -
             "a tab that is opened has tables, and nothing is saved"
         )
         assert not state.exists()
-        assert saved_view.SAVED in await acting.press("t"), "it is for all databases, which nobody would guess"
+        assert saved_view.SAVED in await acting.press("t"), "the notice says that it holds for all databases"
         assert saved_view.SAVED not in await acting.press("plus")
         await acting.keys("5", "s", "S", "u", "O", "space", "down", "space", "enter")
         theme, shown = acting.app.theme, acting.screen.splitlines()[4:11]
@@ -56,9 +56,9 @@ async def test_what_is_set_is_there_the_next_time_but_for_filters(state: Path) -
         acting.app.put_back()
         await acting.show(busy())
         await acting.keys("5")
-        assert acting.screen.splitlines()[4:11] == shown, "all rows: what was filtered last night is not now"
+        assert acting.screen.splitlines()[4:11] == shown, "all rows: the filter is not restored"
         assert acting.app.theme == theme
-        assert (acting.app.monitor.choices.refresh, acting.feed.told[-1]) == (3.0, 3.0)
+        assert (acting.app.monitor.choices.refresh, acting.feed.requests[-1]) == (3.0, 3.0)
         assert acting.app.monitor.choices.unfolded
         await acting.keys("O", "r")
         assert " Session " in acting.screen.splitlines()[5]
@@ -66,26 +66,26 @@ async def test_what_is_set_is_there_the_next_time_but_for_filters(state: Path) -
 
 
 @acted
-async def test_what_is_kept_can_be_forgotten_and_the_screen_stays_as_it_is(state: Path) -> None:
+async def test_forgetting_saved_settings_leaves_the_screen_unchanged(state: Path) -> None:
     async with stage(busy(), size=(120, 30)) as acting:
         acting.app.view_saver = ViewSaver()
         acting.app.put_back()
         await acting.keys("5", "S")
         assert state.exists()
         offered = {each.title: each.callback for each in acting.app.get_system_commands(acting.app.screen)}
-        before, told = acting.app.panels.grid.rows.descending, []
+        before, notices = acting.app.panels.grid.rows.descending, []
         for _ in range(2):
             offered["forget the saved settings"]()
             await acting.settle()
-            told += [each.message for each in acting.app._notifications]
-        assert told == ["Settings are forgotten: the next start uses config.ini.", "Nothing was saved."]
+            notices += [each.message for each in acting.app._notifications]
+        assert notices == ["Settings are forgotten: the next start uses config.ini.", "Nothing was saved."]
         assert acting.app.panels.grid.rows.descending is before
         assert (acting.app.panels.saved, acting.app.view_saver.choices) == (SavedView(), {})
     assert not state.exists()
 
 
 @acted
-async def test_how_often_a_recording_was_polled_is_not_kept_for_databases() -> None:
+async def test_the_interval_of_a_recording_is_not_saved() -> None:
     async with stage(busy(), size=(120, 30)) as acting:
         acting.app.replayed = mock.Mock
         acting.app.view_saver = ViewSaver(["refresh"])
@@ -98,7 +98,7 @@ async def test_how_often_a_recording_was_polled_is_not_kept_for_databases() -> N
 
 
 @acted
-async def test_the_order_of_the_data_from_its_end_is_for_one_look() -> None:
+async def test_a_reversed_unsorted_order_is_not_saved() -> None:
     async with stage(busy()) as acting:
         acting.app.view_saver = ViewSaver()
         acting.app.put_back()
@@ -108,7 +108,7 @@ async def test_the_order_of_the_data_from_its_end_is_for_one_look() -> None:
 
 
 @acted
-async def test_what_another_presman_has_kept_meanwhile_stays() -> None:
+async def test_settings_saved_by_another_presman_are_kept() -> None:
     async with stage(busy()) as acting:
         acting.app.view_saver = ViewSaver()
         acting.app.put_back()
@@ -120,7 +120,7 @@ async def test_what_another_presman_has_kept_meanwhile_stays() -> None:
 
 
 @acted
-async def test_the_command_line_comes_first_and_stays_out_of_the_file() -> None:
+async def test_options_override_saved_settings_and_are_not_saved() -> None:
     saved_view.save(SavedView(refresh=10.0, theme="nord"))
     async with stage(busy()) as acting:
         acting.app.view_saver = ViewSaver(["refresh"])
@@ -141,15 +141,15 @@ async def test_the_command_line_comes_first_and_stays_out_of_the_file() -> None:
         ("x" * 70_000, "bytes"),
     ],
 )  # fmt: skip
-def test_a_file_that_makes_no_sense_is_told_in_one_line(state: Path, text: str, why: str) -> None:
+def test_an_invalid_file_is_reported_in_one_line(state: Path, text: str, why: str) -> None:
     view_file(state, text)
-    view, told = saved_view.load()
+    view, reason = saved_view.load()
     assert view == SavedView()
-    assert why in told
-    assert told.isprintable()
+    assert why in reason
+    assert reason.isprintable()
 
 
-def test_a_link_a_pipe_and_what_somebody_else_linked_are_not_read(state: Path, tmp_path: Path) -> None:
+def test_links_pipes_and_hard_linked_files_are_not_read(state: Path, tmp_path: Path) -> None:
     path = view_file(state, "{}")
     path.unlink()
     (tmp_path / "aim").write_text('{"theme": "nord"}')
@@ -164,7 +164,7 @@ def test_a_link_a_pipe_and_what_somebody_else_linked_are_not_read(state: Path, t
 
 
 @acted
-async def test_names_of_a_file_that_are_nobodys_do_no_harm(state: Path) -> None:
+async def test_unknown_names_in_the_file_do_no_harm(state: Path) -> None:
     names = {"x/y": ["a", True], "sessions/sessions": ["nothing", True]}
     columns = {"sessions/sessions": ["nothing"], "cpu/cpu": ["group", "used_cpus", "group", "nothing"]}
     view_file(state, json.dumps({"sorts": names, "columns": columns, "theme": "no such", "of a later version": 1}))
@@ -205,7 +205,7 @@ async def test_a_name_leads_away_from_a_database_that_does_not_answer() -> None:
         assert acting.app.switch_to == "storm"
 
 
-def test_names_that_several_have_are_not_guessed() -> None:
+def test_ambiguous_names_are_not_guessed() -> None:
     reading = replace(busy(), queue=(queued(1),))
     assert goal("sess", reading, (), ()).tab == "sessions"
     assert "may be" in goal("p", reading, ("pdbs",), ("prod",)).trouble
@@ -214,7 +214,7 @@ def test_names_that_several_have_are_not_guessed() -> None:
     assert goal("batch", reading, (), ()).scope.group == "BATCH"
 
 
-def test_the_beginning_of_a_sql_id_is_enough_where_it_is_the_one() -> None:
+def test_an_unambiguous_prefix_of_a_sql_id_is_enough() -> None:
     ids = ("7k36sd695fszu", "7k99sd695fszu")
     reading = replace(busy(), queue=tuple(replace(queued(1), sql_id=sql_id) for sql_id in ids))
     assert goal("7K36", reading, (), ()).scope.sql_id == ids[0]
@@ -223,7 +223,7 @@ def test_the_beginning_of_a_sql_id_is_enough_where_it_is_the_one() -> None:
 
 
 @acted
-async def test_another_target_is_chosen_from_those_of_config_ini() -> None:
+async def test_another_target_is_chosen_from_config_ini() -> None:
     async with stage(busy(), size=(120, 30)) as acting:
         assert "config.ini has no other target" in await acting.press("D")
         acting.app.targets = ("DWPROD", "TEST")
@@ -235,8 +235,8 @@ async def test_another_target_is_chosen_from_those_of_config_ini() -> None:
 
 
 @acted
-async def test_the_bell_rings_for_an_alert_that_begins_or_gets_worse_whatever_its_figures() -> None:
-    """Those that are there at first do not ring; the first reading has no rates: more may be there than it shows."""
+async def test_the_bell_rings_when_an_alert_begins_or_gets_worse() -> None:
+    """Alerts of the first readings do not ring: the first has no rates and may lack alerts."""
 
     def found(seconds: int, *alerts: tuple[Severity, str, str]) -> Reading:
         listed = tuple(Alert(state, "▲", text, text, "queue_waits", group) for state, group, text in alerts)
@@ -256,7 +256,7 @@ async def test_the_bell_rings_for_an_alert_that_begins_or_gets_worse_whatever_it
 
 
 @acted
-async def test_all_signs_come_back_also_that_of_the_state() -> None:
+async def test_all_signs_come_back_including_the_state() -> None:
     async with stage(busy(), size=(120, 30), painted=True) as acting:
         assert "● LIVE" in acting.screen
         assert "* LIVE" in await acting.press("T") or "o LIVE" in acting.screen
@@ -264,6 +264,6 @@ async def test_all_signs_come_back_also_that_of_the_state() -> None:
 
 
 @acted
-async def test_the_tab_of_pdbs_is_there_once_it_is_known_that_there_are_some() -> None:
+async def test_the_pdbs_tab_appears_once_pdbs_are_known() -> None:
     async with stage(None, size=(120, 30)) as acting:
         assert "8 PDBs" not in acting.screen

@@ -39,7 +39,7 @@ async def test_the_frame_around_every_tab() -> None:
 @acted
 async def test_cluster_and_its_instances(key: str) -> None:
     async with stage(cluster(), size=(160, 45)) as acting:
-        together = await acting.press(*key.removeprefix("1"))  # the first tab is there, and a key for it would say so
+        together = await acting.press(*key.removeprefix("1"))  # the key of the shown first tab would show a notice
         apart = await acting.press("i")
         check(f"rac-{TABS[key]}-instances", body(apart))
         assert "Inst" not in together.split("Group", 1)[0]
@@ -48,14 +48,14 @@ async def test_cluster_and_its_instances(key: str) -> None:
 
 
 @acted
-async def test_nothing_happens() -> None:
+async def test_a_quiet_database() -> None:
     async with stage(quiet(), size=(120, 30)) as acting:
         check("quiet-overview", body(acting.screen))
         check("quiet-parallel", body(await acting.press("4")))
 
 
 @acted
-async def test_before_the_first_poll_the_frame_stands() -> None:
+async def test_before_the_first_poll_the_frame_is_shown() -> None:
     async with stage(size=(120, 30)) as acting:
         assert acting.feed.started
         assert "… CONNECTING" in acting.screen
@@ -64,18 +64,18 @@ async def test_before_the_first_poll_the_frame_stands() -> None:
 
 
 @acted
-async def test_no_data_says_why_and_what_to_do() -> None:
+async def test_the_screen_without_data_has_a_reason_and_advice() -> None:
     async with stage(size=(120, 30)) as acting:
         acting.app.post_message(Lost("ORA-01017: invalid username/password; logon denied", None))
         await acting.settle()
         check("no-data", body(acting.screen))
         assert "✕ REFUSED 0:00" in acting.screen
         await acting.keys("f5")
-        assert acting.feed.told == ["poll"]
+        assert acting.feed.requests == ["poll"]
 
 
 @acted
-async def test_why_there_is_no_data_is_there_to_the_last_word() -> None:
+async def test_the_reason_for_no_data_is_shown_in_full() -> None:
     async with stage(size=(80, 24)) as acting:
         words = "no password of monitor in config.ini, password_command, the keyring or $PRESMAN_PASSWORD"
         acting.app.post_message(Lost(words, None))

@@ -29,7 +29,7 @@ def test_the_mean_of_each_stretch() -> None:
     assert series.names("used", 0) == [(0, "BATCH")]
 
 
-def test_what_is_not_newer_changes_nothing() -> None:
+def test_readings_that_are_not_newer_change_nothing() -> None:
     series = Series()
     series.add(poll(1, 1.0))
     series.add(poll(1, 9.0))
@@ -37,7 +37,7 @@ def test_what_is_not_newer_changes_nothing() -> None:
     assert means(series, KEY, 0, 4) == (1.0, None)
 
 
-def test_a_group_that_comes_later_has_nothing_before() -> None:
+def test_a_group_that_appears_later_has_no_earlier_values() -> None:
     series = Series()
     series.add(replace(poll(0, 1.0), groups=()))
     series.add(replace(poll(1, 1.0), groups=()))
@@ -45,7 +45,7 @@ def test_a_group_that_comes_later_has_nothing_before() -> None:
     assert means(series, KEY, 0, 4) == (None, 3.0)
 
 
-def test_the_oldest_go_and_the_others_stay_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oldest_values_are_removed_and_others_keep_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("presman.analysis.trends.series.KEPT", 100)
     series = Series()
     for number in range(600):

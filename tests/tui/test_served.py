@@ -1,4 +1,4 @@
-"""The monitor for a browser: what it refuses, and the packets that it speaks."""
+"""The monitor for a browser: refused keys, and its packets."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ served = partial(stage, size=(200, 50), make_app=partial(ServedMonitor, name="DW
 
 
 @acted
-async def test_nobody_acts_records_or_goes_elsewhere_from_a_browser(tmp_path: Path) -> None:
+async def test_a_browser_cannot_act_record_or_switch_targets(tmp_path: Path) -> None:
     async with served(busy()) as acting:
         acting.app.targets = ("prod", "test")
         assert acting.app.gateway is None
@@ -52,7 +52,7 @@ async def test_nobody_acts_records_or_goes_elsewhere_from_a_browser(tmp_path: Pa
 
 
 @acted
-async def test_other_targets_are_not_there() -> None:
+async def test_other_targets_cannot_be_reached() -> None:
     async with served(busy()) as acting:
         assert "presman serves only this target." in await acting.press("D")
         await acting.keys("t", "s")
@@ -60,7 +60,7 @@ async def test_other_targets_are_not_there() -> None:
 
 
 @acted
-async def test_what_is_copied_is_the_browsers_alone(tmp_path: Path) -> None:
+async def test_copied_text_goes_only_to_the_browser(tmp_path: Path) -> None:
     async with served(busy()) as acting:
         assert "to the browser's clipboard" in await acting.press("c")
         assert "Group: " in acting.app.clipboard
@@ -106,7 +106,7 @@ async def test_the_csv_file_is_sent_at_its_end(sent: list[tuple[str, str]], tmp_
         rows = list(csv.DictReader(io.StringIO(content), strict=True))
         assert len({row["time"] for row in rows}) == 2
         await acting.keys("e")
-    assert len(sent) == 1, "what was not ended is not sent"
+    assert len(sent) == 1, "an unfinished file is not sent"
     assert not list(tmp_path.rglob("*.csv"))
 
 
@@ -123,7 +123,7 @@ async def test_a_csv_file_that_is_full_is_sent(sent: list[tuple[str, str]], monk
 
 
 @given(st.lists(st.tuples(st.sampled_from([b"D", b"M", b"F"]), st.binary(max_size=300))), st.integers(1, 50))
-def test_packets_come_out_as_they_went_in(packets: list[tuple[bytes, bytes]], piece: int) -> None:
+def test_packets_are_read_as_they_were_written(packets: list[tuple[bytes, bytes]], piece: int) -> None:
     stream = b"".join(packet(*each) for each in packets)
     reader = PacketReader()
     pieces = (stream[place : place + piece] for place in range(0, len(stream), piece))
@@ -131,7 +131,7 @@ def test_packets_come_out_as_they_went_in(packets: list[tuple[bytes, bytes]], pi
 
 
 @given(st.dictionaries(st.text(), st.text()), st.binary())
-def test_a_file_comes_out_as_it_went_in(header: dict[str, str], content: bytes) -> None:
+def test_a_file_packet_is_read_as_it_was_written(header: dict[str, str], content: bytes) -> None:
     ((kind, inside),) = PacketReader().feed(file_packet(header, content))
     assert (kind, *file_of(inside)) == (b"F", header, content)
 
@@ -171,7 +171,7 @@ def browser(monkeypatch: pytest.MonkeyPatch) -> Iterator[Browser]:
 
 
 class Listener(App[None]):
-    """An app that notes what comes."""
+    """An app that notes its keys and sizes."""
 
     def __init__(self) -> None:
         super().__init__(driver_class=BrowserDriver)
@@ -192,7 +192,7 @@ class Listener(App[None]):
 
 
 def run(app: Listener) -> None:
-    """Run it until it ends by itself, with nothing wrong."""
+    """Run an app until it ends by itself without an error."""
 
     async def until_its_end() -> None:
         async with asyncio.timeout(PATIENCE):
@@ -214,17 +214,17 @@ def test_keys_sizes_and_files_go_through_the_pipes(browser: Browser, monkeypatch
     run(app)
     assert [each for each in app.came if each.isalnum() or each == "up"][:5] == ["4", "up", "é", "f", "x"]
     assert "(90, 30)" in app.came
-    told = browser.took()
-    assert [file_of(content) for kind, content in told if kind == b"F"] == [
+    packets = browser.took()
+    assert [file_of(content) for kind, content in packets if kind == b"F"] == [
         ({"name": "x.csv", "type": "text/csv"}, b"a,b\n")
     ]
-    assert [json.loads(content)["type"] for kind, content in told if kind == b"M"] == ["exit"]
-    assert b"\x1b[?1049h" in b"".join(content for kind, content in told if kind == b"D")
+    assert [json.loads(content)["type"] for kind, content in packets if kind == b"M"] == ["exit"]
+    assert b"\x1b[?1049h" in b"".join(content for kind, content in packets if kind == b"D")
     browser.goes()
 
 
 @pytest.mark.parametrize("how", ["quit", "gone"])
-def test_it_ends_with_whoever_looks(browser: Browser, how: str) -> None:
+def test_the_app_ends_with_its_viewer(browser: Browser, how: str) -> None:
     if how == "quit":
         browser.send(meta_packet({"type": "quit"}))
         run(Listener())
@@ -233,12 +233,12 @@ def test_it_ends_with_whoever_looks(browser: Browser, how: str) -> None:
         run(Listener())
 
 
-def test_a_deaf_app_ends_all_the_same(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unresponsive_app_is_ended(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[int] = []
-    heard: list[App[None]] = []
+    exits: list[App[None]] = []
 
     async def let_be(app: App[None]) -> None:
-        heard.append(app)
+        exits.append(app)
 
     monkeypatch.setattr(served_app, "GRACE", 0.01)
     monkeypatch.setattr("os._exit", ended.append)
@@ -249,7 +249,7 @@ def test_a_deaf_app_ends_all_the_same(browser: Browser, monkeypatch: pytest.Monk
         app = Listener()
         running = asyncio.create_task(app.run_async())
         async with asyncio.timeout(PATIENCE):
-            while not (ended and heard):  # who reads must be done before there is no loop any more
+            while not (ended and exits):  # the reader must have ended before the loop does
                 await asyncio.sleep(0.005)
         monkeypatch.undo()
         app.exit()

@@ -21,7 +21,7 @@ ABOUT = Wanted(2, 2, 2, 2)
         # Of 8 lines two are about it all and three each table has at least; with 7 the queue is away.
         (8, [2, 3, 3]),
         (7, [2, 0, 5]),
-        # What is left when every row is there goes to texts, from above, then to the last part.
+        # Lines left after all rows go to texts, from the top, then to the last part.
         (30, [2, 14, 14]),
         (40, [2, 14, 24]),
     ],
@@ -32,14 +32,14 @@ def test_lines_are_shared_by_need(height: int, found: list[int]) -> None:
     assert share(height, (ABOUT, queue, sessions), 2) == found
 
 
-def test_a_part_without_room_for_its_least_is_away_and_another_may_have_room() -> None:
+def test_a_part_without_its_minimum_room_is_hidden() -> None:
     assert share(6, (ABOUT, Wanted(5, 5, 5, 5), Wanted(3, 3, 3, 3)), 0) == [2, 0, 4]
     assert share(1, (ABOUT,), 0) == [0]
     assert share(9, (), 0) == []
 
 
 @acted
-async def test_on_the_smallest_screen_each_table_that_shows_has_a_row() -> None:
+async def test_on_the_smallest_screen_each_visible_table_has_a_row() -> None:
     async with playing("changes", (60, 15), whole=True, seed=None) as (acting, polls):
         await polls(8)
         lines = (await acting.press("enter")).splitlines()

@@ -18,7 +18,7 @@ from presman.figures.drawing.lines import plain
 from presman.figures.statement_figures import QUEUE
 from presman.tabs.drill_down import ScopeContents
 from presman.tui.pages.content import _owner_and_sessions, _sessions, details_of, outliers_page, past_lines
-from tests.tui.readings import AT, busy, queued, running, session, told
+from tests.tui.readings import AT, busy, queued, running, sections, session
 
 ACTIVE = SqlActivity(0, "7xq3h0000kd0x", "ETL", "RPT", 3.0, 2.0, 1.0, 16.0)
 PAST = SqlPast(5, 2, 41.0, 60.0, 300.0, 32, (), ACTIVE, 600.0, AT)
@@ -29,25 +29,25 @@ def texts(lines: Any) -> list[str]:
     return [" ".join(plain(line).split()) for line in lines if line]
 
 
-def test_what_was_seen_of_a_statement() -> None:
-    assert told(past_lines(PAST))["Executions seen"] == [
+def test_the_executions_seen_of_a_statement() -> None:
+    assert sections(past_lines(PAST))["Executions seen"] == [
         "on average 2.0 sessions on CPU, 1.0 waiting, 16.0 servers, over the 10:00 watched",
         "executions 5 parallel, on up to 32 servers",
         "in the queue 2 of 5 were seen queued, 0:41 on average, 1:00 at most",
         "ran 5:00 on average",
     ]
     never = PAST._replace(queued=0, mean_run=None, activity=None, servers=1)
-    assert told(past_lines(never))["Executions seen"] == [
+    assert sections(past_lines(never))["Executions seen"] == [
         "executions 5 parallel, on up to 1 server", "in the queue 0 of 5 were seen queued", "ran none has finished",
     ]  # fmt: skip
     serial = PAST._replace(executions=0)
-    assert told(past_lines(serial))["Executions seen"][1:] == [
+    assert sections(past_lines(serial))["Executions seen"][1:] == [
         "No parallel execution of it was seen; serial ones are not counted."
     ]
 
 
 @pytest.mark.parametrize(
-    ("queued", "ran", "ended", "idle", "servers", "said"),
+    ("queued", "ran", "ended", "idle", "servers", "expected"),
     [
         (41.0, 300.0, True, None, 32, "queued 0:41, ran 5:00, 32 servers"),
         (None, 300.0, False, None, 1, "not seen in the queue, runs 5:00, 1 server"),
@@ -56,8 +56,8 @@ def test_what_was_seen_of_a_statement() -> None:
         (None, 300.0, False, 61.0, 8, "not seen in the queue, idle for 1:01 and keeps them, 8 servers"),
     ],
 )
-def test_what_became_of_one_execution(
-    queued: float | None, ran: float | None, ended: bool, idle: float | None, servers: int, said: str
+def test_the_outcome_of_one_execution(
+    queued: float | None, ran: float | None, ended: bool, idle: float | None, servers: int, expected: str
 ) -> None:
     now = AT + timedelta(seconds=(queued or 0.0) + (ran or 0.0))
     started = None if ran is None else now - timedelta(seconds=ran)
@@ -66,8 +66,8 @@ def test_what_became_of_one_execution(
         idle=None if idle is None else now - timedelta(seconds=idle),
     )  # fmt: skip
     past = PAST._replace(at=now)
-    assert texts(past_lines(past._replace(newest=(one,))))[-1] == f"{clock(AT)} RPT: {said}"
-    assert texts(past_lines(past._replace(newest=(replace(one, user=""),))))[-1].endswith(f"?: {said}")
+    assert texts(past_lines(past._replace(newest=(one,))))[-1] == f"{clock(AT)} RPT: {expected}"
+    assert texts(past_lines(past._replace(newest=(replace(one, user=""),))))[-1].endswith(f"?: {expected}")
 
 
 OWN = session(7, user="APP", group="BATCH", event="", status="ACTIVE", px_role="")
@@ -87,11 +87,11 @@ def contents(**facts: Any) -> ScopeContents:
         (contents(), "no session runs it"),
     ],
 )  # fmt: skip
-def test_who_runs_it_now_is_counted(found: ScopeContents, now: str) -> None:
+def test_the_running_sessions_of_a_statement_are_counted(found: ScopeContents, now: str) -> None:
     assert texts(_owner_and_sessions(found, PAST))[-1] == f"now {now}"
 
 
-def test_whose_it_is_is_told_by_who_runs_it_else_by_what_was_seen() -> None:
+def test_the_owner_is_that_of_running_sessions_else_of_earlier_executions() -> None:
     last = replace(RUN, group="OLD", user="LAST")
     assert texts(_owner_and_sessions(contents(running=(running(1),)), PAST))[:2] == ["group BATCH", "user MARTIN"]
     assert texts(_owner_and_sessions(contents(), PAST))[:2] == ["group ETL", "user RPT"]
@@ -102,7 +102,7 @@ def test_whose_it_is_is_told_by_who_runs_it_else_by_what_was_seen() -> None:
     assert texts(_owner_and_sessions(contents(), PAST._replace(activity=None)))[:2] == ["group -", "user -"]
 
 
-def test_each_session_that_runs_it_is_listed_up_to_twelve() -> None:
+def test_up_to_twelve_running_sessions_are_listed() -> None:
     """The server of a coordinator and a session whose statement is listed are not listed again."""
     at_work = running(1, operation="Hash Join", progress=0.25)
     server, same = session(8, px_role="server"), session(1, serial=at_work.serial)
@@ -126,7 +126,7 @@ def outliers(**facts: Any) -> list[str]:
     return texts(outliers_page(120)(replace(busy(), **({"troubles": ()} | facts))))[2:]
 
 
-def test_outliers_are_told_view_by_view_or_why_there_are_none() -> None:
+def test_outliers_are_listed_by_view_or_their_absence_explained() -> None:
     one = Outlier("V$IO_OUTLIER", 1, "Reads", 8, "db file read", "+DATA/x.dbf", 713, (("A", 700), ("B", 1_200)))
     none = OutlierReading("V$LGWRIO_OUTLIER", AT + timedelta(seconds=5), (), ())
     found = outliers(outliers=(OutlierReading("V$IO_OUTLIER", AT, (one, one), ("they only grow",)), none))
@@ -143,5 +143,5 @@ def test_outliers_are_told_view_by_view_or_why_there_are_none() -> None:
     assert len(outliers_page(120)(None)) == 3
 
 
-def test_the_page_of_a_row_has_no_lines_while_there_is_no_poll() -> None:
+def test_the_page_of_a_row_is_empty_without_a_poll() -> None:
     assert details_of(busy().queue[0], QUEUE, Watch(), 80)(None) == []

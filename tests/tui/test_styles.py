@@ -10,7 +10,7 @@ from tests.tui.drive import acted, stage
 from tests.tui.readings import busy
 
 OPTIONAL = {"cpu-waiting", "pdb-waiting"}
-"""Charts that a panel has once there is something to chart."""
+"""Charts that a panel shows only with data."""
 
 
 def named(sheet: str) -> tuple[set[str], set[str]]:
@@ -22,7 +22,7 @@ def named(sheet: str) -> tuple[set[str], set[str]]:
 
 
 @acted
-async def test_the_style_sheet_of_a_tab_names_what_only_that_tab_has() -> None:
+async def test_the_style_sheet_of_a_tab_names_only_its_own_widgets() -> None:
     sheets = {path.stem for path in STYLES.glob("*.tcss")}
     assert sheets <= {*(each.name for each in tab_names()), "drill_down"}
     async with stage(busy()) as acting:

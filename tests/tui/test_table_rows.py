@@ -50,10 +50,10 @@ def names(found: TableRows) -> str:
     ("sort", "descending", "shown"),
     [("", False, ""), ("", True, "last row first"), ("size", True, "sorted by Size"), ("name", False, "")],
 )
-def test_an_order_that_no_head_shows_is_told_in_the_title(sort: str, descending: bool, shown: str) -> None:
+def test_an_order_not_shown_by_a_heading_is_in_the_title(sort: str, descending: bool, shown: str) -> None:
     table = rows(*ROWS, sort=sort, descending=descending)
     assert table.unmarked_order({"name"}) == shown
-    title = plain(TableFrame(table, None).lines(60, 5, 0)[0])  # here both heads are there
+    title = plain(TableFrame(table, None).lines(60, 5, 0)[0])  # both headings are shown
     assert ("last row first" in title) is (not sort and descending)
     assert "sorted by" not in title
 
@@ -68,17 +68,17 @@ def test_an_order_that_no_head_shows_is_told_in_the_title(sort: str, descending:
         ("name", True, "lost b b2 b1 a"),
     ],
 )
-def test_rows_stand_below_the_one_they_belong_to_in_every_order(sort: str, descending: bool, order: str) -> None:
+def test_child_rows_stay_below_their_parent_in_every_order(sort: str, descending: bool, order: str) -> None:
     assert names(rows(*ROWS, sort=sort, descending=descending)) == order
 
 
-def test_a_row_whose_own_is_filtered_away_stands_by_itself() -> None:
+def test_a_child_row_without_its_parent_stands_alone() -> None:
     assert names(rows(*ROWS, needle="b1")) == "b1"
     assert rows(*ROWS, needle="b1").is_filtered
     assert names(rows(One("x"), One("y"))) == "x y"
 
 
-def test_the_cursor_stays_on_its_row_where_others_stand_below_another() -> None:
+def test_the_cursor_stays_on_its_row_when_child_rows_move() -> None:
     found = rows(*ROWS)
     for position, name in enumerate(["a", "b", "b1", "b2", "lost"]):
         found.select(name)
@@ -89,10 +89,10 @@ def test_the_cursor_stays_on_its_row_where_others_stand_below_another() -> None:
     assert (names(found), found.row) == ("c a b b1 b2 lost", ROWS[0])
     found.all = [One("c"), *ROWS[1:]]
     found.arrange()
-    assert (found.position, found.row) == (3, ROWS[3]), "it is gone: what stands there now"
+    assert (found.position, found.row) == (3, ROWS[3]), "it is gone: the cursor is on the row in its place"
 
 
-def test_the_cursor_stays_within_what_there_is() -> None:
+def test_the_cursor_stays_within_the_rows() -> None:
     found = rows(*ROWS)
     found.go(99)
     assert found.row == ROWS[4]
@@ -120,7 +120,7 @@ def texts(found: TableFrame, width: int = 60, height: int = 5, top: int = 0) -> 
     return [" ".join(line.split()) for line in lines]
 
 
-def test_of_five_lines_three_are_rows_and_what_is_above_and_below_is_counted() -> None:
+def test_hidden_rows_above_and_below_are_counted() -> None:
     found = frame(rows(*NINE))
     assert texts(found) == ["Ones 9 … 6 more ↓", "Name Size", "r0 0.0", "r1 1.0", "r2 2.0"]
     assert texts(found, top=2)[::2] == ["Ones 9 … 2 more ↑, 4 more ↓", "r2 2.0", "r4 4.0"]
@@ -130,7 +130,7 @@ def test_of_five_lines_three_are_rows_and_what_is_above_and_below_is_counted() -
     assert [texts(found, height=height) for height in (1, 2)] == [[""], ["", ""]], "no title without a row"
 
 
-def test_an_empty_table_says_why_to_the_last_word() -> None:
+def test_an_empty_table_gives_its_full_reason() -> None:
     nothing = frame(rows())
     assert texts(nothing) == ["Ones 0", "Name Size", "None is there."]
     nothing.unavailable = "V$SESSION cannot be read: no grant"
@@ -142,12 +142,12 @@ def test_an_empty_table_says_why_to_the_last_word() -> None:
     assert texts(frame(rows(*NINE, needle="zz"))) == [
         "Ones 0 of 9 filter: zz", "Name Size", "Nothing matches the filter zz",
     ]  # fmt: skip
-    assert texts(frame(rows(needle="zz")))[2:] == ["None is there."], "it is not the filter"
+    assert texts(frame(rows(needle="zz")))[2:] == ["None is there."], "the filter is not the reason"
     assert [nothing.height(width) for width in (60, 20, 0)] == [3, 4, 3]
     assert frame(rows(*NINE)).height(20) == 11
 
 
-def test_where_a_sentence_has_too_few_lines_its_views_are_counted() -> None:
+def test_a_sentence_without_room_counts_its_views() -> None:
     """It was cut at a comma between two of them."""
     nothing = frame(rows())
     nothing.unavailable = "No finding in DAY (by GV$RSRC_PLAN, DBA_RSRC_PLANS, V$SESSION)."
@@ -156,7 +156,7 @@ def test_where_a_sentence_has_too_few_lines_its_views_are_counted() -> None:
     assert nothing.height(30) == 5, "as many as it wants"
 
 
-def test_of_what_stands_behind_the_title_the_last_clause_goes_first_and_none_is_cut() -> None:
+def test_clauses_after_the_title_are_dropped_from_the_last() -> None:
     """The title, 9 rows and 12 cells for those that are not seen are 19, the age is 10, the note 2 and its 8 or 17."""
     found = frame(rows(*NINE))
     found.late, found.note, found.column_notes = "0:12 old", "one, two", {"size": "of size", "gone": "of what is not"}
@@ -165,15 +165,15 @@ def test_of_what_stands_behind_the_title_the_last_clause_goes_first_and_none_is_
         48: "Ones 9 0:12 old one, two, of size … 8 more ↓", 47: "Ones 9 0:12 old of size … 8 more ↓",
         38: "Ones 9 0:12 old of size … 8 more ↓", 37: "Ones 9 0:12 old … 8 more ↓",
     }  # fmt: skip
-    found.column_notes = {"size": "of size, not seen"}  # what only a note can tell outlives what is said of the rows
+    found.column_notes = {"size": "of size, not seen"}  # a note of a column outlives the note of the rows
     assert [texts(found, width, 3)[0] for width in (48, 47)] == [
         "Ones 9 0:12 old of size, not seen … 8 more ↓", "Ones 9 0:12 old of size … 8 more ↓",
     ]  # fmt: skip
     found.choose(["name"])
-    assert texts(found, 48, 3)[0] == "Ones 9 0:12 old one, two … 8 more ↓", "of a column that is not shown nothing"
+    assert texts(found, 48, 3)[0] == "Ones 9 0:12 old one, two … 8 more ↓", "no note of a hidden column"
 
 
-def test_the_columns_that_were_chosen_are_those_one_sorts_by_and_points_at() -> None:
+def test_only_chosen_columns_can_be_sorted_and_clicked() -> None:
     found = frame(rows(*NINE))
     texts(found, 20)
     assert found.sortable() == ["", "name", "size"]
@@ -193,7 +193,7 @@ def test_the_columns_that_were_chosen_are_those_one_sorts_by_and_points_at() -> 
 
 
 def clicked(x: int, y: int, chain: int = 1, *, descending: bool | None = None, top: int = 0) -> list[Any]:
-    """What a click does to a table of nine rows, 20 cells wide, whose cursor is on its second row.
+    """Return the effect of a click on a table of nine rows, 20 cells wide, with the cursor on the second row.
 
     `descending` is how the column "size" is sorted, if it is.
     """
@@ -213,7 +213,7 @@ def clicked(x: int, y: int, chain: int = 1, *, descending: bool | None = None, t
     return done
 
 
-def test_a_click_sorts_by_its_head_or_chooses_its_row_and_a_second_opens_it() -> None:
+def test_a_click_sorts_or_selects_and_a_second_opens() -> None:
     assert clicked(19, 1) == [("size", None)]
     assert [clicked(19, 1, descending=each) for each in (True, False)] == [[("size", False)], [("size", True)]]
     assert clicked(0, 1, descending=True) == [("name", None)]
@@ -227,7 +227,7 @@ def test_a_click_sorts_by_its_head_or_chooses_its_row_and_a_second_opens_it() ->
 
 
 @pytest.mark.parametrize(("height", "moves"), [(10, 7), (4, 1), (2, 1)])
-def test_a_page_is_what_is_seen_but_one_row(height: int, moves: int) -> None:
+def test_a_page_is_the_visible_rows_minus_one(height: int, moves: int) -> None:
     done: list[int] = []
     grid: Any = SimpleNamespace(action_move=done.append, scrollable_content_region=SimpleNamespace(height=height))
     Grid.action_page(grid, 1)
@@ -236,7 +236,7 @@ def test_a_page_is_what_is_seen_but_one_row(height: int, moves: int) -> None:
 
 
 @pytest.mark.parametrize(("position", "scrolled"), [(2, [2]), (3, []), (7, []), (8, [4]), (12, [8])])
-def test_the_cursor_is_kept_on_show_with_as_little_scrolling_as_can_be(position: int, scrolled: list[int]) -> None:
+def test_the_cursor_is_kept_visible_with_minimal_scrolling(position: int, scrolled: list[int]) -> None:
     """Five rows are seen, the fourth to the eighth."""
     done: list[int] = []
     grid: Any = SimpleNamespace(
@@ -261,7 +261,7 @@ def words(*names: str) -> TableFrame:
     return frame(found)
 
 
-def test_where_lines_are_free_a_text_goes_on_below_and_only_where_none_is_left_it_is_cut() -> None:
+def test_a_text_is_wrapped_into_free_lines_before_it_is_cut() -> None:
     """The name has 11 cells of 16: five are for the size and the blank between them."""
     found = words("aaaa bbbb cccc dddd eeee", "gg")
     assert texts(found, 16, 4)[2:] == ["1.0 aaaa bbbb …", "1.0 gg"]
@@ -272,7 +272,7 @@ def test_where_lines_are_free_a_text_goes_on_below_and_only_where_none_is_left_i
     assert texts(found, 16, 3)[2:] == ["1.0 aaaa bbbb …"], "not every row is to be seen"
 
 
-def test_free_lines_go_round_and_no_row_has_more_than_eight() -> None:
+def test_free_lines_are_shared_up_to_eight_per_row() -> None:
     assert shared_out([3, 1, 2], 3) == [1, 1, 1]
     assert shared_out([3, 1, 2], 4) == [2, 1, 1]
     assert shared_out([3, 1, 2], 5) == [2, 1, 2]

@@ -1,4 +1,4 @@
-"""The keys that export and record: what they do and say, in order."""
+"""The keys that export and record: their effects and notices, in order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ THEN = spelled_instant(AT)
 
 
 class App:
-    """An app of which is known what was asked of it."""
+    """An app that notes what it is asked to do."""
 
     def __init__(self, *, latest: Any = None, is_on: bool = False, well: bool = True) -> None:
         self.done: list[Any] = []
@@ -51,17 +51,17 @@ READING = SimpleNamespace(kind="oracle")
 
 
 @pytest.mark.parametrize(("well", "how"), [(True, ("information", 8)), (False, ("error", 10))])
-def test_a_measure_is_exported_from_now_on_or_no_more(well: bool, how: tuple[str, int]) -> None:
+def test_e_starts_and_stops_an_export(well: bool, how: tuple[str, int]) -> None:
     app: Any = App(latest=READING, well=well)
     take_keys.export(app)
-    said = ("toggled prod measure of grid", {"severity": how[0], "timeout": how[1]})
-    assert app.done == ["enough", said, "lines"]
+    notice = ("toggled prod measure of grid", {"severity": how[0], "timeout": how[1]})
+    assert app.done == ["enough", notice, "lines"]
     nothing: Any = App()
     take_keys.export(nothing)
     assert nothing.done == []
 
 
-def test_a_recording_begins_with_what_the_charts_show_and_says_how_it_is_looked_at_when_it_ends() -> None:
+def test_a_recording_begins_with_the_charted_polls_and_ends_with_a_hint() -> None:
     app: Any = App(latest=READING)
     take_keys.record(app)
     assert app.done == [("begun", "prod", "oracle"), "lines", "record"]
@@ -102,11 +102,11 @@ def one(**facts: Any) -> Any:
         ({"row": None}, ""),
     ],
 )
-def test_what_is_missing_for_acting(facts: dict[str, Any], why: str) -> None:
+def test_why_actions_are_not_available(facts: dict[str, Any], why: str) -> None:
     assert take_keys.why_not_act(one(**facts)) == why
 
 
-def test_what_is_written_is_written_where_it_is_the_users_own_and_once_there_is_something() -> None:
+def test_files_are_written_only_with_data_and_on_the_users_machine() -> None:
     assert take_keys.may_record(one())
     for facts in ({"served": True}, {"has_data": False}, {"state": LinkState.REPLAY}):
         assert not take_keys.may_record(one(**facts)), facts
@@ -117,7 +117,7 @@ def test_what_is_written_is_written_where_it_is_the_users_own_and_once_there_is_
 
 
 @pytest.mark.parametrize(
-    ("replayed", "state", "age", "said"),
+    ("replayed", "state", "age", "expected"),
     [
         (None, LinkState.LIVE, 4.0, ""),
         (None, LinkState.LIVE, 4.1, "\nIts data is 0:04 old: check again before you run it."),
@@ -126,18 +126,20 @@ def test_what_is_written_is_written_where_it_is_the_users_own_and_once_there_is_
         (None, LinkState.ENDED, 9.0, f"\nIt comes from a spool, as of {THEN}: check again before you run it."),
     ],
 )
-def test_a_command_comes_with_the_age_of_its_data(replayed: object, state: LinkState, age: float, said: str) -> None:
-    """At a poll each two seconds data of four is as fresh as it can be."""
+def test_a_command_is_copied_with_the_age_of_its_data(
+    replayed: object, state: LinkState, age: float, expected: str
+) -> None:
+    """With a poll every two seconds data may be four seconds old."""
     monitor = SimpleNamespace(
         reading=busy(), clock=lambda: 100.0, link=Link(state, fresh=100.0 - age),
         choices=SimpleNamespace(refresh=2.0),
     )  # fmt: skip
     app: Any = SimpleNamespace(replayed=replayed, monitor=monitor)
-    assert take_keys._as_old(app) == said
+    assert take_keys._as_old(app) == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "served", "told"),
+    ("text", "served", "expected"),
     [
         ("ALTER SYSTEM KILL SESSION '1,2';", False,
          "Copied, not run: ALTER SYSTEM KILL SESSION '1,2';\n(also in /home/copied.txt)\nIt is a KILL command: "
@@ -146,8 +148,8 @@ def test_a_command_comes_with_the_age_of_its_data(replayed: object, state: LinkS
          "Copied, not run: ALTER SYSTEM SET x = 1;\n(to the browser's clipboard)\nIt affects RPT."),
     ],
 )  # fmt: skip
-def test_what_is_told_of_a_command_that_was_copied(
-    text: str, served: bool, told: str, monkeypatch: pytest.MonkeyPatch
+def test_the_notice_of_a_copied_command(
+    text: str, served: bool, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(take_keys, "_as_old", lambda _: "")
     monkeypatch.setattr(take_keys.private_files, "keep_file", lambda name, _: f"/home/{name}")
@@ -157,10 +159,10 @@ def test_what_is_told_of_a_command_that_was_copied(
         is_served=served, copy_to_clipboard=copied.append, notify=lambda text, timeout: notices.append(text)
     )
     take_keys._take_command(app, text, "It affects RPT.")
-    assert (notices, copied) == ([told], [text])
+    assert (notices, copied) == ([expected], [text])
 
 
-def test_a_text_that_is_not_kept_in_a_file_is_copied_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_is_copied_even_if_no_file_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: str) -> str:
         raise OSError(28, "No space left on device")
 

@@ -47,7 +47,7 @@ def test_sixteen_colours_get_a_theme_of_sixteen(
     monkeypatch.setenv("TERM", term)
     monkeypatch.setenv("COLORTERM", colorterm)
     assert theme_of() == theme
-    assert theme_of(theme="nord") == "nord", "unless somebody wants another"
+    assert theme_of(theme="nord") == "nord", "unless a theme is chosen"
 
 
 @acted
@@ -65,7 +65,7 @@ async def test_all_that_is_painted_in_sixteen_colours_is_of_the_sixteen() -> Non
 
 @pytest.mark.parametrize("scenario", some(["pdb"], ["storm", "throttled"]))
 @acted
-async def test_without_unicode_every_sign_has_a_likeness(scenario: str) -> None:
+async def test_without_unicode_every_sign_has_a_substitute(scenario: str) -> None:
     async with playing(scenario, (160, 45)) as (acting, polls):
         await polls(40 if THOROUGH else 6)
         for name in tab_names() if THOROUGH else tab_names()[::3]:
@@ -82,7 +82,7 @@ async def test_without_unicode_every_sign_has_a_likeness(scenario: str) -> None:
 
 
 @acted
-async def test_areas_are_of_letters_where_there_are_no_blocks() -> None:
+async def test_without_blocks_areas_are_drawn_with_letters() -> None:
     async with playing("storm", (160, 45), whole=True) as (acting, polls):
         acting.app.keep_to_ascii()
         await polls(2)
@@ -92,7 +92,7 @@ async def test_areas_are_of_letters_where_there_are_no_blocks() -> None:
 
 
 def test_signs_of_the_screens_have_a_likeness() -> None:
-    """Letters of words and what only stands in expressions are no signs; scatter charts of traces have no ASCII."""
+    """Letters and characters of regular expressions are no signs; scatter charts of traces have no ASCII form."""
     root = Path(presman.__file__).parent
     rooms = ("analysis", "drawing", "figures", "tabs", "tui", "actions", "output")
     text = "".join(path.read_text(encoding="utf-8") for room in rooms for path in (root / room).rglob("*.py"))
@@ -105,13 +105,13 @@ def test_each_sign_of_a_state_has_one_meaning_also_in_ascii() -> None:
     """○ was a warning about an idle holder, a note, a limit that is not there; in ASCII it was ◌ (old data), too."""
     root = Path(presman.__file__).parent
     page = (root.parent / "docs" / "accessibility.md").read_text(encoding="utf-8")
-    told = re.findall(r"^\| `(.)` \| `(.)` \| ", page, re.MULTILINE)
-    assert {sign: ascii_only(sign) for sign, _ in told} == dict(told)
-    assert len({plain for _, plain in told}) == len(told)
+    signs = re.findall(r"^\| `(.)` \| `(.)` \| ", page, re.MULTILINE)
+    assert {sign: ascii_only(sign) for sign, _ in signs} == dict(signs)
+    assert len({plain for _, plain in signs}) == len(signs)
     levels = {each.glyph: each.level for kind in (Verdict, IoVerdict) for each in kind}
     assert all(each.level == levels[each.glyph] for kind in (Verdict, IoVerdict) for each in kind)
     others = {each.glyph for kind in (ConnectionState, Severity) for each in kind}
-    assert levels.keys() | others <= {sign for sign, _ in told}
+    assert levels.keys() | others <= {sign for sign, _ in signs}
     idle = {str(path.relative_to(root)) for path in root.rglob("*.py") if "○" in path.read_text(encoding="utf-8")}
     assert idle == {
         "analysis/alerts/queue_alerts.py", "figures/drawing/lines.py", "figures/statement_figures.py",
@@ -129,7 +129,7 @@ def test_each_sign_of_a_state_has_one_meaning_also_in_ascii() -> None:
         ({"LANG": "de_DE.UTF-8", "TERM": "linux-16color"}, True),
     ],
 )
-def test_who_gets_ascii(named: dict[str, str], ascii_wanted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ascii_follows_the_locale(named: dict[str, str], ascii_wanted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("LC_ALL", "LC_CTYPE", "LANG"):
         monkeypatch.delenv(name, raising=False)
     for name, value in named.items():

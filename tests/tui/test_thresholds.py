@@ -19,7 +19,7 @@ from tests.tui.test_live import Play
 
 
 def arrivals(settings: str, polls: int, command: tuple[str, ...] = ()) -> list[Arrived]:
-    """Return what a feed posts of a locked database: a first look, then so many polls."""
+    """Return the messages of a feed of a locked database: a preview, then the given number of polls."""
     play = Play("locked")
     posted: list[Message] = []
     notifier = notifier_of("prod", read_alerts(settings), command, first_is_news=False)
@@ -35,7 +35,7 @@ def arrivals(settings: str, polls: int, command: tuple[str, ...] = ()) -> list[A
     return [each for each in posted if isinstance(each, Arrived)]
 
 
-def test_the_screen_has_the_thresholds_and_so_has_the_past() -> None:
+def test_thresholds_apply_to_the_screen_and_the_past() -> None:
     first, *others = arrivals("idle_holder severity=critical\nblocked_holder severity=off\nqueue_waits for=1h", 3)
     timeline = Timeline()
     for each in others:
@@ -49,7 +49,7 @@ def test_the_screen_has_the_thresholds_and_so_has_the_past() -> None:
         assert "blocked_holder" in {alert.key for alert in by_rules(reading)}
 
 
-def test_what_is_there_when_the_monitor_starts_is_no_news(tmp_path: Path) -> None:
+def test_alerts_present_at_the_start_are_no_events(tmp_path: Path) -> None:
     hook = tmp_path / "hook"
     hook.write_text(f"#!/bin/sh\ncat >> {tmp_path}/events\n")
     hook.chmod(0o700)

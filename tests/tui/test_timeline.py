@@ -1,4 +1,4 @@
-"""The polls of the last while: which belongs to which instant, what is kept or made again; six polls 5 s apart."""
+"""The recent polls: which belongs to an instant, which readings are kept or recomputed; six polls 5 s apart."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def timeline() -> Timeline:
     return found
 
 
-def test_nothing_is_there_before_the_first_poll() -> None:
+def test_a_timeline_is_empty_before_the_first_poll() -> None:
     empty = Timeline()
     assert (len(empty), empty.first(), empty.reading(0), empty.moment(1)) == (0, None, None, None)
 
 
-def test_an_instant_has_the_last_poll_not_after_it(timeline: Timeline) -> None:
+def test_an_instant_maps_to_the_last_poll_before_it(timeline: Timeline) -> None:
     first = timeline.first()
     assert first is not None
     assert len(timeline) == 6
@@ -45,7 +45,7 @@ def test_a_poll_is_found_by_its_distance_and_its_number(timeline: Timeline) -> N
         assert timeline.reading(beyond) is None
 
 
-def test_readings_are_made_again_but_for_the_last_two(timeline: Timeline) -> None:
+def test_all_readings_but_the_last_two_are_recomputed(timeline: Timeline) -> None:
     newest = timeline.reading(0)
     assert timeline.reading(0) is newest
     assert len(timeline._readings) == _KEPT_READINGS == 2
@@ -56,7 +56,7 @@ def test_readings_are_made_again_but_for_the_last_two(timeline: Timeline) -> Non
     assert timeline.reading(5) == old
 
 
-def test_it_may_begin_with_the_poll_before_the_first() -> None:
+def test_a_timeline_may_begin_before_its_first_reading() -> None:
     (before, _), (snapshot, reading) = list(polled("quiet", 2))
     found = Timeline()
     found.begin(before)

@@ -46,7 +46,7 @@ def parts(line: TopLine, width: int = 400) -> list[str]:
     return [part.strip() for part in plain(top_line(line, width)).rstrip().split("   ") if part.strip()]
 
 
-def test_the_line_says_what_is_watched_and_how() -> None:
+def test_the_line_names_the_database_and_its_settings() -> None:
     found = parts(top(busy()))
     assert found[0] == "DWPROD"
     assert found[1:6] == ["19.22", "up 41d", "plan DAYTIME_PLAN", "CPU on, caged 24  PX FULL", "PX servers 214/256"]
@@ -54,7 +54,7 @@ def test_the_line_says_what_is_watched_and_how() -> None:
 
 
 @pytest.mark.parametrize(
-    ("facts", "told", "untold"),
+    ("facts", "present", "absent"),
     [
         ({"database": ""}, ["anna@db/prod"], ["DWPROD"]),
         ({"container": "SALES"}, ["SALES"], []),
@@ -67,13 +67,13 @@ def test_the_line_says_what_is_watched_and_how() -> None:
         ({"plan": ""}, ["plan none"], []),
     ],
 )
-def test_what_is_there_has_a_part(facts: dict[str, Any], told: list[str], untold: list[str]) -> None:
+def test_each_fact_has_a_part(facts: dict[str, Any], present: list[str], absent: list[str]) -> None:
     found = parts(top(replace(busy(), header=replace(header(), **facts))))
-    assert set(told) <= set(found)
-    assert not set(untold) & set(found)
+    assert set(present) <= set(found)
+    assert not set(absent) & set(found)
 
 
-def test_of_a_cluster_it_is_told_how_many_instances_are_left() -> None:
+def test_the_line_counts_the_remaining_instances() -> None:
     gone = (GoneInstance(2, "dw2", AT),)
     assert "19.22 RAC 1 of 2 instances" in parts(top(replace(busy(), gone=gone)))
     young = replace(cluster().header.instances[1], uptime=30.0)
@@ -89,15 +89,15 @@ def test_instances_packs_and_files_are_named() -> None:
     assert parts(top()) == ["anna@db/prod"]
 
 
-def test_that_a_file_is_written_goes_before_plan_and_cpu_do() -> None:
+def test_the_written_files_are_dropped_before_plan_and_cpu() -> None:
     writing = top(busy(), exporting="CSV cpu, recording")
     rooms = [parts(writing, room) for room in range(260, 60, -1)]
     last = next(found for found in rooms if "▸ CSV cpu, recording" not in found)
     assert {"plan DAYTIME_PLAN", "CPU on, caged 24  PX FULL"} <= set(last)
 
 
-def test_where_room_is_short_parts_go_by_their_rank() -> None:
-    """One part after the other goes: the cost, the uptime, the interval; the name is the last and is cut."""
+def test_parts_without_room_are_dropped_by_rank() -> None:
+    """Parts are dropped one by one: the cost, the uptime, the interval; the name is last and is cut."""
     seen = []
     for room in range(260, 20, -1):
         found = parts(top(busy()), room)
@@ -129,20 +129,20 @@ def test_servers_are_marked_where_the_target_holds_a_queue_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "expected"),
     [(0, "0m"), (119, "1m"), (3599, "59m"), (3600, "1h"), (86_399, "23h"), (86_400, "1d"), (863_999, "9d")],
 )
-def test_how_long_an_instance_is_up_is_told_roughly(seconds: float, told: str) -> None:
-    assert _coarse(seconds) == told
+def test_the_uptime_of_an_instance_is_rounded(seconds: float, expected: str) -> None:
+    assert _coarse(seconds) == expected
 
 
 @pytest.mark.parametrize(
-    ("cost", "trips", "told"),
+    ("cost", "trips", "expected"),
     [(0.001, 1, "poll ≤1ms 1 trip"), (0.0011, 2, "poll ≤2ms 2 trips"), (0.9, 0, "poll ≤1000ms"), (None, 0, "poll -"),
      (10.0, 0, "poll ≤10000ms"), (10.1, 0, "poll -")],
 )  # fmt: skip
-def test_the_cost_of_a_poll_is_rounded_up(cost: float | None, trips: int, told: str) -> None:
-    assert parts(top(replace(busy(), round_trips=trips), cost=cost))[-1] == told
+def test_the_cost_of_a_poll_is_rounded_up(cost: float | None, trips: int, expected: str) -> None:
+    assert parts(top(replace(busy(), round_trips=trips), cost=cost))[-1] == expected
 
 
 def state(line: TopLine) -> str:
@@ -202,7 +202,7 @@ def test_a_spool_is_never_live_and_shows_the_time_of_its_sample() -> None:
     assert state(top(sample, spool, paused=41.0)) == f"‖ PAUSED {at}"
 
 
-def test_silence_is_an_alert_while_the_line_is_not_known_to_be_lost() -> None:
+def test_silence_is_an_alert_unless_the_connection_is_lost() -> None:
     assert silence(top(busy(), now=104.0)) == ()
     (found,) = silence(top(busy(), now=161.0))
     assert (found.state, found.text) == ("warn", "No answer for 1:01: the data shown is that old")
@@ -226,7 +226,7 @@ class Width:
         self.set.append(cells)
 
 
-def test_the_state_stands_at_the_right_and_is_laid_out_anew_only_where_it_needs_more_cells() -> None:
+def test_the_state_is_right_aligned_and_widened_only_when_needed() -> None:
     shown: list[Line] = []
     view: Any = SimpleNamespace(styles=Width(), show_lines=shown.extend)
     for now in (101.0, 102.0, 104.1):
@@ -239,35 +239,35 @@ def test_the_state_takes_cells_in_steps_of_four() -> None:
     assert [state_width((("x" * many, ""),)) for many in (1, 2, 3, 6, 7)] == [4, 4, 8, 8, 12]
 
 
-def test_what_to_do_is_told_in_the_words_that_fit() -> None:
+def test_the_step_is_shown_in_the_longest_text_that_fits() -> None:
     """The label takes 5 cells, the hint 3 blanks, a key and 11."""
     key = tab_key("parallel")
     found = ToDo(next(iter(Step)), "the long words; and more", "short; more", "parallel")
     hint = f"   {key} shows more"
-    told = {width: plain(do_line(found, width)) for width in (44, 43, 31, 30, 25, 24, 10, 9)}
-    assert told[44] == f" DO  the long words; and more{hint}"
-    assert told[43] == told[31] == f" DO  short; more{hint}"
-    assert told[30] == told[25] == f" DO  short{hint}"
-    assert told[24] == told[10] == " DO  short"
-    assert told[9].startswith(" DO  ")
+    lines = {width: plain(do_line(found, width)) for width in (44, 43, 31, 30, 25, 24, 10, 9)}
+    assert lines[44] == f" DO  the long words; and more{hint}"
+    assert lines[43] == lines[31] == f" DO  short; more{hint}"
+    assert lines[30] == lines[25] == f" DO  short{hint}"
+    assert lines[24] == lines[10] == " DO  short"
+    assert lines[9].startswith(" DO  ")
     assert plain(do_line(found, 44, "parallel")) == " DO  the long words; and more"
     assert plain(do_line(found, 60, was_so=True)) == f" DO  when last seen: the long words; and more{hint}"
 
 
-def test_one_alert_takes_what_room_there_is() -> None:
+def test_a_single_alert_uses_the_available_room() -> None:
     one = (Alert("warn", "▲", "a long text of it", "short"),)
 
-    def told(width: int) -> Line:
+    def line(width: int) -> Line:
         return alert_line(one, width)
 
     assert alert_line((), 40) == ()
     # A blank, the sign and a blank before the text, and a blank at the end of the line.
-    assert plain(told(22)).rstrip() == " ▲ a long text of it"
-    assert plain(told(21)).rstrip() == " ▲ short"
-    assert all(length(told(width)) == width for width in (12, 22, 40))
+    assert plain(line(22)).rstrip() == " ▲ a long text of it"
+    assert plain(line(21)).rstrip() == " ▲ short"
+    assert all(length(line(width)) == width for width in (12, 22, 40))
 
 
 def test_servers_in_use_have_the_age_of_their_view() -> None:
-    """The last number of before stood there as if it were of now."""
+    """The last known number was shown as if it were current."""
     late = replace(busy(), late=(LateView("GV$PX_PROCESS_SYSSTAT", 65.0),))
     assert parts(top(late))[5] == "PX servers 214/256 as of 1:05 ago"

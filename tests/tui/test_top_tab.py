@@ -12,7 +12,7 @@ from tests.tui.test_live import playing
 
 
 @acted
-async def test_who_holds_whom_and_what_was_busy_also_back_in_time() -> None:
+async def test_blocked_sessions_and_top_sql_are_shown_live_and_back_in_time() -> None:
     async with playing("locked", (200, 50)) as (acting, polls):
         await polls(5)
         screen = await acting.press("9")
@@ -30,13 +30,13 @@ async def test_who_holds_whom_and_what_was_busy_also_back_in_time() -> None:
         await acting.keys("escape", "escape", "1", "9")
         sql_id = acting.app.panels.grid.row.activity.sql_id
         assert f"  Top › {sql_id}\n" in await acting.press("enter"), "a statement has its page"
-        assert f"  Top › {sql_id}   " in await acting.press("enter"), "and from there the list of who runs it"
+        assert f"  Top › {sql_id}   " in await acting.press("enter"), "and from there a list of its sessions"
 
 
 @pytest.mark.parametrize("size", some([(80, 10)], [(120, 35), (300, 12)]))
 @acted
-async def test_the_cursor_stands_on_the_busiest_statement_at_once(size: tuple[int, int], tmp_path: Path) -> None:
-    """The table of who waits for whom is away while nobody does: the cursor was lost with it."""
+async def test_the_cursor_starts_on_the_busiest_statement(size: tuple[int, int], tmp_path: Path) -> None:
+    """The table of blocked sessions is hidden while it is empty: the cursor was lost with it."""
     async with playing("storm", size) as (acting, polls):
         await polls(2)
         assert "Top SQL by CPU" in await acting.press("9")
@@ -60,7 +60,7 @@ async def test_a_statement_of_the_top_has_its_group_on_every_screen(size: tuple[
 
 
 @acted
-async def test_the_help_begins_with_what_is_always_shown() -> None:
+async def test_the_help_begins_with_the_tables_always_shown() -> None:
     async with playing("storm", (120, 300)) as (acting, polls):
         await polls(1)
         assert "Blocked sessions" not in await acting.press("9")

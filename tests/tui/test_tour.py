@@ -26,7 +26,7 @@ async def begun(acting: Stage) -> str:
 
 
 @acted
-async def test_each_step_ends_when_it_is_done(kept: Path) -> None:
+async def test_each_step_of_the_tour_ends_when_done(kept: Path) -> None:
     async with stage(busy(), size=(120, 35)) as acting:
         assert "Tour 1/5" in await begun(acting)
         assert "Tour 1/5" in await acting.press("6"), "not what it asked for"
@@ -43,9 +43,7 @@ async def test_each_step_ends_when_it_is_done(kept: Path) -> None:
 
 
 @acted
-async def test_a_key_ends_it_and_a_folder_that_cannot_be_written_is_nothing(
-    kept: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_key_ends_the_tour_even_if_no_file_can_be_written(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: str) -> Path:
         raise OSError("read-only")
 
@@ -57,7 +55,7 @@ async def test_a_key_ends_it_and_a_folder_that_cannot_be_written_is_nothing(
 
 
 @acted
-async def test_where_there_is_no_room_it_does_not_hide_that(kept: Path) -> None:
+async def test_the_tour_does_not_cover_the_too_small_message(kept: Path) -> None:
     assert kept
     async with stage(busy(), size=(40, 10)) as acting:
         screen = await begun(acting)
@@ -67,7 +65,7 @@ async def test_where_there_is_no_room_it_does_not_hide_that(kept: Path) -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
 @pytest.mark.parametrize("place", range(len(STEPS)))
-def test_every_step_is_there_to_the_last_word(place: int, width: int) -> None:
+def test_every_step_of_the_tour_is_shown_in_full(place: int, width: int) -> None:
     lines = ["".join(text for text, _ in line) for line in tour_lines(place, width)]
     assert max(map(len, lines)) <= width
     words = " ".join(" ".join(lines).split())

@@ -30,7 +30,7 @@ def without_holders() -> Reading:
 
 @pytest.mark.parametrize("size", some([(80, 24)], [(120, 35), (200, 50)]))
 @acted
-async def test_who_waits_for_whom_is_not_passed_over_in_silence(size: tuple[int, int]) -> None:
+async def test_unavailable_blocked_sessions_are_reported(size: tuple[int, int]) -> None:
     async with stage(quiet(), size=size) as acting:
         assert "Blocked sessions" not in await acting.press("9"), "nobody does"
         await acting.show(without_sessions())
@@ -44,13 +44,13 @@ async def test_who_waits_for_whom_is_not_passed_over_in_silence(size: tuple[int,
 
 @acted
 async def test_a_reason_without_room_is_wrapped() -> None:
-    why = " and ".join(["V$SESSION told nothing of what it is asked"] * 3)
+    why = " and ".join(["V$SESSION has none of the columns that it is asked for"] * 3)
     async with stage(replace(quiet(), unseen=(UnavailableView("V$SESSION", why),)), size=(80, 24)) as acting:
         assert f"Not known: {why}." in " ".join((await acting.press("9")).split())
 
 
 @acted
-async def test_what_runs_in_a_group_is_not_known_without_the_holders() -> None:
+async def test_running_statements_of_a_group_are_unknown_without_holders() -> None:
     async with stage(busy(), size=(80, 24)) as acting:
         await acting.keys("enter")
         screen = acting.screen
@@ -59,21 +59,21 @@ async def test_what_runs_in_a_group_is_not_known_without_the_holders() -> None:
         assert "Not known" not in screen
 
 
-def test_groups_are_missed_where_they_would_be_listed() -> None:
+def test_unavailable_groups_are_reported_where_they_belong() -> None:
     (groups, *_) = tab("drill_down").rows()
     reading = replace(
         busy(), groups=(), unseen=(UnavailableView("V$RSRC_CONSUMER_GROUP", "V$RSRC_CONSUMER_GROUP is not there"),)
     )
 
-    def said(scope: DrillScope) -> str:
+    def reason(scope: DrillScope) -> str:
         return groups.unavailable(Moment(reading, Choices(scopes=(scope,))))
 
-    assert said(DrillScope("it", inst_id=1)) == "Not known: V$RSRC_CONSUMER_GROUP is not there."
-    assert said(DrillScope("it", group="BATCH")) == said(DrillScope("it", sql_id="9md3ukhghgj58")) == ""
+    assert reason(DrillScope("it", inst_id=1)) == "Not known: V$RSRC_CONSUMER_GROUP is not there."
+    assert reason(DrillScope("it", group="BATCH")) == reason(DrillScope("it", sql_id="9md3ukhghgj58")) == ""
 
 
-def test_each_optional_table_can_say_what_it_lacks() -> None:
-    """But the statements of a window: what was seen of it stays when a view is lost, and Sessions below it says so."""
+def test_each_optional_table_can_report_its_missing_view() -> None:
+    """Except the statements of a window: they stay when a view is lost, and Sessions below reports it."""
     parts = [part for name in (*[each.name for each in tab_names()], "drill_down") for part in tab(name).rows()]
     views = ("SESSION", "PX_SESSION", "RSRC_CONSUMER_GROUP")
     lost = replace(without_sessions(), unseen=tuple(UnavailableView(f"V${name}", "lost") for name in views))
@@ -82,7 +82,7 @@ def test_each_optional_table_can_say_what_it_lacks() -> None:
     assert silent == {"top_of_scope"}
 
 
-def test_a_text_says_of_each_table_that_it_could_not_be_seen() -> None:
+def test_a_text_report_marks_each_unavailable_table() -> None:
     text = full(without_sessions())
     for title in ("Queued", "Sessions", "Blocked sessions"):
         assert f"-- {title}\nNot known: V$SESSION: ORA-00942.\n" in text, title

@@ -1,4 +1,4 @@
-"""What each poll reads depends on what is shown and written."""
+"""The detail of each poll depends on the shown tables and written files."""
 
 from __future__ import annotations
 
@@ -31,9 +31,7 @@ async def test_tabs_that_show_idle_sessions_or_histograms_have_them_read() -> No
 
 
 @acted
-async def test_histograms_are_read_for_as_long_as_their_file_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_histograms_are_read_while_their_file_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     async with playing("mixed") as (acting, polls):
         await polls(1)
@@ -44,7 +42,7 @@ async def test_histograms_are_read_for_as_long_as_their_file_is_written(
 
 
 @acted
-async def test_the_tab_says_what_it_does_not_list() -> None:
+async def test_the_tab_names_unlisted_sessions() -> None:
     play = Play("mixed")
     play.poller.detail_level = DetailLevel.NARROW
     async with stage(size=(200, 50)) as acting:
@@ -53,10 +51,10 @@ async def test_the_tab_says_what_it_does_not_list() -> None:
         reading = analyse(None, play.poll())
         await acting.show(reading)
         screen = await acting.press("5")
-        told = "idle sessions, read once a minute and while this tab is open"
-        assert f"not listed: {reading.unlisted} {told}" in screen
+        idle_note = "idle sessions, read once a minute and while this tab is open"
+        assert f"not listed: {reading.unlisted} {idle_note}" in screen
         await acting.show(replace(reading, unlisted=None, number=reading.number + 1))
-        assert f"not listed: {told}" in acting.screen
+        assert f"not listed: {idle_note}" in acting.screen
         play.poller.detail_level = DetailLevel.WHOLE
         await acting.show(analyse(None, play.poll()))
         assert "not listed" not in acting.screen

@@ -29,13 +29,13 @@ POLLS = 22
 
 
 def panel(acting: Stage) -> WhatIfScreen:
-    """The panel, which stands above the screen."""
+    """Return the panel on top of the screen."""
     assert isinstance(acting.app.screen, WhatIfScreen)
     return acting.app.screen
 
 
 def answered(acting: Stage) -> Callable[[], bool]:
-    """Whether what is on show is what was asked."""
+    """Return a condition: the shown answer is the one asked for."""
 
     def is_answered() -> bool:
         on_show = panel(acting)
@@ -62,7 +62,7 @@ async def test_two_keys_change_the_limit_by_which_the_head_waits(size: tuple[int
         row = panel(acting)._limits.row
         assert row is not None
         assert row.knob[1] is None or row.title == reading.queue[0].group
-        assert row is panel(acting)._limits.rows.shown[0], "it stands first"
+        assert row is panel(acting)._limits.rows.shown[0], "it is first"
         assert "↑," not in screen, "and nothing is scrolled away above it"
         keys = screen.splitlines()[-1]
         assert keys.endswith(" Del undo"), "all keys are named"
@@ -93,7 +93,7 @@ async def test_two_keys_change_the_limit_by_which_the_head_waits(size: tuple[int
 
 
 @acted
-async def test_a_tab_that_is_opened_after_it_stands_where_the_others_do(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_tab_opened_later_has_the_usual_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Stylesheet, "_parse_rules", parsed_styles.by_each)
     async with playing("storm", size=(80, 24)) as (acting, polls):
         await polls(2)
@@ -105,7 +105,7 @@ async def test_a_tab_that_is_opened_after_it_stands_where_the_others_do(monkeypa
 
 
 @acted
-async def test_a_change_is_at_once_in_the_script_and_the_figures_of_another_are_gone_until_it_is_worked_out() -> None:
+async def test_a_change_is_in_the_script_at_once_and_clears_old_figures() -> None:
     async with playing("storm", size=(120, 35)) as (acting, polls):
         await polls(POLLS)
         await acting.keys("4", "W")
@@ -119,13 +119,13 @@ async def test_a_change_is_at_once_in_the_script_and_the_figures_of_another_are_
         with mock.patch("presman.tui.what_if_screen.in_background"):
             screen = await acting.press("right")
             assert "The change is being calculated …" in screen
-            assert courses not in screen, "the old change is not on trial any more"
+            assert courses not in screen, "the figures are not of the old change"
             assert "what if:" not in screen
-            assert "The last of the " in screen, "what is foreseen without a change stays"
+            assert "The last of the " in screen, "the forecast without a change stays"
             assert " old" not in screen
             await polls(8)
             panel(acting)._ask()
-            assert " s old" in await acting.press(), "it is told how old the figures on show are"
+            assert " s old" in await acting.press(), "the age of the shown figures"
             script = await acting.press("s", "c")
             (value,) = (each.value for each in panel(acting)._changes.choice)
             assert f"{value}" in script
@@ -133,7 +133,7 @@ async def test_a_change_is_at_once_in_the_script_and_the_figures_of_another_are_
             assert f"{value}" in acting.app.clipboard
             panel(acting)._asked = (acting.app.monitor.reading, panel(acting)._changes.choice)  # it asks no more
             panel(acting).on_failed(mock.Mock())
-            assert "being calculated" not in await acting.press("s"), "nobody is at it"
+            assert "being calculated" not in await acting.press("s"), "nothing is calculated now"
         panel(acting)._asked = (None, None)
         panel(acting)._ask()
         await waited(acting, answered(acting))
@@ -143,7 +143,7 @@ async def test_a_change_is_at_once_in_the_script_and_the_figures_of_another_are_
 
 
 @acted
-async def test_it_follows_the_polls_and_keeps_the_changes() -> None:
+async def test_the_panel_follows_polls_and_keeps_changes() -> None:
     async with playing("storm", size=(120, 35)) as (acting, polls):
         await polls(POLLS)
         await acting.keys("W", "W")
@@ -163,7 +163,7 @@ async def test_it_follows_the_polls_and_keeps_the_changes() -> None:
 
 @pytest.mark.parametrize(("size", "limits"), some([((80, 24), 13)], [((120, 35), 24), ((200, 50), 25)]))
 @acted
-async def test_no_limit_hides_and_no_sentence_is_cut_while_there_is_room(size: tuple[int, int], limits: int) -> None:
+async def test_no_limit_is_hidden_and_no_sentence_cut_if_there_is_room(size: tuple[int, int], limits: int) -> None:
     """The queue had 14 free lines below it while "… 7 more ↓" stood above, and the reason ended in "…"."""
     async with playing("storm", size=size) as (acting, polls):
         await polls(3)
@@ -184,7 +184,7 @@ async def test_no_limit_hides_and_no_sentence_is_cut_while_there_is_room(size: t
 
 
 @acted
-async def test_while_the_database_does_not_answer_it_says_on_what_it_rests_and_from_when() -> None:
+async def test_without_an_answer_the_panel_gives_its_basis_and_age() -> None:
     async with playing("storm", size=(120, 35)) as (acting, polls):
         await polls(POLLS)
         await acting.keys("4", "W")
@@ -205,7 +205,7 @@ async def test_while_the_database_does_not_answer_it_says_on_what_it_rests_and_f
         assert "25 s old" in screen
         acting.app.post_message(Lost("the database or network closed the connection", 2.0))
         await acting.settle()
-        await acting.keys("right")  # a change is worked out of what was read last, and says so
+        await acting.keys("right")  # a change is computed from the last reading and labelled so
         await waited(acting, answered(acting))
         screen = await look(5.0)
         assert rests in screen
@@ -219,7 +219,7 @@ async def test_while_the_database_does_not_answer_it_says_on_what_it_rests_and_f
 
 
 @acted
-async def test_without_a_queue_it_says_so_and_has_the_script_all_the_same() -> None:
+async def test_without_a_queue_the_panel_still_has_the_script() -> None:
     async with playing("quiet", size=(80, 24)) as (acting, polls):
         await polls(2)
         await acting.keys("W")
@@ -233,7 +233,7 @@ async def test_without_a_queue_it_says_so_and_has_the_script_all_the_same() -> N
 
 
 @acted
-async def test_it_needs_the_newest_poll_and_some_poll() -> None:
+async def test_the_panel_needs_the_newest_poll() -> None:
     async with stage(size=(120, 35)) as acting:
         await acting.keys("W")
         assert "Nothing has been read yet." in "".join(str(each.message) for each in acting.app._notifications)
@@ -243,7 +243,7 @@ async def test_it_needs_the_newest_poll_and_some_poll() -> None:
 
 
 @acted
-async def test_the_group_of_a_list_and_of_a_page_is_the_one_that_is_meant() -> None:
+async def test_w_takes_the_group_of_the_row_or_page() -> None:
     async with playing("mixed", size=(120, 35)) as (acting, polls):
         await polls(3)
         for keys in (("2", "down", "enter"), ("2", "down", "d")):
@@ -260,7 +260,7 @@ async def test_the_group_of_a_list_and_of_a_page_is_the_one_that_is_meant() -> N
 
 
 @acted
-async def test_advice_says_how_long_it_still_takes() -> None:
+async def test_the_search_for_advice_shows_its_progress() -> None:
     async with playing("storm", size=(120, 35)) as (acting, polls):
         await polls(POLLS)
         await acting.keys("W")
@@ -298,13 +298,13 @@ async def test_a_recording_gives_advice_and_a_choice_is_tried_in_the_panel(tmp_p
             screen = acting.screen
             assert "Enter tries it" in screen
             assert "choices tried; replayed, a wait is off by" in " ".join(screen.split())
-            found, told = panel(acting)._advice.found, set()
+            found, seen = panel(acting)._advice.found, set()
             assert found is not None
             for choice in found.advice.choices:  # the first is under the cursor
                 assert panel(acting)._choices.row is choice
-                told.add(" ".join(acting.screen.split()).partition("; replayed, a wait")[0][-160:])
+                seen.add(" ".join(acting.screen.split()).partition("; replayed, a wait")[0][-160:])
                 await acting.keys("down")
-            assert len(told) == len(found.advice.choices), "each is told of in its turn"
+            assert len(seen) == len(found.advice.choices), "each choice has its own text"
             await acting.keys("home")
             await acting.keys("enter")
             await until(answered(acting))
@@ -313,8 +313,8 @@ async def test_a_recording_gives_advice_and_a_choice_is_tried_in_the_panel(tmp_p
             assert panel(acting)._changes.choice == found.choices[0]
             assert "Sooner in" in acting.screen
             await acting.keys("c")
-            told = "".join(str(each.message) for each in app._notifications)
-            assert "It comes from a recording" in told
+            notices = "".join(str(each.message) for each in app._notifications)
+            assert "It comes from a recording" in notices
             await acting.keys("a")
             assert panel(acting)._choices.display
             await acting.keys("q")
@@ -323,22 +323,22 @@ async def test_a_recording_gives_advice_and_a_choice_is_tried_in_the_panel(tmp_p
             assert not isinstance(app.screen, WhatIfScreen)
 
 
-def test_the_search_ends_when_nobody_looks() -> None:
+def test_the_search_ends_when_its_panel_closes() -> None:
     advice = LiveAdvice(lambda _: None)
     advice.is_over = True
     with pytest.raises(KeyboardInterrupt):
         advice._report(1, mock.Mock(waits=(1.0,)))
 
 
-def test_every_twenty_choices_the_search_tells_how_it_goes() -> None:
-    told: list[str] = []
-    advice = LiveAdvice(told.append)
+def test_the_search_reports_every_twenty_choices() -> None:
+    notices: list[str] = []
+    advice = LiveAdvice(notices.append)
     goal = mock.MagicMock(percentile="95 %")
     goal.__str__.return_value = "95 % of ETL within 1:00"  # type: ignore[attr-defined]
     advice.goals = (goal,)
     for replayed, wait in ((19, 61.0), (20, 61.0), (21, 61.0), (40, 1e9)):
         advice._report(replayed, mock.Mock(waits=(wait,)))
-    assert told == [
+    assert notices == [
         "Advice on 95 % of ETL within 1:00: 20 choices tried, 95 % at best 1:01; a ends the search",
         "Advice on 95 % of ETL within 1:00: 40 choices tried, 95 % at best timed out; a ends the search",
     ]
@@ -351,14 +351,14 @@ def test_every_twenty_choices_the_search_tells_how_it_goes() -> None:
         ("old", "a", True, "", True, []),
         ("old", "b", False, "", True, ["asked b"]),
         ("old", "b", True, "", True, []),  # one question at a time: it is asked when that is answered
-        ("new", "a", True, "", True, ["shown"]),  # what is on show grows old
+        ("new", "a", True, "", True, ["shown"]),  # the shown answer grows old
         ("new", "a", False, "", True, ["asked a"]),
         ("new", "a", False, "", False, []),  # the poll is not kept any more
         ("", "a", False, "", True, []),
         ("old", "a", False, "no answer", True, ["shown"]),
     ],
 )
-def test_one_question_at_a_time_and_each_of_the_newest_poll(
+def test_one_question_at_a_time_about_the_newest_poll(
     poll: str, choice: str, is_busy: bool, silence: str, kept: bool, does: list[str]
 ) -> None:
     """The choice `a` was asked about of the poll `old`."""
@@ -378,7 +378,7 @@ def test_one_question_at_a_time_and_each_of_the_newest_poll(
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"), [((), "as it is"), (("a target of 96", "BATCH 50 %"), "a target of 96; BATCH 50 %")]
+    ("changes", "expected"), [((), "as it is"), (("a target of 96", "BATCH 50 %"), "a target of 96; BATCH 50 %")]
 )
-def test_a_choice_is_told_by_what_it_changes(changes: tuple[str, ...], told: str) -> None:
-    assert _changes(SimpleNamespace(changes=changes)) == told  # type: ignore[arg-type]
+def test_a_choice_is_described_by_its_changes(changes: tuple[str, ...], expected: str) -> None:
+    assert _changes(SimpleNamespace(changes=changes)) == expected  # type: ignore[arg-type]

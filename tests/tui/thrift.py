@@ -1,4 +1,4 @@
-"""What a test of the screen can save: counting parameters again, painting what no test reads."""
+"""Savings for tests of screens: cached counts of parameters, no painting that no test reads."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def _count(function: Callable[..., Any]) -> int:
 
 
 def _let_be(compositor: Compositor, *_: Any, **__: Any) -> None:
-    """Stand in for painting what has changed: there is not a terminal, and `Stage.screen` draws all of it."""
+    """Replace partial painting: there is no terminal, and `Stage.screen` draws everything."""
     compositor._dirty_regions.clear()
 
 
 def _dispatching() -> Callable[[MessagePump, str, Message], Iterator[tuple[type, Any]]]:
-    """Return what finds the methods that handle a message, and remembers them by the classes of both."""
+    """Return a function that finds the handlers of a message and caches them by the classes of both."""
     known: dict[tuple[type, str, type], list[tuple[type, Any]]] = {}
     find = MessagePump._get_dispatch_methods
 
@@ -54,7 +54,7 @@ def _dispatching() -> Callable[[MessagePump, str, Message], Iterator[tuple[type,
 
 @contextmanager
 def thrifty(painted: bool) -> Iterator[None]:
-    """Spare an app what does not depend on it; `painted` is for tests of painting."""
+    """Spare an app work that does not depend on it; `painted` is for tests of painting."""
     with ExitStack() as stack:
         stack.enter_context(mock.patch("textual._callback._count_parameters", _count))
         stack.enter_context(mock.patch.object(MessagePump, "_get_dispatch_methods", _dispatching()))

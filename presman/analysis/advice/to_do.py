@@ -49,7 +49,7 @@ def _to_do(reading: Reading, *, decides: bool) -> ToDo | None:
         return None
     # A quiesce comes first: it holds all users, not only those of the queue.
     queue = queue_step(reading, decides=decides)
-    if queue is not None and queue.step is Step.END and reading.quiesce is None:
+    if queue is not None and queue.step is Step.END:
         return _with_others(queue, found)
     for state in ("bad", "warn", "note"):
         equals = [alert for alert in _lasting_first(worst_first(found), reading) if alert.state == state]
@@ -245,7 +245,7 @@ def _pool(alert: Alert, reading: Reading) -> ToDo | None:
         text = f"give {row.title} {least} % or more{source}: {waits}; {more}"
         short = f"give {row.title} {least} %{source}: {waits}"
         return ToDo(Step.CHANGE, text, short, "plan", subject=row.title)
-    text = f"look at the active sessions of {row.title}, or raise ACTIVE_SESS_POOL_P1: {waits}"
+    text = f"look at the active sessions of {row.title}{pool.where}, or raise ACTIVE_SESS_POOL_P1: {waits}"
     return ToDo(Step.LOOK, text, f"look at {row.title}'s sessions: {waits}", "overview", subject=row.title)
 
 
@@ -347,7 +347,7 @@ def _io_limit(_alert: Alert, reading: Reading) -> ToDo | None:
 def _idle(_alert: Alert, reading: Reading) -> ToDo | None:
     """Return the step about idle holders that no queue waits for: end one only if no server is left."""
     idle = [each for each in reading.running if each.idle is not None]
-    if not idle or reading.queue or reading.part:
+    if not idle or reading.queue or reading.why_unknown("queue"):
         return None
     # If nothing speaks against ending some of them, only these are considered.
     idle = [each for each in idle if not objection(each)] or idle

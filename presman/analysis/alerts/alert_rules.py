@@ -193,17 +193,17 @@ _QUIESCE_WORDS = {"QUIESCING": "being quiesced", "QUIESCED": "quiesced"}
 def session_pools(reading: Reading) -> list[Alert]:
     """Return alerts about sessions that wait for the active session pool of their group."""
     groups = ((group, group.pool) for group in reading.cluster_groups())
-    return [_pool(group, pool) for group, pool in groups if pool is not None and pool.queued]
+    return [_pool(group, pool, reading) for group, pool in groups if pool is not None and pool.queued]
 
 
-def _pool(group: GroupReading, pool: ActiveSessionPool) -> Alert:
+def _pool(group: GroupReading, pool: ActiveSessionPool, reading: Reading) -> Alert:
     wait = "" if pool.longest is None else f", the first for {duration(pool.longest)}"
     short = f"{group.title}: {pool.queued} wait{'s' * (pool.queued == 1)} for the session pool{wait}"
-    allowed = "" if pool.allowed is None else f" of {pool.allowed} allowed"
-    work = "" if group.active_sessions is None else f"; {group.active_sessions}{allowed} active (ACTIVE_SESS_POOL_P1)"
-    end = "without a timeout" if pool.timeout is None else f"timeout {duration(pool.timeout)}"
-    end = end if pool.timeout_known else "the timeout is not known"
-    failed = group.sessions.pool_timeouts
+    full = [row for row in reading.groups if row.inst_id in pool.waits_on and row.title == group.title] or [group]
+    active, most = added(row.active_sessions for row in full), added(row.pool and row.pool.allowed for row in full)
+    allowed = "" if most is None else f" of {most} allowed"
+    work = "" if active is None else f"; {active}{allowed} active{pool.where} (ACTIVE_SESS_POOL_P1)"
+    failed, end = group.sessions.pool_timeouts, pool.end
     end += f"; {counted(failed, 'call')} failed at it since the plan was activated" if failed else ""
     text = f"{short}{AGE}{work}; {end}"
     if pool.near_timeout:  # bad whatever the threshold

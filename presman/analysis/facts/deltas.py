@@ -20,6 +20,9 @@ from presman.rows.snapshot import Snapshot
 SHORTEST = 0.05
 """Seconds: two reads that are closer than this give no rate, because the counters move in ticks."""
 
+_USUAL = 5.0
+"""Seconds between two polls, unless more passed."""
+
 ContainerKey = tuple[int, int]
 """Instance and container."""
 
@@ -85,6 +88,10 @@ class Deltas(Struct, frozen=True):
             before, now = old.at or before, new.at or now
         seconds = (now - before).total_seconds()
         return seconds if seconds >= SHORTEST else None
+
+    def is_overdue(self, seconds: float) -> bool:
+        """Whether what should have happened so many seconds ago did not: two polls later it would be seen."""
+        return seconds > 2 * max(_USUAL, self.interval() or 0.0)
 
     def same_start(self, inst_id: int) -> bool:
         """Whether the instance has not restarted in between."""

@@ -146,6 +146,10 @@ class PlanShares(Struct, frozen=True):
         """Whether any group of a container has a guaranteed share: a plan may have only limits."""
         return any(share > 0 for key, share in self.shares.items() if key[0] == con_id)
 
+    def has(self, key: Key) -> bool:
+        """Whether a group has a place in the plan, be it among those of a container whose own plan cannot be read."""
+        return key in self.shares or (key[0], UNNAMED) in self.shares
+
     def entitled(self, wanted: Mapping[Key, float], whole: float = 1.0) -> dict[Key, float]:
         """Return what each group that wants CPU is due now; all in fractions of the whole.
 

@@ -228,6 +228,7 @@ def _row(here: _OnInstance, key: Key, verdict: Verdict) -> GroupReading:
     shares, load = frame.shares, frame.loads.get(key)
     share = shares.shares.get(key, 0.0)
     why_unknown = _why_due_unknown(here, key)
+    is_throttled = verdict is Verdict.THROTTLED
     guarantee_unknown = not frame.capacity or why_unknown or verdict is Verdict.NOT_MANAGED
     due = share * frame.capacity
     claim = frame.claims.get(key)
@@ -249,7 +250,7 @@ def _row(here: _OnInstance, key: Key, verdict: Verdict) -> GroupReading:
         limit,
         share,
         None if guarantee_unknown else due if limit is None else min(due, limit),  # guaranteed
-        claim * frame.capacity if claim is not None and frame.whole_plan else None,  # entitled
+        None if claim is None or not frame.whole_plan or is_throttled else claim * frame.capacity,  # entitled
         verdict,
         row.active_sessions,
         row.execution_waiters if found else None,
@@ -273,7 +274,7 @@ def _row(here: _OnInstance, key: Key, verdict: Verdict) -> GroupReading:
         cap.owner if cap else "",
         cap.used if cap else None,
         cap.limit if cap else None,
-        why_unknown,  # hidden
+        why_unknown or (f"groups outside the plan used {frame.outside:.1f} CPUs" if is_throttled else ""),  # hidden
         frame.inside,
         usage=usage_of_group(found),
         px_queued_minute=None if metric is None else metric.avg_queued_parallel_stmts,
@@ -341,12 +342,12 @@ def _cluster(
         in_plan=any(each.in_plan),
         capacity=capacity,
         share=sum(map(mul, each.share, each.capacity)) / capacity if capacity else first.share,
-        entitled=None if None in measured.used else sum_of_known(each.entitled),
+        entitled=None if None in measured.used else entitlement.together(measured.entitled, measured.verdict),
         verdict=entitlement.worst(measured.verdict),
         io=None if None in measured.io else counter_deltas.together(measured.io),
         totals=QueueTotals._make(sums_of(each.totals)),
         sessions=SessionTotals._make(sums_of(each.sessions)),
-        pool=session_pools.together(each.pool),
+        pool=session_pools.together(each.pool, each.inst_id),
         limited_by=next((row.limited_by for row in rows if row.limit_allowed is not None), ""),
         usage=together_used(measured.usage),
         **found,

@@ -3,7 +3,7 @@
 Groups at their own limits hold back a container that has no limit itself.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from presman.analysis.facts.plan_book import UNNAMED, Key, PlanShares
 from presman.analysis.readings.group_readings import LIMITED, GroupReading, Verdict
 from presman.analysis.readings.reading import InstanceReading
 from presman.analysis.view_availability import unavailable
+from presman.base.sums import sum_of_known
 from presman.rows.group_rows import RsrcPlan
 
 QUIET = 0.02
@@ -117,6 +118,8 @@ class Frame(NamedTuple):
     `claims` are what each group is due given all demand, as fractions of the capacity. `whole_plan` means that no plan
     above this one is hidden; without it no due is known. `capped` has the innermost reached limit of each group under
     one. `used` is the number of CPUs that all groups used together. `inside` means that only one container is visible.
+    `outside` is what groups used that the plan does not name: `claims` divide the rest, `most` has what each group
+    would be due if that were due to the groups of the plan.
     """
 
     capacity: float
@@ -130,6 +133,8 @@ class Frame(NamedTuple):
     used: float = 0.0
     inside: bool = False
     host: Host = Host.UNKNOWN
+    most: Mapping[Key, float] = {}
+    outside: float = 0.0
 
     @property
     def full(self) -> bool:
@@ -172,16 +177,20 @@ def frame_of(
     capacity, managed = instance.num_cpus, instance.cpu_managed
     spare, host = has_spare_host(instance), host_of(instance)
     used = sum(load.used for load in loads.values())
+    outside = sum([load.used for key, load in loads.items() if not shares.has(key)])
     loads = {**loads, **_unnamed(shares, loads)}
     claims: dict[Key, float] = {}
-    if capacity > 0:
+    most: dict[Key, float] = {}
+    if capacity > 0 and managed != "OFF":
         # What there is to divide by demand is what the groups used, if that is nearly all: what the operating system
         # and other processes took was not available to the plan.
         whole = min(1.0, used / capacity) if inside or DIVIDED * capacity <= used <= capacity else 1.0
         wanted = {key: cpus / capacity for key, load in loads.items() if (cpus := load.wanted) >= QUIET}
-        claims = shares.entitled(wanted, whole)
+        claims = most = shares.entitled(wanted, whole)
+        if outside > SLACK_CPUS:
+            claims = shares.entitled(wanted, max(0.0, whole - outside / capacity))
     capped = _capped(shares, loads, capacity)
-    return Frame(capacity, managed, spare, shares, loads, claims, whole_plan, capped, used, inside, host)
+    return Frame(capacity, managed, spare, shares, loads, claims, whole_plan, capped, used, inside, host, most, outside)
 
 
 def _capped(shares: PlanShares, loads: Mapping[Key, Load], capacity: float) -> dict[Key, ReachedCap]:
@@ -242,7 +251,7 @@ def _throttled(key: Key, load: Load, found: Frame, full: bool) -> Verdict:
     missing, most = due - load.used, slack(due)
     shareless = shares.shares[key] <= 0 and claim < SLACK * load.wanted and shares.divides(key[0])
     if missing <= most and not shareless:
-        return _contended(load, claim, full and found.spare_host)
+        return _contended(load, claim, found.most.get(key, 0.0) * found.capacity, full and found.spare_host)
     # A group is starved only if the plan is not kept: first rule out that others on the host have what is missing.
     if elsewhere := _elsewhere(load, found):
         return elsewhere
@@ -251,11 +260,14 @@ def _throttled(key: Key, load: Load, found: Frame, full: bool) -> Verdict:
     return Verdict.ZERO_SHARE if shareless else Verdict.SHORT
 
 
-def _contended(load: Load, claim: float, is_caged: bool) -> Verdict:
+def _contended(load: Load, claim: float, most: float, is_caged: bool) -> Verdict:
     """Return the verdict for a group that lacks nothing of its due.
 
     Sessions that were not there all the time make less due: whether the group got what it was entitled to is not known.
+    Nor is it known whether what groups outside the plan used is due to it, which is then up to `most`.
     """
+    if (due := load.due(most)) - load.used > slack(due):
+        return Verdict.THROTTLED
     if min(load.wanted, claim) - load.used > slack(load.due(claim)):
         return Verdict.PARTLY
     return Verdict.CAGED if is_caged else Verdict.CONTENDED
@@ -280,6 +292,14 @@ def worst(verdicts: Collection[Verdict]) -> Verdict:
     """
     found = min(verdicts, key=lambda each: each.rank, default=Verdict.UNKNOWN)
     return Verdict.UNKNOWN if Verdict.UNKNOWN in verdicts and found.rank >= Verdict.NOT_THROTTLED.rank else found
+
+
+def together(claims: Iterable[float | None], verdicts: Iterable[Verdict]) -> float | None:
+    """Return the sum of entitlements; None if one of them is not known, or if CPU is not managed somewhere.
+
+    A group that wants no CPU has none, and adds nothing.
+    """
+    return None if {Verdict.THROTTLED, Verdict.NOT_MANAGED} & {*verdicts} else sum_of_known(claims)
 
 
 _NEARLY_ALL = 0.9

@@ -3,7 +3,7 @@
 While the database is quiesced, sessions wait for the same event, but not for the pool.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from presman.analysis.facts.facts import Facts
@@ -12,6 +12,7 @@ from presman.analysis.groups.counter_deltas import GroupKey
 from presman.analysis.readings.group_readings import ActiveSessionPool, GroupReading, Verdict
 from presman.analysis.readings.reading import CLUSTER, Quiesce
 from presman.analysis.view_availability import unavailable
+from presman.base.formats import duration
 from presman.base.sums import added, grouped, largest, summed
 from presman.rows.group_rows import ConsumerGroup, ContainerPlanDirective, PlanDirective
 from presman.rows.session_rows import Session
@@ -84,33 +85,51 @@ def _quiesced(row: GroupReading, held: int, of: Quiesce) -> GroupReading:
 
 
 def pool(
-    directive: PlanDirective | None, row: ConsumerGroup | None, found: PoolWaits | None, *, timeouts_read: bool
+    facts: Facts, directive: PlanDirective | None, row: ConsumerGroup | None, found: PoolWaits | None
 ) -> ActiveSessionPool | None:
     """Return the pool of a group on one instance; None if no limit can be read and no session waits.
 
     QUEUE_LENGTH and V$SESSION are not read at one instant: the larger counts. Without a directive, or if QUEUEING_P1
-    was not read, it is not known whether the wait ends.
+    was not read, it is not known whether the wait ends; nor if a session still waits although it should have ended.
     """
     allowed = directive.active_sess_pool_p1 if directive else None
     queued = max(row.queue_length if row else 0, found.sessions if found else 0)
     if allowed is None and not queued:
         return None
     timeout = directive.queueing_p1 if directive else None
-    known = directive is not None and timeouts_read
-    return ActiveSessionPool(allowed, queued, found.longest if found else None, timeout, known)
+    longest, why = found.longest if found else None, ""
+    if directive is None or not _reads_timeouts(facts):
+        timeout, why = None, NO_TIMEOUT
+    elif timeout and longest is not None and facts.deltas.is_overdue(longest - timeout):
+        late = f"one still waits {duration(longest - timeout)} after it"
+        timeout, why = None, f"{NO_TIMEOUT} (the plan's is {duration(timeout)}, but {late})"
+    return ActiveSessionPool(allowed, queued, longest, timeout, why)
 
 
-def together(pools: Iterable[ActiveSessionPool | None]) -> ActiveSessionPool | None:
-    """Return the pools of several instances as one."""
-    found = [each for each in pools if each is not None]
-    if not found:
+NO_TIMEOUT = "the timeout is not known"
+
+
+def _reads_timeouts(facts: Facts) -> bool:
+    sections = facts.snapshot.sections
+    asked = [sections[record] for record in (PlanDirective, ContainerPlanDirective) if record in sections]
+    return any("queueing_p1" not in section.absent for section in asked)
+
+
+def together(pools: Iterable[ActiveSessionPool | None], inst_ids: Sequence[int]) -> ActiveSessionPool | None:
+    """Return the pools of a group on several instances as one."""
+    at = {inst_id: each for inst_id, each in zip(inst_ids, pools, strict=True) if each is not None}
+    if not at:
         return None
+    found = list(at.values())
+    waits_on = tuple(inst_id for inst_id, each in at.items() if each.queued)
+    why = next((each.no_timeout for each in found if each.no_timeout), "")
     return ActiveSessionPool(
         added(each.allowed for each in found),
         sum(each.queued for each in found),
         max((each.longest for each in found if each.longest is not None), default=None),
-        found[0].timeout,
-        all(each.timeout_known for each in found),
+        None if why else found[0].timeout,
+        why,
+        waits_on if len(waits_on) < len(inst_ids) else (),
     )
 
 
@@ -126,12 +145,9 @@ def of_groups(
     is_limited = any(each.active_sess_pool_p1 is not None for each in directives.values())
     if found is None or not (found or is_limited or any(row.queue_length for row in rows.values())):
         return {}
-    sections = facts.snapshot.sections
-    asked = [sections[record] for record in (PlanDirective, ContainerPlanDirective) if record in sections]
-    read = any("queueing_p1" not in section.absent for section in asked)
     pools: dict[Key, ActiveSessionPool] = {}
     for key in keys:
         row, waits_now = rows.get((inst_id, *key)), found.get((inst_id, *key))
-        if (each := pool(directives.get(key), row, waits_now, timeouts_read=read)) is not None:
+        if (each := pool(facts, directives.get(key), row, waits_now)) is not None:
             pools[key] = each
     return pools

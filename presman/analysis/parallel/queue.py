@@ -83,10 +83,6 @@ def _emptied(facts: Facts) -> set[Key]:
     return {key for key, queued in found.items() if not queued}
 
 
-_USUAL = 5.0
-"""Seconds between two polls, unless more passed."""
-
-
 class _Place(NamedTuple):
     """A group's queue on one instance: what all its statements have in common.
 
@@ -110,7 +106,7 @@ class _Place(NamedTuple):
         directive = facts.division.shares[inst_id].directives.get(key)
         timeout, action = queue_timeout(facts, directive) or (None, "")
         no_timeout = "" if timeout else _why_no_timeout(facts, inst_id, con_id)
-        if timeout and longest - timeout > 2 * max(_USUAL, facts.deltas.interval() or 0.0):
+        if timeout and facts.deltas.is_overdue(longest - timeout):
             late = f"one of {group} still waits {duration(longest - timeout)} after it"
             timeout, action, no_timeout = None, "", f"the plan's is {duration(timeout)}, but {late}"
         old = old_limit(key, facts, inst_id)

@@ -30,8 +30,9 @@ class QueueState(NamedTuple):
     `ahead` counts statements of other groups that a single FIFO queue serves first. `rivals` are the other groups that
     have a head, among which the plan chooses. `containers` are the other containers that have a head: the CDB plan
     chooses among containers first. `inst_ids` are the instances on which its servers may run, empty for all.
-    `passed_over` means that the head also had room at the previous poll and is still queued. `not_known` says of which
-    limits, of its group and its container, it is not known how many servers they allow. `outdated` is a view that did
+    `passed_over` means that the head also had room at the previous poll and is still queued. `not_known` says that not
+    all queued statements are listed, and of which limits, of its group and its container, it is not known how many
+    servers they allow. `outdated` is a view that did
     not answer at this poll, so that what is free is not known for now, "" if all did. `part` says why the servers of
     other instances are not in view, "" if they are.
     """

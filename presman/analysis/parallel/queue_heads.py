@@ -33,7 +33,7 @@ from presman.analysis.readings.statement_readings import (
     RunningStatement,
     is_known,
 )
-from presman.analysis.view_availability import view_of
+from presman.analysis.view_availability import unlisted_queue, view_of
 from presman.base.formats import counted, instances_are
 from presman.base.sums import added
 from presman.rows.group_rows import ConsumerGroup
@@ -121,8 +121,13 @@ class Queues(NamedTuple):
         return state._replace(system=budget, inst_ids=inst_ids)
 
     def not_known(self, key: Key, inst_id: int) -> Iterator[NotKnown]:
-        """Yield the limits of a container and of a group that no view shows, nor that there is none, or not of now."""
+        """Yield what no view shows: which statements are queued, or limits of a container and a group, or not of now.
+
+        Of a queue that is listed in part neither the head is known nor what it wants.
+        """
         con_id, group = key
+        if why := unlisted_queue(self.facts):
+            yield NotKnown("which statements are queued", why)
         if not group:
             yield NotKnown("the group of the head", view_of(self.facts.snapshot, Session))
             return
@@ -332,8 +337,8 @@ def passed_over(
 
 def _rooms_then(before: Facts, head: QueuedStatement) -> Iterator[int]:
     """Yield the servers left below the limits that applied to the group of a head at the previous poll."""
-    cluster = server_pools.together(server_pools.pools(before)[inst_id] for inst_id in before.system.inst_ids)
-    found = server_pools.budgets(before, cluster)
+    pools = server_pools.pools(before)
+    found = server_pools.budgets(before, server_pools.together(pools[inst_id] for inst_id in before.system.inst_ids))
     container = found.get(head.con_id) if head.con_id > ROOT else None
     allowed, _ = server_pools.allowed((head.con_id, head.group), before, found)
     for name, most in (("", None if container is None else container.target), (head.group, allowed)):

@@ -245,7 +245,8 @@ def _line(
     held = groups[0].may_hold if groups and groups[0].inst_id == CLUSTER else None
     servers = None if branch.servers is None or target is None else whole_servers(branch.servers, target)
     limit = None if branch.limit is None or not cpus else branch.limit * cpus
-    due, claim = placed.share * capacity, sum_of_known([each.entitled for each in found])
+    due = placed.share * capacity
+    claim = entitlement.together([each.entitled for each in found], [each.verdict for each in found])
     verdict = entitlement.worst([row.verdict for row in groups]) if groups else None
     return PlanRow(
         depth=placed.depth,

@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Literal, NamedTuple, Self
 
 from presman.analysis.readings.statement_readings import Cause
-from presman.base.formats import ABSENT, counted, duration
+from presman.base.formats import ABSENT, counted, duration, listed
 
 Level = Literal["bad", "warn", "note", "good", "dim"]
 """How bad a state is, shown by its colour; a word or a glyph always goes with it."""
@@ -145,19 +145,34 @@ class ActiveSessionPool(NamedTuple):
     `allowed` is the number of sessions that may be in a call at a time (ACTIVE_SESS_POOL_P1, summed over the instances
     shown; None if it cannot be read). `queued` is the number that wait (V$RSRC_CONSUMER_GROUP.QUEUE_LENGTH or
     V$SESSION, whichever counts more), the first of them for `longest` seconds (V$SESSION). After `timeout` seconds
-    (QUEUEING_P1) its call ends with an error; None means never, or not known if the directive could not be read.
+    (QUEUEING_P1) its call ends with an error; None means never, or that it is not known: then `no_timeout` says so.
+    `waits_on` are the instances on which they wait if there are others, each with a pool of its own.
     """
 
     allowed: int | None
     queued: int
     longest: float | None = None
     timeout: int | None = None
-    timeout_known: bool = True
+    no_timeout: str = ""
+    waits_on: tuple[int, ...] = ()
 
     @property
     def near_timeout(self) -> bool:
         """Whether the first waiting session is close to its timeout."""
         return self.timeout is not None and self.longest is not None and self.timeout - self.longest <= SOON
+
+    @property
+    def end(self) -> str:
+        """Whether the wait ends by a timeout, in words."""
+        if self.timeout is None:
+            return self.no_timeout or "without a timeout"
+        return f"timeout {duration(self.timeout)}"
+
+    @property
+    def where(self) -> str:
+        """The instances on which sessions wait, in words after a blank; "" if these are all."""
+        numbers = listed([str(each) for each in self.waits_on])
+        return f" on instance{'s' * (len(self.waits_on) > 1)} {numbers}" if numbers else ""
 
 
 class QueueTotals(NamedTuple):
@@ -416,4 +431,6 @@ def _pool_state(row: GroupReading, pool: ActiveSessionPool) -> GroupState:
     waited = "" if pool.longest is None else f" {duration(pool.longest)}"
     more = f"+{pool.queued}{waited}"
     level: Level = "bad" if pool.near_timeout else "warn"
-    return GroupState("session_pool", level, f"pool {active}/{allowed} {more}", f"pool {more}")
+    # The pools of all instances have room that the one for which sessions wait has not.
+    text = f"pool {more}{pool.where}" if pool.where else f"pool {active}/{allowed} {more}"
+    return GroupState("session_pool", level, text, f"pool {more}")

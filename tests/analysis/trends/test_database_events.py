@@ -57,7 +57,7 @@ def parameter(value: str, inst_id: int = 1, name: str = "parallel_servers_target
 
 
 def changed(*polls: tuple[object, ...]) -> list[str]:
-    """Return what is said of the last of some polls that read other settings."""
+    """Return the changes at the last of some polls with different settings."""
     watch, changes = SettingWatch(), []
     for number, rows in enumerate(polls):
         found = watch.add(snapshot(*rows, after=60.0 * number))
@@ -65,13 +65,13 @@ def changed(*polls: tuple[object, ...]) -> list[str]:
     return changes
 
 
-def test_a_parameter_that_changed_is_told_with_both_values() -> None:
+def test_a_changed_parameter_has_both_values() -> None:
     assert changed((parameter("96"),), (parameter("48"),)) == ["PARALLEL_SERVERS_TARGET 96 → 48"]
     assert changed((parameter("96"),), (parameter("96"),)) == []
     assert changed((parameter("", name="max_iops"),), (parameter("8", name="max_iops"),)) == ["MAX_IOPS not set → 8"]
 
 
-def test_where_it_changed_is_told_where_it_is_not_so_everywhere() -> None:
+def test_a_parameter_that_changed_on_some_instances_names_them() -> None:
     both = (parameter("96", 1), parameter("96", 2))
     target = "PARALLEL_SERVERS_TARGET 96 → 48"
     text = f"{target} on each of 2 instances, added up 192 → 96"
@@ -85,7 +85,7 @@ def test_where_it_changed_is_told_where_it_is_not_so_everywhere() -> None:
     ]
 
 
-def test_an_instance_that_goes_or_comes_has_changed_no_parameter_but_one_that_comes_back_with_another_value() -> None:
+def test_only_an_instance_that_returns_with_another_value_changed_a_parameter() -> None:
     both, one = (parameter("96", 1), parameter("96", 2)), (parameter("96", 1),)
     assert changed(both, one) == []
     assert changed(one, both) == []
@@ -95,7 +95,7 @@ def test_an_instance_that_goes_or_comes_has_changed_no_parameter_but_one_that_co
     ]
 
 
-def test_a_view_that_told_nothing_changed_nothing_and_the_plan_is_told_by_its_own_event() -> None:
+def test_a_silent_view_changed_nothing_and_the_plan_has_its_own_event() -> None:
     assert changed((parameter("96"),), ()) == []
     assert changed((parameter("96"),), (), (parameter("48"),)) == ["PARALLEL_SERVERS_TARGET 96 → 48"]
     assert (
@@ -106,7 +106,7 @@ def test_a_view_that_told_nothing_changed_nothing_and_the_plan_is_told_by_its_ow
 def test_rows_that_were_not_read_again_are_not_looked_at_again() -> None:
     watch, first = SettingWatch(), snapshot(parameter("96"))
     watch.add(first)
-    watch._parameters = {}  # whoever looked would find all of it new
+    watch._parameters = {}  # all of it would look new
     assert watch.add(snapshot(after=2.0, sections=first.sections)).parameters == ()
 
 
@@ -114,7 +114,7 @@ def directive(group: str, plan: str = "DAY", **values: object) -> PlanDirective:
     return row(PlanDirective, plan=plan, group_or_subplan=group, **values)
 
 
-def test_a_directive_that_changed_is_told_by_its_columns() -> None:
+def test_a_changed_directive_names_its_columns() -> None:
     before = directive("ETL", parallel_server_limit=75, mgmt_p1=20)
     now = directive("ETL", parallel_server_limit=50, mgmt_p1=30)
     assert changed((before,), (now,)) == ["DAY: ETL MGMT_P1 20 → 30, PARALLEL_SERVER_LIMIT 75 → 50"]
@@ -130,7 +130,7 @@ def test_directives_and_plans_come_and_go() -> None:
     assert changed((etl, night), (etl,)) == ["plan NIGHT was dropped"]
 
 
-def test_in_the_root_a_directive_is_told_once_and_a_container_by_its_name() -> None:
+def test_in_the_root_a_directive_is_one_event_with_its_container() -> None:
     def of(limit: int) -> tuple[object, ...]:
         own = row(ContainerPlanDirective, con_id=3, plan="P", group_or_subplan="WEB", utilization_limit=limit)
         cdb = row(CdbPlanDirective, plan="CDB", pluggable_database="SALES", utilization_limit=limit)
@@ -166,7 +166,7 @@ def test_pluggable_databases_are_opened_and_closed() -> None:
 
     opened, closed = pdbs((1, "READ WRITE")), pdbs((1, "MOUNTED"), after=2)
     assert watched(opened, closed, pdbs((1, "READ ONLY"), after=4)) == ["PDB SALES was closed", "PDB SALES was opened"]
-    assert watched(opened, snapshot(instance(), after=2), pdbs((1, "READ ONLY"), after=4)) == [], "V$PDBS told nothing"
+    assert watched(opened, snapshot(instance(), after=2), pdbs((1, "READ ONLY"), after=4)) == [], "V$PDBS was silent"
     both, one = pdbs((1, "READ WRITE"), (2, "READ WRITE"), instances=2), ((1, "READ WRITE"), (2, "MOUNTED"))
     assert watched(both, pdbs(*one, after=2, instances=2)) == ["PDB SALES was closed on instance 2"]
     assert watched(both, pdbs((1, "READ WRITE"), after=2)) == ["instance 2 (DB2) is gone"], "with all that was there"
@@ -186,7 +186,7 @@ def test_a_plan_that_a_window_switched_names_it() -> None:
     assert watched(before, now) == ["plan DAY → NIGHT (by MONDAY)"]
 
 
-def test_where_no_plan_is_in_force_the_name_that_the_view_has_for_that_is_none() -> None:
+def test_the_name_for_no_plan_in_force_is_not_shown() -> None:
     """V$RSRC_PLAN has INTERNAL_PLAN then, V$RSRC_PLAN_HISTORY no name, as the note of the switch says it."""
 
     def poll(plan: str, *names: str) -> Snapshot:
@@ -201,7 +201,7 @@ def test_where_no_plan_is_in_force_the_name_that_the_view_has_for_that_is_none()
     assert watched(off, on) == ["plan none → DAY"]
 
 
-def test_the_first_poll_tells_of_the_day_before_and_no_longer() -> None:
+def test_the_first_poll_reports_events_of_one_day_before() -> None:
     hours = {"WEEK": -30, "DAY": -20, "NIGHT": -2}
     rows = [
         row(RsrcPlanHistory, sequence=number, name=name, start_time=NOON + timedelta(hours=hour))
@@ -214,10 +214,10 @@ def test_the_first_poll_tells_of_the_day_before_and_no_longer() -> None:
         (NOON - timedelta(hours=20), PLAN_CHANGED, "plan WEEK → DAY"),
         (NOON - timedelta(hours=2), PLAN_CHANGED, "plan DAY → NIGHT"),
         (NOON - timedelta(hours=1), INSTANCE_CHANGED, "instance 2 (DB2) was started"),
-    ], "instance 1 was started ten days ago, and what was before WEEK nobody knows"
+    ], "instance 1 was started ten days ago, and the plan before WEEK is not known"
 
 
-def test_of_the_day_before_only_changes_of_the_plan_are_told() -> None:
+def test_of_the_day_before_only_plan_changes_are_reported() -> None:
     """One is older than a day, one is of an hour to come, one is the same plan once more; a day ago to the second."""
     hours = (("A", -30.0), ("B", -24.1), ("C", -24.0), ("D", -9.0), ("D", -5.0), ("E", 0.0), ("F", 1.0))
     rows = [
@@ -243,7 +243,7 @@ def of_alerts(*polls: tuple[int, list[Alert]]) -> list[tuple[float, str]]:
     return [((each.at - NOON).total_seconds(), each.text) for each in history.events]
 
 
-def test_an_alert_began_where_the_reading_before_could_have_told_it() -> None:
+def test_an_alert_began_only_if_the_previous_reading_could_show_it() -> None:
     assert of_alerts((0, []), (2, [ETL]), (4, [ETL])) == [(2, "warning: ETL waits (since before presman began)")]
     assert of_alerts((0, []), (2, []), (4, [ETL]), (6, [ETL])) == [(4, "warning: ETL waits")]
 
@@ -252,7 +252,7 @@ AGAIN = ((0, []), (2, []), (4, [ETL]), (10, []), (38, [ETL]))
 """A queue that is there for 6 s and comes back after 28 s."""
 
 
-def test_an_alert_ends_in_the_poll_without_it_and_what_was_told_stays_told() -> None:
+def test_an_alert_ends_in_the_poll_without_it_and_its_event_stays() -> None:
     ended = [(4, "warning: ETL waits"), (10, "ended, seen for 0:06, last: ETL waits")]
     assert of_alerts(*AGAIN[:4]) == ended
     assert of_alerts(*AGAIN) == [*ended, (38, "warning: ETL waits")]
@@ -262,7 +262,7 @@ def test_an_alert_that_comes_and_goes_ends_once_it_has_been_away_for_a_minute() 
     often = (*AGAIN, (40, []), (50, [ETL]))
     there = of_alerts(*often)
     ended = (40, "ended, seen for 0:02, last: ETL waits")
-    assert there == [*of_alerts(*AGAIN), ended, (50, "warning: ETL waits")], "who came back once has an end at once"
+    assert there == [*of_alerts(*AGAIN), ended, (50, "warning: ETL waits")], "an alert that came back once ends at once"
     assert of_alerts(*often, (60, []), (70, [ETL]), (80, []), (139, [])) == there
     on_and_off = (80, "ended, seen on and off for 0:30, last: ETL waits")
     assert of_alerts(*often, (60, []), (70, [ETL]), (80, []), (140, [])) == [*there, on_and_off]
@@ -271,7 +271,7 @@ def test_an_alert_that_comes_and_goes_ends_once_it_has_been_away_for_a_minute() 
     assert of_alerts(*often, (110, []))[-1] == (110, "ended, seen for 1:00, last: ETL waits"), "it was there for long"
 
 
-def test_an_alert_that_grows_worse_and_gets_better_is_told() -> None:
+def test_an_alert_that_grows_worse_or_better_is_an_event() -> None:
     course = (0, []), (2, []), (4, [ETL]), (6, [BAD]), (8, [ETL, WEB])
     assert of_alerts(*course) == [
         (4, "warning: ETL waits"),
@@ -285,7 +285,7 @@ def test_an_alert_that_grows_worse_and_gets_better_is_told() -> None:
     assert of_alerts(*again, (76, [ETL, WEB]))[7:] == [(16, better)]
 
 
-def test_no_plan_changes_and_no_queue_ends_while_no_view_tells_of_it() -> None:
+def test_without_its_view_no_plan_changes_and_no_queue_ends() -> None:
     history, before = EventHistory(), None
     unseen = Section(problem=Problem("", "no answer", "GV$RSRC_PLAN", late=True))
     for number, (poll, _) in enumerate(polled("storm", 3)):
@@ -350,7 +350,7 @@ def changes() -> list[DatabaseEvent]:
         (INSTANCE_CHANGED, 390, f"instance 2 (CHGDB2) was restarted (started {RESTARTED:%H:%M:%S})"),
     ],
 )  # fmt: skip
-def test_what_is_altered_in_the_scenario_is_found_once(kind: str, at: int, text: str) -> None:
+def test_each_alteration_of_the_scenario_is_found_once(kind: str, at: int, text: str) -> None:
     """The target is set 130 s after the start, when V$RSRC_PLAN shows it; the directive 200 s, in a queue."""
     assert [each.at - START for each in changes() if (each.kind, each.text) == (kind, text)] == [timedelta(seconds=at)]
 
@@ -362,8 +362,8 @@ def test_events_are_in_order_of_time_and_calm_verdicts_are_none() -> None:
     assert all(not calm.issuperset(each) for each in verdicts)
 
 
-def test_a_statement_with_fewer_servers_than_it_asked_for_is_told_once() -> None:
-    """24 of 32 are a quarter less. Who has what it asked for, or whose degree is not told, is none."""
+def test_a_downgraded_statement_is_one_event_while_it_runs() -> None:
+    """24 of 32 are a quarter less. A statement with its full or an unknown degree is no downgrade."""
     one = readings.running()
     whole, unknown = (
         replace(one, sid=one.sid + 1, degree=degree, requested=degree, downgraded=0.0) for degree in (32, None)
@@ -377,7 +377,7 @@ def test_a_statement_with_fewer_servers_than_it_asked_for_is_told_once() -> None
 
 
 @pytest.mark.parametrize(("polls", "numbers"), [(5, []), (6, [2])])
-def test_a_verdict_that_has_held_for_six_polls_is_told_from_when_it_began(polls: int, numbers: list[int]) -> None:
+def test_a_verdict_of_six_polls_is_an_event_at_its_beginning(polls: int, numbers: list[int]) -> None:
     watch, found = EventWatch(), []
     for number in range(1, 10):
         verdict = Verdict.THROTTLED if 2 <= number < 2 + polls else Verdict.CONTENDED
@@ -391,11 +391,11 @@ def test_a_verdict_that_has_held_for_six_polls_is_told_from_when_it_began(polls:
     ("verdict", "texts"),
     [
         (Verdict.NEAR_LIMIT, []),  # a group that works at its limit comes and goes between the two
-        (Verdict.PARTLY, []),  # nobody knows whether it gets its share
+        (Verdict.PARTLY, []),  # whether it gets its share is not known
         (Verdict.CONTENDED, ["ETL: at its limit → contended, entitlement met"]),
     ],
 )
-def test_no_event_tells_what_is_the_same_or_not_known(verdict: Verdict, texts: list[str]) -> None:
+def test_what_is_unchanged_or_not_known_is_no_event(verdict: Verdict, texts: list[str]) -> None:
     watch, found = EventWatch(), []
     for number, each in enumerate([Verdict.CAPPED] * 2 + [verdict] * 8, 1):
         now = readings.reading([readings.group("ETL")._replace(verdict=each)], number=number)
@@ -410,7 +410,7 @@ def test_a_history_has_when_the_connection_was_lost_in_its_place() -> None:
     assert [(each.kind, each.text) for each in history.events] == [("x", ""), (LOST, "ORA-03113"), ("x", "")]
 
 
-def test_what_was_before_the_first_poll_is_told_once() -> None:
+def test_what_was_before_the_first_poll_is_reported_once() -> None:
     """An instance was started an hour before."""
     history = EventHistory()
     for number in range(3):

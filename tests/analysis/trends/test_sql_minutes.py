@@ -47,7 +47,7 @@ def test_a_text_that_was_seen_once_stays_though_it_is_read_no_more_and_v_sql_for
         ((), True, True, "(not recorded)"),
     ],
 )
-def test_it_says_why_there_is_no_text(rows: tuple[SqlText, ...], reads: bool, recorded: bool, reason: str) -> None:
+def test_a_missing_text_has_a_reason(rows: tuple[SqlText, ...], reads: bool, recorded: bool, reason: str) -> None:
     reading = replace(BASE, reads_texts=reads)
     assert fed(rows).why_none("a", reading, recorded=recorded) == reason
     assert fed(rows).why_none("", reading) == "", "no statement"

@@ -66,8 +66,8 @@ def test_the_first_poll_stands_for_no_time_and_the_second_for_half_a_second() ->
     assert watched == [0.0, 0.5]
 
 
-def test_who_idles_says_so_as_long_as_he_does() -> None:
-    """Idle for 4 s at 30 s, so since 26 s: 14 s at 40 s; at 20 s he worked, and at 50 s he is gone."""
+def test_an_idle_holder_is_shown_as_idle_while_it_idles() -> None:
+    """Idle for 4 s at 30 s, so since 26 s: 14 s at 40 s; at 20 s it worked, and at 50 s it is gone."""
     watch = Watch()
     watch.add(at(20, running(elapsed=5.0)))
     watch.add(at(30, running(elapsed=None, idle=4.0)))
@@ -79,8 +79,8 @@ def test_who_idles_says_so_as_long_as_he_does() -> None:
     assert ["idle for 0:14 and keeps them" in each for each in lines] == [False, True, False]
 
 
-def test_what_came_later_than_the_instant_is_not_told() -> None:
-    """At 22 s the first runs for 7 s; nobody knows then that it will end."""
+def test_what_came_later_than_the_instant_is_left_out() -> None:
+    """At 22 s the first runs for 7 s; its end is not known then."""
     past = sql_past(seen(), SQL, 0, NOON + timedelta(seconds=22))
     assert (past.executions, past.mean_run) == (1, None)
     assert (past.newest[0].ran(past.at), past.newest[0].ended) == (7.0, None)

@@ -110,7 +110,7 @@ def test_how_long_a_run_runs_and_how_old_its_polls_are() -> None:
     assert (line.runs_for, line.age, line.silent, line.database.name, line.database.every) == (0, None, 0, "", 0)
 
 
-def test_the_newest_place_of_a_run_is_kept_and_what_another_program_wrote_left_alone() -> None:
+def test_the_newest_status_is_kept_and_foreign_files_are_left() -> None:
     """A status of a later format is not read and stays; one whose process lives is not removed, whatever is in it."""
     file = StatusFile("record")
     file.write(replace(RUN, format=2))
@@ -123,7 +123,7 @@ def test_the_newest_place_of_a_run_is_kept_and_what_another_program_wrote_left_a
     file.remove()
 
 
-def test_runs_are_told_the_oldest_first_and_a_dead_one_for_a_day() -> None:
+def test_runs_are_listed_the_oldest_first_and_a_dead_one_for_a_day() -> None:
     now = datetime.now(UTC)
     for output, since, written in (("b", 1, 23), ("a", 2, 1), ("c", 3, 25)):
         file = StatusFile("record")
@@ -149,7 +149,7 @@ def test_cpu_is_a_share_of_the_time_since_the_last_word(monkeypatch: pytest.Monk
     assert (status.cpu_seconds, status.databases, status.command) == (3.25, (WELL,), "record")
 
 
-def test_what_cannot_be_written_is_told_once_until_it_can() -> None:
+def test_a_failed_write_is_reported_once_until_one_succeeds() -> None:
     events: list[LogEvent] = []
     refused = [True]
 
@@ -184,7 +184,7 @@ def test_a_file_is_private_whole_and_gone_at_the_end() -> None:
     assert list(folder().iterdir()) == []
 
 
-def test_who_was_killed_is_told_of_until_another_takes_the_place() -> None:
+def test_a_killed_run_is_listed_until_another_takes_its_place() -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=Path(__file__).parents[3]
     )
@@ -202,7 +202,7 @@ def test_who_was_killed_is_told_of_until_another_takes_the_place() -> None:
     assert list(folder().iterdir()) == []
 
 
-def test_what_is_old_or_no_status_is_done_away_with(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_and_damaged_status_files_are_removed(monkeypatch: pytest.MonkeyPatch) -> None:
     file = StatusFile("record")
     file.write(replace(RUN, written=datetime.now(UTC) - 2 * REMEMBERED))
     os.close(file._lock)
@@ -213,7 +213,7 @@ def test_what_is_old_or_no_status_is_done_away_with(monkeypatch: pytest.MonkeyPa
     assert list(folder().iterdir()) == []
 
 
-def test_a_run_says_how_it_is_again_and_again() -> None:
+def test_a_run_writes_its_status_repeatedly() -> None:
     events: list[LogEvent] = []
     polls = [0]
     with reporting("export", "x.csv", lambda: [replace(WELL, polls=polls[0])], events.append, every=0.01):
@@ -229,7 +229,7 @@ def test_a_run_says_how_it_is_again_and_again() -> None:
     assert "presman-status" not in {thread.name for thread in threading.enumerate()}
 
 
-def test_where_no_file_can_be_that_is_told_and_the_work_goes_on(home: Path) -> None:
+def test_a_run_without_a_status_file_reports_that_and_goes_on(home: Path) -> None:
     (home / "presman").write_text("in the way")
     events: list[LogEvent] = []
     with reporting("record", "x", list, events.append):

@@ -30,7 +30,7 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-def test_a_wide_file_as_1_x_wrote_it(tmp_path: Path) -> None:
+def test_a_wide_file_of_presman_1_x(tmp_path: Path) -> None:
     (panel,) = read_series(written(tmp_path, WIDE)).panels
     assert panel.series == {
         "BATCH": [(AT, 24.14)],
@@ -131,8 +131,8 @@ def test_a_page_names_its_file_and_has_the_values_under_the_mouse(kinds: dict[st
     (panel, *_) = found.panels
     name, points = next(iter(panel.series.items()))
     clock = f"{datetime.fromtimestamp(points[-1][0]).astimezone():%H:%M:%S}"
-    (told,) = [each for each in titles if clock in each and "used_cpus" not in each][:1]
-    assert f"{name}: {points[-1][1]:.2f}" in told
+    (title,) = [each for each in titles if clock in each and "used_cpus" not in each][:1]
+    assert f"{name}: {points[-1][1]:.2f}" in title
 
 
 def test_of_many_polls_the_page_shows_minimum_and_maximum(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_errors_of_a_file_are_reported_with_the_line(text: str, words: str, tmp_
     assert "\x1b" not in str(error.value)
 
 
-def test_what_is_not_plain_or_has_endless_lines_is_not_read(tmp_path: Path) -> None:
+def test_devices_and_endless_lines_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ChartError, match="/dev/zero: it is not a regular file"):
         read_series(Path("/dev/zero"))
     for begin in ("", TIDY, '{"a": "'):
@@ -194,13 +194,13 @@ def test_a_file_of_one_line_that_is_no_object_is_not_called_empty(tmp_path: Path
         read_series(written(tmp_path, '{"time": '))
 
 
-def test_a_chart_has_so_many_lines_at_most(tmp_path: Path) -> None:
+def test_a_chart_has_a_maximum_of_lines(tmp_path: Path) -> None:
     lines = "".join(f"2026-11-22T12:00:04+00:00,D,5,1,0,G{number},1,2\n" for number in range(5001))
     with pytest.raises(ChartError, match="line 5002: more than 5,000 groups or events cannot be charted"):
         read_series(written(tmp_path, TIDY + lines))
 
 
-def test_an_incomplete_last_line_is_left_out_and_reported(tmp_path: Path) -> None:
+def test_an_incomplete_last_line_is_omitted_and_reported(tmp_path: Path) -> None:
     found = read_series(written(tmp_path, WIDE + "2026-11-22T12:00:0"))
     assert len(found.panels[0].series["ETL"]) == 2
     assert "line 4" in found.notes[0]
@@ -216,7 +216,7 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
     assert "\x1b" not in picture + chart_text(panel, width=80, height=20, colour=False)
 
 
-def test_peaks_stay_and_gaps_are_no_lines() -> None:
+def test_peaks_are_kept_and_gaps_break_lines() -> None:
     points = [(float(at), 1.0) for at in range(1000)]
     points[517] = (517.0, 99.0)
     few = thinned(points, 0.0, 999.0, 10)
@@ -259,7 +259,7 @@ def test_the_command(tmp_path: Path, inside: Run, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(
-    ("con", "inst", "row", "who"),
+    ("con", "inst", "row", "subject"),
     [
         (-1, -1, ("1", "ETL", "3"), "ETL"),
         (2, -1, ("1", "ETL", "3"), "ETL#3"),
@@ -271,7 +271,7 @@ def test_the_command(tmp_path: Path, inside: Run, monkeypatch: pytest.MonkeyPatc
     ],
 )
 def test_a_line_is_about_a_name_its_container_and_its_instance(
-    con: int, inst: int, row: tuple[str, ...], who: str
+    con: int, inst: int, row: tuple[str, ...], subject: str
 ) -> None:
-    assert _subject(SimpleNamespace(subject=1, con=con, inst=inst), row) == who  # type: ignore[arg-type]
+    assert _subject(SimpleNamespace(subject=1, con=con, inst=inst), row) == subject  # type: ignore[arg-type]
     assert _subject(SimpleNamespace(subject=-1, con=con, inst=inst), row) == ""  # type: ignore[arg-type]

@@ -52,7 +52,7 @@ def test_a_line_is_broken_beyond_three_times_the_usual_distance() -> None:
     assert segments(points[:1]) == [points[:1]]
 
 
-def test_of_each_stretch_the_least_and_the_largest_stay() -> None:
+def test_each_period_keeps_its_minimum_and_maximum() -> None:
     """Two periods of ten seconds; the last one includes the instant at its end."""
     points = [(0.0, 5.0), (2.0, 1.0), (4.0, 9.0), (9.9, 5.0), (10.0, 7.0), (15.0, 7.0), (20.0, 8.0)]
     assert thinned(points, 0.0, 20.0, 2) == [(2.0, 1.0), (4.0, 9.0), (10.0, 7.0), (20.0, 8.0)]
@@ -82,7 +82,7 @@ def test_a_scale_holds_what_is_drawn() -> None:
     assert not is_nothing(SeriesPanel("cpu", {"A": line(0.0, -1.0)}))
 
 
-def test_instants_at_the_axis_are_round_and_of_one_instant_it_is_that() -> None:
+def test_times_at_the_axis_are_round() -> None:
     assert list(times(ChartScale(BEGIN + 1, BEGIN + 61, [0, 1]), 4).values()) == [
         "12:00:15",
         "12:00:30",
@@ -120,7 +120,7 @@ def test_a_drawing_has_a_path_for_each_line_and_its_legend_below() -> None:
     assert '<text x="500" y="28" text-anchor="middle" fill="#57606a" font-size="16">cpu</text>' in drawn
 
 
-def test_pictures_stand_one_above_the_other() -> None:
+def test_pictures_are_stacked() -> None:
     panel = SeriesPanel("cpu", {"A": line(1.0, 2.0)})
     drawn = chart_svg([panel, panel])
     assert f'viewBox="0 0 1000 {2 * HEIGHT}"' in drawn
@@ -145,8 +145,8 @@ def test_a_page_shows_the_values_of_each_period_under_the_mouse() -> None:
 
 def test_both_ends_of_a_period_with_two_polls_are_shown() -> None:
     """Two of three instants are in the first third."""
-    told = re.findall('class="hover"><title>([^<]*)<', page([(BEGIN, 1.0), (BEGIN + 1, 3.0), (BEGIN + 30, 2.0)]))
-    assert told == [
+    titles = re.findall('class="hover"><title>([^<]*)<', page([(BEGIN, 1.0), (BEGIN + 1, 3.0), (BEGIN + 30, 2.0)]))
+    assert titles == [
         "2026-03-12 12:00:00 to 2026-03-12 12:00:01, 2 polls\nA: 1.00 to 3.00", "2026-03-12 12:00:30\nA: 2.00",
     ]  # fmt: skip
 
@@ -179,7 +179,7 @@ def test_a_chart_in_text_has_a_letter_for_each_line_and_round_ticks() -> None:
 
 
 @pytest.mark.parametrize(("width", "step"), [(40, 60), (56, 30), (140, 15)])
-def test_a_broader_chart_has_more_times_below_it(width: int, step: int) -> None:
+def test_a_wider_chart_has_more_times(width: int, step: int) -> None:
     """One for each 14 cells of 120 s, at least 2 and at most 8: 2, 4 and 8 steps; all without a terminal."""
     ticks = grid(SeriesPanel("cpu", {"A": line(1.0, 2.0, every=120.0)}), width=width)[-1].split()
     assert ticks == [f"12:0{at // 60}:{at % 60:02}" for at in range(0, 121, step)]

@@ -52,7 +52,7 @@ def test_published_runs_side_by_side_as_a_page() -> None:
         assert " ".join(text.split()).count(few.value) == 1, "the method explains it; no figure repeats it"
 
 
-def test_a_page_of_nothing_is_a_page() -> None:
+def test_a_page_without_figures_is_valid() -> None:
     window = ComparedWindow("a.presman", "x", START, START, 1, None, ())
     page = compare_page(ComparedWindows(window, window, (), (), (), (), METHOD), START)
     assert "Nothing can be compared" in page
@@ -71,7 +71,7 @@ def test_a_difference_is_a_bar_from_the_middle(percent: float, left: str, width:
 
 
 @pytest.mark.parametrize("percent", [None, 0.0])
-def test_without_a_difference_there_is_no_bar(percent: float | None) -> None:
+def test_equal_figures_have_no_bar(percent: float | None) -> None:
     assert not _bar(Line("", "", "", 1.0, 1.0, percent, Judgement.SAME))
 
 
@@ -103,6 +103,6 @@ def test_a_bar_for_each_window_of_each_bucket_on_a_scale_of_powers_of_ten() -> N
 
 
 @pytest.mark.parametrize(("buckets", "labels"), [(13, 13), (14, 7)])
-def test_of_many_buckets_every_other_is_named(buckets: int, labels: int) -> None:
+def test_with_many_buckets_every_second_is_labelled(buckets: int, labels: int) -> None:
     found: Any = SimpleNamespace(event="x", first={1 << place: 1 for place in range(buckets)}, second={})
     assert len(re.findall(r'y="176"', str(latency_chart(found)))) == labels

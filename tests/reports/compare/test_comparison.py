@@ -96,13 +96,13 @@ def test_ranks() -> None:
     ("first", "second", "percent"),
     [(0.001, 4.39, None), (0.0, 1.0, None), (0.05, 4.0, 7900), (4.0, 0.001, -99.975), (0.0, 0.0, None)],
 )
-def test_of_nearly_nothing_there_is_no_percentage(first: float, second: float, percent: float | None) -> None:
+def test_tiny_values_have_no_percentage(first: float, second: float, percent: float | None) -> None:
     key = FigureKey(CPU, "ETL", "throttled %")
     (line,) = lines(*(figures(series={key: [Value(each, 1.0)]}) for each in (first, second)))
     assert line.percent == (None if percent is None else pytest.approx(percent))
 
 
-def test_percent_is_of_the_first_and_of_nothing_where_that_is_zero() -> None:
+def test_percentages_are_of_the_first_value_unless_it_is_zero() -> None:
     key, other = FigureKey(CPU, "BATCH", "used CPUs"), FigureKey(CPU, "ETL", "used CPUs")
     one = figures(series={key: [Value(4, 2)], other: [Value(0, 2)]})
     two = figures(series={key: [Value(10, 4)], other: [Value(4, 4)]})
@@ -202,7 +202,7 @@ def test_the_command(mixed: Path, inside: Run) -> None:
         assert words in done.stderr
 
 
-def test_histograms_of_either_window_are_there_the_longest_time_first() -> None:
+def test_histograms_of_both_windows_are_sorted_by_time() -> None:
     one = figures(histograms={"a": [{8: 2}, {8: 3, 16: 1}], "b": [{8: 0}], "both": [{64: 10}]})
     other = figures(histograms={"late": [{1024: 1}], "both": [{64: 1}], "b": []})
     found = [(each.event, each.first, each.second) for each in histograms(one, other)]
@@ -213,7 +213,7 @@ def test_histograms_of_either_window_are_there_the_longest_time_first() -> None:
     ]
 
 
-def test_a_plan_and_a_group_that_only_one_has_differ() -> None:
+def test_a_plan_or_group_in_only_one_window_differs() -> None:
     window = SimpleNamespace(plan="DAY"), SimpleNamespace(plan="NIGHT")
     both = figures(directives={("ETL", "share"): 0.25, ("ETL", "limit"): 0.5, ("OLD", "share"): 0.1})
     then = figures(directives={("ETL", "share"): 0.25, ("ETL", "limit"): 0.75})
@@ -225,7 +225,7 @@ def test_a_plan_and_a_group_that_only_one_has_differ() -> None:
     ]
     unread = figures(directives={("", "servers target"): 64})
     differences = plan_differences((window[0], both), (window[0], unread))  # type: ignore[arg-type]
-    assert {each.second for each in differences} == {64, "not known"}, "those groups are not said to be gone"
+    assert {each.second for each in differences} == {64, "not known"}, "those groups are not reported as gone"
     assert plan_differences((window[0], both), (window[0], both)) == ()  # type: ignore[arg-type]
 
 
@@ -244,15 +244,15 @@ def test_with_an_instance_gone_the_target_differs_and_not_the_plan(tmp_path: Pat
         assert own.first is not None
         assert own.last is not None
         polls = poll_lines(own, own.first, own.last)
-        said = window_figures.window_figures(own, own.first, own.last, polls, (), moments[-1]).directives
-    limits = {group: value for (group, key), value in said.items() if key == "servers limit %"}
+        directives = window_figures.window_figures(own, own.first, own.last, polls, (), moments[-1]).directives
+    limits = {group: value for (group, key), value in directives.items() if key == "servers limit %"}
     assert (limits["REPORTS"], limits["SHOP"]) == (50, "no limit")
     assert "_ORACLE_BACKGROUND_GROUP_" not in limits, "the plan has no directive for it"
 
 
 def test_any_changed_column_of_a_directive_is_listed(tmp_path: Path) -> None:
     """The plans were called the same when only PARALLEL_STMT_CRITICAL or PARALLEL_QUEUE_TIMEOUT differed."""
-    told_otherwise = {"utilization_limit": "limit_cpus", "parallel_server_limit": "servers limit %"}
+    derived = {"utilization_limit": "limit_cpus", "parallel_server_limit": "servers limit %"}
     wanted = {"parallel_stmt_critical": "BYPASS QUEUE", "parallel_queue_timeout": 11, "session_pga_limit": 700}
     (early, reading), (late, _) = list(polled("mixed", 3))[1:]
     section = late.section(PlanDirective)
@@ -268,8 +268,8 @@ def test_any_changed_column_of_a_directive_is_listed(tmp_path: Path) -> None:
     times = [f"{each.at:%Y-%m-%dT%H:%M:%S.%f}+00:00" for each in (early, late)]
     found = compare(index(path, times[0], times[0]), index(path, times[1], times[1]))
     figures = {each.figure: each.second for each in found.plan if each.subject == "REPORTS"}
-    assert figures.keys() >= set(told_otherwise.values())
-    plain = values.keys() - {"status", "comments"} - told_otherwise.keys()
+    assert figures.keys() >= set(derived.values())
+    plain = values.keys() - {"status", "comments"} - derived.keys()
     assert {column.upper(): values[column] for column in plain}.items() <= figures.items()
     assert not figures.keys() & {"STATUS", "COMMENTS"}
     text = compare_text(found).split("plan at the end")[1]
@@ -296,9 +296,7 @@ def test_waits_in_the_queue_by_mean_and_rank() -> None:
     assert (alone["p95 wait s, ended"].first, alone["p95 wait s, ended"].second) == (7.0, None)
 
 
-def test_a_long_window_reads_groups_and_waits_of_some_polls_and_says_so(
-    mixed: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_window_is_sampled_and_noted(mixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A month took over a minute. Figures of polls besides those of groups are still read for all polls."""
     whole = compare(index(mixed), index(mixed))
     monkeypatch.setattr(window_figures, "MOST_POLLS", 20)
@@ -341,7 +339,7 @@ def test_figures_of_an_event_are_all_compared_or_none() -> None:
     assert differences == {Judgement.NO_OVERLAP, Judgement.SAME}, "percentiles in one bucket are the same anyway"
 
 
-def test_the_first_sentence_says_how_many_cannot_be_compared() -> None:
+def test_the_first_sentence_counts_incomparable_figures() -> None:
     def of(*differences: Judgement) -> str:
         return summary([Line(CPU, "", "", 1.0, 2.0, 100.0, each) for each in differences])
 
@@ -357,7 +355,7 @@ def test_the_first_sentence_says_how_many_cannot_be_compared() -> None:
     assert of(few, few) == "Nothing can be compared: there are too few polls or statements. Longer windows may tell."
 
 
-def test_plans_of_which_one_is_not_known_are_not_called_the_same(tmp_path: Path) -> None:
+def test_an_unknown_plan_is_not_called_the_same(tmp_path: Path) -> None:
     """Neither if the polls at the end are damaged, nor if V$RSRC_PLAN did not answer."""
     moments = list(polled("noplan", 6))
     damaged, unanswered = tmp_path / "damaged.presman", tmp_path / "unanswered.presman"

@@ -28,18 +28,18 @@ def test_blocks_are_means_of_neighbours() -> None:
     assert blocks(polls(1, 2), 3) == []
 
 
-def test_of_five_and_five_blocks_that_lie_apart_two_deals_in_252_differ_as_much() -> None:
+def test_two_deals_of_252_differ_as_much_as_ten_separate_blocks() -> None:
     low, high = polls(*[1, 1.1, 0.9] * 5), polls(*[2, 2.1, 1.9] * 5)
     assert chance(low, high) == pytest.approx(2 / 252)
     assert judge(low, high) is Judgement.MORE
 
 
-def test_the_same_values_in_another_order_are_no_difference() -> None:
+def test_reordered_values_are_no_difference() -> None:
     values = [Random(3).gauss(10, 1) for _ in range(60)]
     assert judge(polls(*values), polls(*reversed(values))) is Judgement.SAME
 
 
-def test_a_series_that_stays_alike_for_long_has_few_blocks() -> None:
+def test_an_autocorrelated_series_has_few_blocks() -> None:
     # 1 1 1 1 0 0 0 0 ...: autocorrelations 1/2 (28 of 56 pairs and so on) at lag 1 and next to 0 at lag 2.
     steps = polls(*([1.0] * 4 + [0.0] * 4) * 8)
     lag_1 = (63 - 2 * 15) / 64

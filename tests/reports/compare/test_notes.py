@@ -38,7 +38,7 @@ def test_statements_that_still_wait_are_counted_beside_ended_waits() -> None:
     assert _still_queued([26.0, 0.0]) == _still_queued([26.0, nan]) == []
 
 
-def test_what_was_judged_is_counted() -> None:
+def test_judged_differences_are_counted() -> None:
     windows = window(0, 50), window(60, 100)
     noted = _notes(*windows, [Judgement.MORE, *[Judgement.NOISE] * 9, Judgement.TOO_FEW])
     chance = f"chance alone would mark about {10 * FALSE_ALARMS:.1f} as more than noise"

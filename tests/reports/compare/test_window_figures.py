@@ -40,7 +40,7 @@ def quotients(values: Mapping[tuple[str, int], tuple[float, ...]], con_id: int =
     return collected.found
 
 
-def test_a_rate_counts_for_as_long_as_it_lasted() -> None:
+def test_a_rate_is_weighted_by_its_time() -> None:
     found = quotients({("used", 1): (9.0, 1.0, nan, 3.0)})
     assert found["used CPUs of ETL"] == [(1, 2.0, 2.0), (3, 6.0, 2.0)], "before the first poll no time has passed"
     assert list(quotients({("used", 1): (9.0, 1.0, nan, 3.0)}, con_id=3)) == ["used CPUs of ETL#3"]
@@ -61,7 +61,7 @@ def test_throttled_is_waited_divided_by_wanted() -> None:
     assert found["throttled % of ETL"] == [(1, 600.0, 8.0), (3, 0.0, 4.0)]
 
 
-def test_the_time_of_a_request_counts_as_often_as_there_were_some() -> None:
+def test_service_times_are_weighted_by_requests() -> None:
     found = quotients({
         ("service", 1): (1.0, 5.0, 5.0, nan), ("requests", 1): (1.0, 100.0, 10.0, 1.0),
         ("service", 2): (nan, 2.0, nan, nan), ("requests", 2): (nan, 10.0, nan, nan),
@@ -82,11 +82,11 @@ def test_growth_of_a_counter_and_its_hours(
     counted: tuple[float, ...], servers: tuple[float, ...], grown: list[tuple[int, float, float]]
 ) -> None:
     found = quotients({("ever_queued", 1): counted, ("servers", 1): servers})
-    told = [(place, value, hours * 3600) for place, value, hours in found["queued per hour of ETL"]]
-    assert told == [pytest.approx(each) for each in grown]
+    growth = [(place, value, hours * 3600) for place, value, hours in found["queued per hour of ETL"]]
+    assert growth == [pytest.approx(each) for each in grown]
 
 
-def test_a_counter_of_more_instances_than_before_has_not_grown_by_theirs() -> None:
+def test_a_counter_does_not_grow_by_new_instances() -> None:
     found = quotients({
         ("timeouts", 1): (1.0, 2.0, 3.0, 4.0), ("servers", 1): (0.0, 0.0, 0.0, 0.0),
         ("timeouts", 2): (nan, nan, 50.0, 50.0), ("servers", 2): (nan, nan, 0.0, 0.0),
@@ -94,7 +94,7 @@ def test_a_counter_of_more_instances_than_before_has_not_grown_by_theirs() -> No
     assert [each[:2] for each in found["timeouts per hour of ETL"]] == [(1, 1.0), (3, 1.0)]
 
 
-def test_whether_those_had_waited_that_ran_at_the_first_poll_is_not_known() -> None:
+def test_waits_of_statements_running_at_the_first_poll_are_unknown() -> None:
     begun = datetime(2026, 3, 14, 9, tzinfo=UTC)
     first = int(begun.timestamp() * 1_000_000)
     rows = [(first - 400_000_000, "BATCH", 0.0), (first - 300_000_000, "ETL", 290.0), (first, "ETL", 0.0)]

@@ -120,14 +120,14 @@ def _planted(snapshot: Snapshot, number: int, text: str) -> Snapshot:
         section, names = snapshot.section(each), _text_fields(each)
         rows = section.rows or (() if number == EVERY else (null_row(each),))
         if number == EVERY:  # the same in all columns, so that joins by name still work
-            told = [row._replace(**{name: text + old for name in names if (old := getattr(row, name))}) for row in rows]
+            new = [row._replace(**{name: text + old for name in names if (old := getattr(row, name))}) for row in rows]
         else:
             own = names[number : number + 1]
-            told = [
+            new = [
                 row._replace(**{name: label(each, name) + text + getattr(row, name) for name in own}) for row in rows
             ]
         problem = Problem(text, text, text, text) if number == 0 and not section.rows else section.problem
-        sections[each] = replace(section, rows=tuple(told), problem=problem, at=section.at or snapshot.at)
+        sections[each] = replace(section, rows=tuple(new), problem=problem, at=section.at or snapshot.at)
     return replace(snapshot, sections=MappingProxyType(sections), notes=(text,), cloud_service=text if number else "")
 
 
@@ -154,9 +154,9 @@ def _charts(moments: list[Moment], folder: Path, name: str, text: str) -> Iterat
     path = folder / "chart.csv"
     for measure in MEASURES.values():
         with path.open("w", encoding="utf-8", newline="") as file:
-            told = csv.writer(file)
-            told.writerow(measure.header())
-            told.writerows([cell(value) for value in row] for _, reading in moments for row in measure.tidy(reading))
+            writer = csv.writer(file)
+            writer.writerow(measure.header())
+            writer.writerows([cell(value) for value in row] for _, reading in moments for row in measure.tidy(reading))
         with suppress(ChartError):  # none of its rows has a value
             found = read_series(path)
             yield PlantedPage(f"chart of {measure.name}, {name}", chart_page(clean(text), found, START))

@@ -37,7 +37,7 @@ def chart(*rows: Any, steps: tuple[Any, ...] = (step(0), step(1)), **more: Any) 
     return _chart(incident, "CPUs", "CPUs", lambda each: each.used, **more)
 
 
-def test_groups_with_a_colour_have_a_layer_each_and_the_others_one() -> None:
+def test_coloured_groups_have_a_layer_each_and_others_share_one() -> None:
     """X and Y have no colour; Z has no CPU; WEB, first by CPU, was not there in the second period."""
     found = chart(
         row(0, "ETL", 1.0), row(0, "WEB", 9.0), row(0, "X", 2.0), row(0, "Y", None), row(0, "Z", 0.0),
@@ -49,7 +49,7 @@ def test_groups_with_a_colour_have_a_layer_each_and_the_others_one() -> None:
     assert (found.title, found.unit, found.line_name) == ("CPUs", "CPUs", "")
 
 
-def test_what_is_not_known_of_any_group_is_not_none() -> None:
+def test_values_unknown_for_all_groups_are_gaps() -> None:
     found = chart(row(0, "ETL", 1.0), row(0, "X", 1.0), row(1, "ETL", None), row(1, "X", None))
     assert [each.values for each in found.columns] == [(1.0, 1.0), (None, None)]
     nothing = chart(row(0, "ETL", 0.0), row(1, "ETL", None))
@@ -72,7 +72,7 @@ def test_a_line_across_is_the_target_or_the_longest_queue_or_the_cpus(monkeypatc
     incident_page.over_time(incident, axis)
     assert lines["target"] == [64, None]
     assert lines["most in a poll"] == [3, 0]
-    assert lines["all CPUs"] == [24, 24]  # whether they are managed is told by the story: they may not be
+    assert lines["all CPUs"] == [24, 24]  # the story says whether they are managed
     assert lines[""] == [None, None]
 
 

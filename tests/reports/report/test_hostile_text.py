@@ -59,18 +59,18 @@ def held(hostile: Iterable[PlantedPage], harmless: Iterable[PlantedPage]) -> lis
     return found
 
 
-def test_pages_are_made_of_their_own_parts_whatever_the_tables_of_a_recording_say(tmp_path: Path) -> None:
+def test_hostile_tables_add_no_parts_to_pages(tmp_path: Path) -> None:
     assert not held(pages_of_tables(attack(BAIT), tmp_path), pages_of_tables(HARMLESS, tmp_path))
 
 
 @pytest.mark.parametrize("number", some([EVERY, 0], list(rounds())[2:]))
-def test_pages_are_made_of_their_own_parts_whatever_the_views_say(number: int, tmp_path: Path) -> None:
+def test_hostile_views_add_no_parts_to_pages(number: int, tmp_path: Path) -> None:
     pages = list(pages_of_round(number, attack(BAIT), tmp_path))
     assert len(pages) >= 7 if number == EVERY else len(pages) == 2
     assert not held(pages, pages_of_round(number, HARMLESS, tmp_path))
 
 
-def test_texts_that_are_not_escaped_would_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unescaped_texts_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(markup, "escape", lambda text, quote: text)
     for each in islice(pages_of_round(EVERY, attack(BAIT), tmp_path), 3):
         assert Parts(each).parts >= {"script", "img onerror", "iframe srcdoc", "a href"}, each.name

@@ -54,9 +54,7 @@ def incident(whole: Path) -> Iterator[Incident]:
 
 
 @pytest.mark.parametrize(("polls", "ends"), [(2, [5]), (24, [55, 115])])
-def test_columns_of_heat_are_a_minute_at_least_and_one_where_there_is_less(
-    whole: Path, polls: int, ends: list[int]
-) -> None:
+def test_a_heat_column_covers_at_least_a_minute(whole: Path, polls: int, ends: list[int]) -> None:
     with Recording(str(whole)) as recording:
         found = gather(recording, recording.playback(), range(polls))
     assert len(found.heat) == 3, "events"
@@ -64,7 +62,7 @@ def test_columns_of_heat_are_a_minute_at_least_and_one_where_there_is_less(
         assert [(each.end - found.start).total_seconds() for each in columns] == ends
 
 
-def test_a_column_begins_with_the_poll_before_its_first_where_that_is_no_gap() -> None:
+def test_a_column_begins_at_the_previous_poll_unless_there_is_a_gap() -> None:
     """With polls each 5 s, more than 15 s without a poll are a gap."""
     stretches = ((0, 10), (15, 25), (40, 50), (66, 70))
     bins = [
@@ -108,7 +106,7 @@ def test_the_page_is_whole_loads_nothing_and_runs_nothing(incident: Incident) ->
 
 
 @given(st.text(), st.text())
-def test_any_text_is_shown_as_it_is_and_never_as_markup(content: str, value: str) -> None:
+def test_any_text_is_escaped(content: str, value: str) -> None:
     found = fromstring(element("p", content, title=value))
     assert list(found) == []
     forbidden = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -129,7 +127,7 @@ def test_figures_are_those_of_the_recording(incident: Incident, whole: Path) -> 
         assert drawn == sum(row["waits"] for row in waits if row["event"] == event)
 
 
-def test_the_table_of_alerts_says_that_its_times_are_those_of_sampled_polls(incident: Incident) -> None:
+def test_the_table_of_alerts_notes_that_polls_are_sampled(incident: Incident) -> None:
     """An alert may have begun long before the first of these polls, with a lower severity."""
     text = incident_page(incident, START)
     _, _, rest = text.partition("In polls checked</th>")
@@ -194,7 +192,7 @@ def test_gaps_and_damage_are_reported(incident: Incident, whole: Path, tmp_path:
     assert "None of its polls can be read" in text
 
 
-def test_of_a_long_stretch_some_spans_are_read_and_it_says_so(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_notes_that_spans_are_sampled(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time_bins, "SPANS", 1)
     with Recording(str(whole)) as recording:
         playback = recording.playback()
@@ -212,7 +210,7 @@ def test_the_command(whole: Path, tmp_path: Path, inside: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "expected"),
     [
         (("--from", "2027-01-01", "-o", "x.html"), 3, "has no polls from"),
         (("--from", "soon", "-o", "x.html"), 2, "is not a time"),
@@ -221,11 +219,11 @@ def test_the_command(whole: Path, tmp_path: Path, inside: Run) -> None:
     ],
 )
 def test_impossible_arguments_are_one_line(
-    arguments: tuple[str, ...], code: int, told: str, whole: Path, tmp_path: Path, inside: Run
+    arguments: tuple[str, ...], code: int, expected: str, whole: Path, tmp_path: Path, inside: Run
 ) -> None:
     done = inside("report", str(whole), *arguments)
     assert (done.returncode, done.stdout) == (code, "")
-    assert told in done.stderr
+    assert expected in done.stderr
     assert done.stderr.count("\n") == 1
     assert list(tmp_path.glob("*.html")) == []
 
@@ -236,7 +234,7 @@ def test_a_target_that_is_no_recording_gets_advice_to_record(inside: Run) -> Non
     assert "presman record demo -o x.presman makes one" in done.stderr
 
 
-def test_what_was_changed_is_listed_and_counted_in_words(tmp_path: Path) -> None:
+def test_changes_are_listed_and_counted_in_words(tmp_path: Path) -> None:
     """The plan is switched at 60 s, the target is read at 180 s, a directive at 240 s; instance 2 goes and returns."""
     path = tmp_path / "changes.presman"
     record(path, list(polled("changes", 40, step=10.0)))
@@ -244,14 +242,14 @@ def test_what_was_changed_is_listed_and_counted_in_words(tmp_path: Path) -> None
         playback = recording.playback()
         text = incident_page(gather(recording, playback, playback.indexes()), START)
     events, _, _ = text.partition("Over time")
-    for told in (
+    for event in (
         "plan DAY_PLAN → NIGHT_PLAN (by NIGHT_WINDOW)",
         "PARALLEL_SERVERS_TARGET 96 → 48",
         "NIGHT_PLAN: REPORTS PARALLEL_SERVER_LIMIT 75 → 50",
         "instance 2 (CHGDB2) is gone",
         "instance 2 (CHGDB2) was restarted",
     ):
-        assert told in events, "in the list at the top"
+        assert event in events, "in the list at the top"
     (counts,) = re.findall(r"Events: ([^<]*?)\.", text)
     assert {"1 plan changed", "1 parameter changed", "1 directive changed", "2 changes of instances"} <= set(
         counts.split(", ")
@@ -273,7 +271,7 @@ TABLE: Table[tuple[str, float]] = Table(
 )  # fmt: skip
 
 
-def test_a_table_of_the_page_has_the_columns_that_say_something_with_their_units_and_a_hundred_rows() -> None:
+def test_a_table_of_the_page_has_useful_columns_with_units() -> None:
     """The instance is hidden, no row has a limit, and pages have charts in place of trends."""
     colours = GroupColours()
     colours.add([(0, "ETL")])
@@ -292,7 +290,7 @@ def test_a_table_of_the_page_has_the_columns_that_say_something_with_their_units
     assert "no grant" in str(value_table(TABLE, (), (), "no grant", colours))
 
 
-def test_minor_events_are_said_to_be_at_the_end() -> None:
+def test_the_page_refers_to_minor_events_at_its_end() -> None:
     more = "; the list at the end of the page has more."
     assert _left_out(3, 11) == f" 3 of 11 events are listed here, the gravest{more}"
     assert _left_out(1, 2) == f" 1 of 2 events is listed here, the gravest{more}"

@@ -61,7 +61,7 @@ def size(drawn: str) -> tuple[int, str]:
     return int(height), ends
 
 
-def test_layers_stand_on_each_other_and_a_gap_is_none() -> None:
+def test_layers_are_stacked_and_gaps_are_empty() -> None:
     """3 servers are 150 units high, from 158 upwards: one server is 50."""
     drawn = str(
         area_chart(
@@ -80,7 +80,7 @@ def test_layers_stand_on_each_other_and_a_gap_is_none() -> None:
     assert '<path d="" ' not in drawn
 
 
-def test_the_line_across_is_broken_where_there_is_none_and_may_be_the_highest() -> None:
+def test_the_limit_line_has_gaps_and_may_be_the_highest() -> None:
     """6 servers are 150 units: 4 servers are at 58, 6 at 8, 2 at 108."""
     drawn = str(
         area_chart(
@@ -99,7 +99,7 @@ def test_the_line_across_is_broken_where_there_is_none_and_may_be_the_highest() 
 
 
 @pytest.mark.parametrize(
-    ("column", "told"),
+    ("column", "expected"),
     [
         (ChartColumn(at(0), at(10), 1, (1.0, 2.0)), ["total 3.0 servers", "ETL: 1.0", "BATCH: 2.0"]),
         (ChartColumn(at(0), at(10), 2, (1.0, 0.0), 4.0), ["total 1.0 servers", "ETL: 1.0", ": 4.0", "mean of 2 polls"]),
@@ -107,10 +107,10 @@ def test_the_line_across_is_broken_where_there_is_none_and_may_be_the_highest() 
         (ChartColumn(at(0), at(10), 1, (None, 2.0)), ["total 2.0 servers", "ETL: -", "BATCH: 2.0"]),
     ],
 )
-def test_a_column_shows_its_figures(column: ChartColumn, told: list[str]) -> None:
+def test_a_column_shows_its_figures(column: ChartColumn, expected: list[str]) -> None:
     drawn = str(area_chart(chart(ChartColumn(at(20), at(30), 1, (1.0, 0.0)), column), AXIS))
     (hover,) = re.findall(r'<rect x="104" y="8" width="10" height="150" class="hover"><title>([^<]*)<', drawn)
-    assert hover.split("\n")[1:] == told
+    assert hover.split("\n")[1:] == expected
 
 
 def test_an_empty_chart_says_whether_anything_is_known() -> None:
@@ -120,7 +120,7 @@ def test_an_empty_chart_says_whether_anything_is_known() -> None:
     assert str(area_chart(chart(unknown, none), AXIS)).endswith("</strong> none.</p>")
 
 
-def test_shades_are_darker_the_more_waits_of_the_most_there_are() -> None:
+def test_shades_are_darker_for_more_waits() -> None:
     """On a scale of log(1 + waits) up to 127, 1 wait is one seventh, 3 waits two, 127 all."""
     shades = [shade(waits, 127) for waits in (1, 3, 7, 15, 31, 63, 127)]
     assert len(set(shades)) == 6, "the first and the last of seven"
@@ -192,7 +192,7 @@ def test_a_statement_waits_runs_and_idles(one: StatementLife, bars: list[tuple[f
     )
 
 
-def test_statements_are_in_the_order_in_which_they_came() -> None:
+def test_statements_are_in_order_of_arrival() -> None:
     names = [("c", 5, 20), ("a", 0, 20), ("b", 5, 10)]
     lives = [life(sql_id=name, came=at(came), gone=at(gone), held_from=at(came)) for name, came, gone in names]
     drawn = str(life_chart([*lives, life(sql_id="", came=at(9), held_from=at(9))], AXIS, COLOURS))
@@ -202,7 +202,7 @@ def test_statements_are_in_the_order_in_which_they_came() -> None:
     assert size(drawn) == (84, "4.0V64.0"), "four lines of 14"
 
 
-def test_what_is_known_of_a_statement() -> None:
+def test_the_facts_of_a_statement() -> None:
     assert [line.rpartition(" for ")[2] for line in facts(WHOLE)[2:]] == ["10 s", "20 s", "10 s"]
     assert facts(WHOLE)[:2] == ["7xq3h0000kd0x, RPT 1:7,9", "group ETL, 8 servers"]
     unknown = facts(life(sql_id="", user="", group="", servers=1, queued_at=at(0)))
@@ -212,6 +212,6 @@ def test_what_is_known_of_a_statement() -> None:
     assert len(facts(life(held_from=at(5), ended_at=at(40)))) == 3
 
 
-def test_a_legend_has_each_group_once_and_what_the_bars_are() -> None:
-    told = re.sub("<[^>]*>", "", str(legend([WHOLE, WHOLE, life(group="")], COLOURS)))
-    assert told == "■ group unknown■ ETL▂ queued█ running█ idle, keeps its servers"
+def test_a_legend_has_each_group_once_and_explains_the_bars() -> None:
+    text = re.sub("<[^>]*>", "", str(legend([WHOLE, WHOLE, life(group="")], COLOURS)))
+    assert text == "■ group unknown■ ETL▂ queued█ running█ idle, keeps its servers"

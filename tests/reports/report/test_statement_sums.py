@@ -48,8 +48,8 @@ def plain_server_seconds(readings: Sequence[Reading]) -> dict[str, float]:
         step = (other.at - one.at).total_seconds()
         before, after = ({key(row): row for row in reading.running} for reading in (one, other))
         queued = {(row.inst_id, row.sid, row.serial, row.sql_id) for row in one.queue}
-        for who in before.keys() | after.keys():
-            first, second = before.get(who), after.get(who)
+        for execution in before.keys() | after.keys():
+            first, second = before.get(execution), after.get(execution)
             again = first and second and second.elapsed is not None and first.elapsed is not None and (
                 second.elapsed < first.elapsed + step - 5
             )  # fmt: skip
@@ -59,7 +59,7 @@ def plain_server_seconds(readings: Sequence[Reading]) -> dict[str, float]:
                 continue
             if second:
                 ran = second.elapsed if second.elapsed is not None else second.idle or 0.0
-                if who in queued and ran > step:
+                if execution in queued and ran > step:
                     ran = step / 2
                 found[second.group] += second.servers * min(ran, step)
             if first:
@@ -82,7 +82,7 @@ def by_group(incident: Incident) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_sums_and_bars_are_those_of_the_polls(scenario: str, tmp_path: Path) -> None:
+def test_sums_and_bars_match_the_polls(scenario: str, tmp_path: Path) -> None:
     path = tmp_path / "a.presman"
     many = 300 if THOROUGH else POLLS
     moments = list(polled(scenario, many))
@@ -108,9 +108,9 @@ def test_sums_and_bars_are_those_of_the_polls(scenario: str, tmp_path: Path) -> 
         assert named <= sum(own[place] for own in held.values()) <= named + begun
         assert len(there) - len(working) == len(reading.queue) == bin_.queued
     with Recording(str(path)) as recording:
-        told = max((row["waited_s"] or 0.0 for row in figures(recording.playback(), "queue")), default=0.0)
+        recorded_wait = max((row["waited_s"] or 0.0 for row in figures(recording.playback(), "queue")), default=0.0)
     longest = max((each.longest_wait for each in incident.sums), default=0.0)
-    assert told - 0.05 <= longest <= told + STEP
+    assert recorded_wait - 0.05 <= longest <= recorded_wait + STEP
     assert sum(each.statements for each in incident.sums) == len(lives)
 
 
@@ -126,7 +126,7 @@ def test_bars_of_running_statements_end_with_the_recording(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("polls", some([7], [20]))
-def test_a_recorder_that_was_killed_leaves_the_same(polls: int, tmp_path: Path) -> None:
+def test_a_killed_recorder_leaves_the_same_sums(polls: int, tmp_path: Path) -> None:
     moments = list(polled("mixed", polls))
     record(tmp_path / "closed.presman", moments)
     store = Store(str(tmp_path / "killed.presman"), writing=True)
@@ -146,7 +146,7 @@ def times(lives: Sequence[StatementLife]) -> list[object]:
 
 
 @pytest.mark.parametrize("is_killed", some([True], [False]))
-def test_a_recorder_that_was_started_again_goes_on_with_the_same_statements(tmp_path: Path, is_killed: bool) -> None:
+def test_a_restarted_recorder_continues_the_same_statements(tmp_path: Path, is_killed: bool) -> None:
     moments = list(polled("mixed", 20))
     record(tmp_path / "one.presman", moments)
     if is_killed:
@@ -175,7 +175,7 @@ def test_statements_that_went_in_a_gap_have_no_end_and_hold_no_servers(tmp_path:
     assert all(each.ended_at is None and each.last_seen == before.at for each in left.values())
 
 
-def test_a_statement_that_is_there_at_midnight_is_one(tmp_path: Path) -> None:
+def test_a_statement_across_midnight_is_one(tmp_path: Path) -> None:
     moments = list(polled("mixed", 20))
     days = tmp_path / "days"
     days.mkdir()
@@ -202,7 +202,7 @@ def _two_days(folder: Path, moments: Sequence[Moment], first: int) -> None:
         writer.close()
 
 
-def test_a_replay_has_the_statements_of_the_poll_it_stands_at(tmp_path: Path) -> None:
+def test_a_replay_has_the_statements_of_its_poll(tmp_path: Path) -> None:
     path = tmp_path / "a.presman"
     moments = list(polled("storm", POLLS))
     path.write_bytes(recorded("storm", POLLS))

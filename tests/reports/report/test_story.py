@@ -157,7 +157,7 @@ def group(key: int, name: str, waiting: float | None) -> Any:
     return SimpleNamespace(key=key, group=name, waiting=waiting)
 
 
-def test_cpu_is_the_mean_of_the_polls_that_know_it() -> None:
+def test_cpu_is_the_mean_of_polls_with_a_value() -> None:
     """10 polls with 6 CPUs used and 2 waited for, 30 with 2 and 0: 3 and 0.5 on average; 0.5 of 3.5 is 14 %."""
     bins = (stretch(0, 10, used=6.0, waited=2.0), stretch(1, 30, used=2.0, waited=None), stretch(2, 0))
     groups = (group(0, "ETL", 1.6), group(0, "BATCH", 0.4), group(1, "BATCH", None))
@@ -180,19 +180,19 @@ def test_events_are_counted_by_kind() -> None:
     assert whole(marks=marks).endswith(" Events: 2 changes of plan, 3 timeouts.")
 
 
-def test_alerts_that_were_there_at_first_are_said_to_be_from_before() -> None:
+def test_alerts_at_the_start_are_called_so() -> None:
     marks = (EventMark("alert there", at(0), at(0), 2, "x"), EventMark("alert worse", at(5), at(9), 2, "y"))
     assert whole(marks=marks).endswith(" Events: 2 alerts at the start, 2 alerts got worse.")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_event_is_called_as_in_the_list_and_several_have_a_plural(kind: str) -> None:
+def test_events_are_named_in_singular_and_plural(kind: str) -> None:
     one, two = (whole(marks=(EventMark(kind, at(0), at(9), many, "x"),)) for many in (1, 2))
     assert f"Events: 1 {kind_in_words(kind)}." in one
     assert re.search(r"Events: 2 \w+s\b", two)
 
 
-def test_the_moment_has_its_three_worst_alerts_and_what_was_advised() -> None:
+def test_the_moment_has_three_alerts_and_the_advice() -> None:
     bad = [alert("bad", f"a{n}.") for n in range(3)] + [alert("warn", "b"), alert("note", "c"), alert("good", "d")]
     worst = look(30, *bad, why="most throttled")
     assert story(incident(moment=worst))[1] == (
@@ -231,7 +231,7 @@ def test_a_statement_that_can_never_start_comes_before_waiting_ones() -> None:
     ]  # fmt: skip
 
 
-def test_what_a_page_does_not_know() -> None:
+def test_the_list_of_unknown_facts() -> None:
     assert unknown(incident()) == []
     gaps = tuple(PollGap(at(100 * n), at(100 * n + 61)) for n in range(22))
     sentences = unknown(incident(gaps=gaps))
@@ -249,19 +249,19 @@ def test_what_a_page_does_not_know() -> None:
     assert unknown(incident(damage=("a chain is lost",))) == ["a chain is lost"]
 
 
-@pytest.mark.parametrize(("many", "said"), [(1, "3 of 120 polls "), (2, "6 of 120 polls in 2 blocks ")])
-def test_damaged_polls_are_reported_from_the_first_to_the_last(many: int, said: str) -> None:
+@pytest.mark.parametrize(("many", "expected"), [(1, "3 of 120 polls "), (2, "6 of 120 polls in 2 blocks ")])
+def test_damaged_polls_are_reported_from_the_first_to_the_last(many: int, expected: str) -> None:
     damaged = tuple(SimpleNamespace(polls=3, start=at(60 * n), end=at(60 * n + 10)) for n in range(many))[::-1]
     (sentences,) = unknown(incident(damaged=damaged))
-    assert sentences.startswith(f"{said}{clock(0)}–{at(60 * many - 50).astimezone():%H:%M:%S} are damaged")
+    assert sentences.startswith(f"{expected}{clock(0)}–{at(60 * many - 50).astimezone():%H:%M:%S} are damaged")
 
 
 def test_a_damaged_recording_is_not_called_uneventful() -> None:
     damaged = (SimpleNamespace(polls=3, start=at(0), end=at(10)),)
     for facts in ({"damaged": damaged}, {"damage": ("a chain is lost",)}):
-        said = whole(**facts)
+        sentences = whole(**facts)
         for what in ("No event was recorded", "No parallel statement was seen waiting in the queue"):
-            assert f"{what}, as far as it can be read: the recording is damaged, so whether" in said
+            assert f"{what}, as far as it can be read: the recording is damaged, so whether" in sentences
 
 
 def test_views_without_an_answer_are_counted_by_their_error() -> None:

@@ -64,7 +64,7 @@ def test_ticks_begin_at_a_round_instant_behind_the_start() -> None:
                                                            "00:07:00", "00:08:00", "00:09:00"]  # fmt: skip
 
 
-def test_an_instant_stands_in_proportion_and_never_outside() -> None:
+def test_an_instant_is_placed_in_proportion_and_never_outside() -> None:
     axis = TimeAxis(START, START + timedelta(minutes=10))
     left, right = axis.x(START), axis.x(START + timedelta(minutes=10))
     assert axis.x(START + timedelta(minutes=4)) == pytest.approx(left + 0.4 * (right - left))
@@ -72,7 +72,7 @@ def test_an_instant_stands_in_proportion_and_never_outside() -> None:
     assert (left, right) == (LEFT, WIDTH - RIGHT)
 
 
-def test_the_date_is_left_out_where_all_is_of_one_day() -> None:
+def test_the_date_is_omitted_within_one_day() -> None:
     noon = MIDNIGHT + timedelta(hours=12)
     assert TimeAxis(MIDNIGHT, noon).instant(noon) == "12:00:00"
     assert TimeAxis(MIDNIGHT, noon + timedelta(days=1)).instant(noon) == "2026-03-12 12:00:00"

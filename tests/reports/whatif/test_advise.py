@@ -126,7 +126,7 @@ def test_a_lower_degree_keeps_servers_times_seconds() -> None:
     assert found.replayed.peak == 64, "eight of eight servers"
 
 
-def test_others_lose_no_more_than_they_must() -> None:
+def test_a_protected_group_loses_only_if_necessary() -> None:
     """With twice the target no statement waits; a limit on ETL would also suffice for BATCH, but ETL would wait."""
     arrivals = sorted(steady(32, 50, 60) + steady(32, 50, 60, group="ETL", target=64), key=lambda each: each.at)
     loose, kept = (
@@ -156,7 +156,7 @@ def test_the_search_comes_near_the_best_with_a_tenth_of_the_replays(
     assert len(search.scored) <= len(totals) / 10
 
 
-def test_of_more_statements_fewer_choices_are_tried() -> None:
+def test_more_statements_allow_fewer_choices() -> None:
     """Each replay of more statements takes longer."""
     searches = []
     for many in (40, 400):
@@ -169,7 +169,7 @@ def test_of_more_statements_fewer_choices_are_tried() -> None:
     assert few.most > 2 * more.most
 
 
-def test_what_is_said_of_a_limit_too_low() -> None:
+def test_advice_for_a_limit_too_low() -> None:
     found = of_limited()
     assert found.verdict == "advised"
     assert found.choices[0].changes == ("limit of BATCH 25 % -> 50 %",)
@@ -215,7 +215,7 @@ def test_percentages_that_fit_on_a_level_stay() -> None:
     assert "BATCH" not in flat
 
 
-def test_what_was_not_set_is_cleared_and_11_2_has_its_own_name() -> None:
+def test_unset_values_are_cleared_and_11_2_has_its_own_names() -> None:
     plan = plan_of(directive("BATCH", 1, 60), release=Release(11, 2))
     seen = ObservedLoad.of(LIMITED, plan, [GOAL], 1)
     found = scripts(
@@ -237,15 +237,15 @@ def test_a_note_says_that_more_servers_get_no_more_cpu() -> None:
     assert found.choices[0].changes == ("limit of BATCH 25 % -> 50 %",)
     assert found.scripts is not None
     assert "utilization" not in found.scripts.change.lower()
-    told = [note for note in found.notes if "UTILIZATION_LIMIT leaves it 25 % of the CPUs" in note]
-    assert len(told) == 1
-    assert told[0].startswith("the first choice gives BATCH more servers")
+    notes = [note for note in found.notes if "UTILIZATION_LIMIT leaves it 25 % of the CPUs" in note]
+    assert len(notes) == 1
+    assert notes[0].startswith("the first choice gives BATCH more servers")
     for free in (None, 100):
         free_plan = plan_of(row._replace(utilization_limit=free, parallel_server_limit=25))
         assert "UTILIZATION_LIMIT" not in str(given(LIMITED, plan=free_plan).notes)
 
 
-def test_a_limit_of_cpu_is_none_of_servers_in_11_2() -> None:
+def test_a_cpu_limit_does_not_limit_servers_in_11_2() -> None:
     row = directive("BATCH", 1, 60)._replace(utilization_limit=40)
     loads = [ObservedLoad.of(SMALL, plan_of(row, release=Release(*of)), [GOAL], 1) for of in ((11, 2), (12, 1))]
     assert [each.percent(BATCH) for each in loads] == [100, 40]
@@ -273,7 +273,7 @@ def test_a_name_that_is_not_known_exactly_has_no_script(name: str) -> None:
         quoted(name)
 
 
-def test_no_script_but_the_advice_for_such_a_name() -> None:
+def test_a_name_that_cannot_be_quoted_gets_advice_without_a_script() -> None:
     found = given([each._replace(group='A"B') for each in LIMITED], Goal('A"B', 0.95, 30.0))
     assert found.verdict == "advised"
     assert found.scripts is None
@@ -337,14 +337,14 @@ def test_how_many_statements_a_part_takes() -> None:
     assert [least(part) for part in (0.5, 0.9, 0.95, 0.99, 1.0)] == [20, 20, 40, 200, 200]
 
 
-def test_what_came_before_the_observation_counts_for_nothing() -> None:
+def test_statements_before_the_observation_are_not_counted() -> None:
     early = [came(-600, 16, 100, waited=700, limit=16, first=NOON, last=LIMITED[0].last)] * 3
     seen = ObservedLoad.of([*early, *LIMITED], ObservedPlan(), [GOAL], 1)
     assert seen.skipped == 3
     assert given([*early, *LIMITED]).goals[0].statements == 40
 
 
-def test_a_limit_is_percent_of_what_its_container_allows() -> None:
+def test_a_limit_is_a_percentage_of_the_container_limit() -> None:
     plan = plan_of(directive("BATCH", 1, 100, limit=50))
     seen = ObservedLoad.of(LIMITED, plan, [GOAL], 1)
     assert [seen.allowed(BATCH, percent) for percent in (25, 50, 100)] == [8, 16, 32], "16 of 64 at 50 %"
@@ -374,7 +374,7 @@ def test_the_promise_uses_statements_that_the_search_did_not_see() -> None:
     assert {day.arrivals[0].at for day in days} != {LIMITED[0].at}
 
 
-def test_other_days_differ_by_chance_and_by_what_is_not_known() -> None:
+def test_the_variance_of_other_days() -> None:
     """One statement of twenty, each in a period of its own: in 20 draws it comes 1 time, with a variance of 1.
 
     The periods are drawn, too, which makes the variance 2.
@@ -387,7 +387,7 @@ def test_other_days_differ_by_chance_and_by_what_is_not_known() -> None:
     assert variance(times) == pytest.approx(2.0, abs=0.5)
 
 
-def test_running_statements_run_on_and_those_of_the_beginning_every_day() -> None:
+def test_running_statements_continue_and_first_ones_run_every_day() -> None:
     before = came(-100, 16, 400, waited=0, limit=16, first=NOON, last=LIMITED[0].last)
     late = [
         each._replace(outcome=ArrivalOutcome.RUNNING, ran=20.0) if n > 30 else each for n, each in enumerate(LIMITED)
@@ -400,7 +400,7 @@ def test_running_statements_run_on_and_those_of_the_beginning_every_day() -> Non
         assert all(each.ran is not None and each.ran > 20 for each in day.arrivals)
 
 
-def test_what_is_promised_holds_for_other_statements() -> None:
+def test_promises_hold_for_other_statements() -> None:
     """A bootstrap of the waits of one replay held in 7 of 10; 9 are wanted. benchmarks/advise.py has more seeds."""
     kept = 0
     for family, seed in (("limit too low", 7), ("target too small", 8), ("levels swapped", 9)):
@@ -412,7 +412,7 @@ def test_what_is_promised_holds_for_other_statements() -> None:
     assert kept >= 24
 
 
-def test_servers_that_it_takes() -> None:
+def test_the_servers_needed_for_a_goal() -> None:
     seen = ObservedLoad.of(SMALL, ObservedPlan(), [GOAL], 1)
     assert servers_needed(seen, [GOAL], 1) == 64
 
@@ -430,7 +430,7 @@ def test_ctrl_c_keeps_the_best_so_far() -> None:
 
 
 @pytest.mark.parametrize("what", ["_finals", "_curves"])
-def test_ctrl_c_behind_the_search_keeps_the_best_too(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_after_the_search_keeps_the_best(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     calls, plain = [0], getattr(advise_report, what)
 
     def stop(*given: object) -> object:
@@ -522,7 +522,7 @@ def test_mistakes_are_one_line(arrivals_file: Path, inside: Run, more: tuple[str
     assert done.stderr.count("\n") == 1
 
 
-def test_two_changes_are_found_of_which_neither_alone_is_any_better() -> None:
+def test_two_changes_that_help_only_together_are_found() -> None:
     """Statements of 32 servers; limit and target both have room for one, so that each alone is enough to block."""
     arrivals = steady(32, 50, 100, target=32, limit=16)
     search = Search(ObservedLoad.of(arrivals, ObservedPlan(), [GOAL], 1), [GOAL], [], ("target", "limits"))
@@ -546,7 +546,7 @@ def test_three_changes_are_found_where_fewer_cost_more_servers() -> None:
     assert len(search.scored) <= 57, "a tenth"
 
 
-def test_what_cannot_be_the_best_is_not_replayed() -> None:
+def test_choices_that_cannot_be_best_are_not_replayed() -> None:
     """A limit meets the goal with one change: no larger target is tried, however many choices there are."""
     search = Search(ObservedLoad.of(LIMITED, ObservedPlan(), [GOAL], 1), [GOAL], [], ("target", "limits"))
     search.run(lambda *_: None)

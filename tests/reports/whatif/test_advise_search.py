@@ -45,7 +45,7 @@ def values(seen: ObservedLoad, kind: str, group: Group | None = None) -> tuple[i
     return grid(seen, [kind], [GOAL]).get((kind, group), ())
 
 
-def test_targets_are_larger_whole_for_each_instance_and_no_more_than_there_are_servers() -> None:
+def test_targets_are_multiples_of_instances_up_to_the_servers() -> None:
     assert values(load(), "target") == (72, 80, 96, 112, 128)
     assert values(load(ObservedPlan(maximum=112)), "target") == (72, 80, 96, 112)
     # 100 on three instances: 37.5, 41.7, 50, 58.3 and 66.7 for each are 38, 42, 50, 59 and 67.
@@ -67,12 +67,12 @@ def test_limits_have_room_for_one_statement_two_and_more() -> None:
     assert values(ObservedLoad.of(nothing, ObservedPlan(), [GOAL], 1), "limits", BATCH) == ()
 
 
-def test_of_many_values_six_stay_the_first_and_the_last_among_them() -> None:
+def test_of_many_values_six_are_kept() -> None:
     assert _thinned(range(6)) == [0, 1, 2, 3, 4, 5]
     assert _thinned(range(11)) == [0, 2, 4, 6, 8, 10]
 
 
-def test_levels_are_those_in_use_and_one_behind() -> None:
+def test_levels_in_use_and_the_next_are_tried() -> None:
     plan = plan_of(directive("BATCH", 2, 60), directive("ETL", 3, 70))
     assert values(load(plan), "levels", BATCH) == (3, 4)
     assert values(load(plan), "levels", ETL) == (2, 4)
@@ -103,7 +103,7 @@ def test_groups_with_a_goal_are_tried_first() -> None:
     assert [kind for kind, _ in grid(load(), ["degree", "target"], [GOAL])] == ["target", "degree", "degree"]
 
 
-def test_a_loss_is_one_where_a_delay_and_a_minute_double() -> None:
+def test_a_loss_of_one_is_a_doubling_of_delay_plus_a_minute() -> None:
     assert [_loss(60, after) for after in (60, 180, 420)] == [0, 1, 2]
     assert _loss(60, 59) == 0
     assert _loss(0, inf) == 20
@@ -129,7 +129,7 @@ def scored(
 TWICE = frozenset({Change("target", None, 128), Change("limits", BATCH, 50)})
 
 
-def test_what_a_choice_costs_is_half_of_the_loss_half_of_more_servers_and_its_changes() -> None:
+def test_the_cost_of_a_choice() -> None:
     """ETL's delays of 60 s become 180 s, a loss of 1; there are twice as many servers, and two changes."""
     found = scored(judge([90, 60], "BE", keep=["BATCH"]), TWICE, [10, 180])
     assert found == Scored(pytest.approx(1 + 0.5 + 0.5 + 0.04), (10,), pytest.approx(1.04), True)
@@ -139,7 +139,7 @@ def test_what_a_choice_costs_is_half_of_the_loss_half_of_more_servers_and_its_ch
     assert scored(judge([90, 60], "BE"), frozenset({Change("target", None, 32)}), [10, 60]).cost == 0.02
 
 
-def test_running_longer_is_a_delay_and_a_twentieth_and_a_second_are_none() -> None:
+def test_longer_runs_count_as_delay_above_a_tolerance() -> None:
     was = judge([0, 60], "BE", keep=["ETL"])
     assert scored(was, PRESENT, [0, 60], slower=120.0).cost == pytest.approx(0.5 * (1 + 1.585), abs=0.001), "log2 3"
     assert [scored(was, PRESENT, [0, wait]).keeps for wait in (64, 64.1)] == [True, False]
@@ -168,7 +168,7 @@ def test_how_much_is_tried() -> None:
     assert (len(many.early.arrivals), Search(many, [GOAL], [], ["limits"]).courses) == (1200, 1)
 
 
-def test_the_generous_choice_gives_the_groups_with_a_goal_all_and_puts_others_behind_them() -> None:
+def test_the_generous_choice_favours_groups_with_a_goal() -> None:
     plan = plan_of(directive("BATCH", 2, 60, limit=25), directive("ETL", 2, 70, limit=50))
     assert search(("target", "limits", "levels"), plan)._generous() == {
         Change("target", None, 128), Change("limits", BATCH, 100), Change("levels", ETL, 3),
@@ -195,7 +195,7 @@ def limit(group: Group, percent: int) -> Choice:
     return frozenset({Change("limits", group, percent)})
 
 
-def test_it_goes_on_from_the_best_and_last_from_similar_choices() -> None:
+def test_the_search_continues_from_the_best_choices() -> None:
     found = search()
     known(found, B25=3.0, B50=2.0, B75=2.0, E13=5.0, E88=4.0)
     put(found, limit(ETL, 63), Scored(9.02, (90.0,), 0.02, True))
@@ -232,7 +232,7 @@ def test_several_groups_are_held_back_together() -> None:
     assert len(found.scored) <= 76, "of 768 choices"
 
 
-def test_what_could_not_be_the_best_is_left_out() -> None:
+def test_choices_that_could_not_be_best_are_omitted() -> None:
     """Twice the servers cost 0.5 and a change 0.02, even if all goals (which count 1) are met and no group loses."""
     found, larger = search(("target", "limits")), frozenset({Change("target", None, 128)})
     known(found, B25=1.53)
@@ -246,13 +246,13 @@ def test_what_could_not_be_the_best_is_left_out() -> None:
     assert found._may_be_best(larger), "a protected group loses by the best"
 
 
-def test_values_that_come_to_the_same_by_themselves_are_tried_once_at_first() -> None:
+def test_values_with_the_same_effect_are_tried_once_at_first() -> None:
     found = search()
     known(found, B25=3.0, B50=3.0, E13=5.0, E25=4.0, E50=5.0)
     assert found._distinct() == {("limits", BATCH): [25, 75], ("limits", ETL): [13, 25, 63, 88]}
 
 
-def test_it_goes_on_from_what_costs_little_and_nearly_meets_the_goal() -> None:
+def test_the_search_continues_from_cheap_choices_near_the_goal() -> None:
     """A change of a choice that costs 0.9 more cannot beat one for 0.5, even if it meets the goal."""
     found = search()
     put(found, PRESENT, Scored(9.0, (99 * GOAL.seconds,), 0.0, True))
@@ -269,7 +269,7 @@ def test_it_goes_on_from_what_costs_little_and_nearly_meets_the_goal() -> None:
     assert order == [*firsts, limit(ETL, 63)], "a protected group loses by the last"
 
 
-def test_a_smaller_target_with_a_limit_is_found_beside_a_target_that_is_enough() -> None:
+def test_a_smaller_target_with_a_limit_is_found() -> None:
     """Neither a target of 48 nor a limit of 25 % on ETL meets the goal alone, a target of 64 does."""
     arrivals, plan, goal = planted("target too small", 9506)
     found = Search(ObservedLoad.of(arrivals, plan, [goal], 9506), [goal], [], FAMILIES["target too small"])
@@ -279,7 +279,7 @@ def test_a_smaller_target_with_a_limit_is_found_beside_a_target_that_is_enough()
     assert len(found.scored) <= 153, "of 1,536 choices"
 
 
-def test_of_equal_choices_that_of_fewer_changes_is_better_and_one_that_harms_none_of_all() -> None:
+def test_fewer_changes_and_no_harm_win_among_equal_choices() -> None:
     found = search()
     assert found.best == PRESENT
     known(found, B25=9.0, E13=2.0)
@@ -289,7 +289,7 @@ def test_of_equal_choices_that_of_fewer_changes_is_better_and_one_that_harms_non
     assert found.best == {Change("limits", BATCH, 25)}
 
 
-def test_finalists_are_those_that_come_nearer_than_all_that_cost_as_little() -> None:
+def test_finalists_are_nearest_to_the_goal_for_their_cost() -> None:
     found = search()
     for value, total, wait, cost, keeps in (
         (13, 5.0, 60.0, 0.1, True),  # the first of least cost
@@ -303,12 +303,12 @@ def test_finalists_are_those_that_come_nearer_than_all_that_cost_as_little() -> 
     assert [next(iter(each)).value for each in found.finalists(most=1)] == [63]
 
 
-def test_a_search_ends_after_so_many_choices() -> None:
-    found, heard = search(most=3), []
-    found.run(lambda number, best: heard.append((number, best)))
+def test_a_search_ends_after_a_number_of_choices() -> None:
+    found, reports = search(most=3), []
+    found.run(lambda number, best: reports.append((number, best)))
     assert len(found.scored) <= 3
-    assert [number for number, _ in heard] == list(range(1, len(found.scored) + 1))
-    assert all(best == min(found.scored.values()) for _, best in heard[-1:])
+    assert [number for number, _ in reports] == list(range(1, len(found.scored) + 1))
+    assert all(best == min(found.scored.values()) for _, best in reports[-1:])
 
 
 def test_the_least_target_is_found_to_a_fiftieth() -> None:
@@ -346,7 +346,7 @@ def test_a_choice_becomes_rules() -> None:
     assert rules_of(seen, PRESENT) == seen.rules
 
 
-def test_what_the_plan_says_of_a_group() -> None:
+def test_the_plan_gives_limits_of_a_group() -> None:
     plan = plan_of(
         directive("BATCH", 3, 30)._replace(utilization_limit=40), directive("ETL", 8, 70, limit=200), instances=2
     )
@@ -397,7 +397,7 @@ def descended(most: int) -> list[dict[str, int]]:
     return tried
 
 
-def test_from_the_best_of_one_directive_it_goes_on_to_the_next_until_nothing_helps_or_enough_were_tried() -> None:
+def test_the_search_changes_one_directive_after_another() -> None:
     whole = [{}, {"x": 1}, {"x": 2}, {"x": 3}, {"x": 2, "y": 1}, {"x": 2, "y": 2}]
     assert descended(99) == [*whole, {"x": 1, "y": 1}, {"x": 3, "y": 1}], "in a second round around the best"
     assert [descended(most) for most in (1, 3, 5)] == [whole[:most] for most in (1, 3, 5)]

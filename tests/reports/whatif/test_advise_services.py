@@ -125,7 +125,7 @@ def test_a_limit_that_lets_more_run_than_it_says_is_noted(asked: int, then: str)
     assert in_words(seen(bursts(), plan()), change) == f"concurrency limit of MEDIUM 10 -> {then}"
 
 
-def test_no_run_is_taken_to_be_shorter_and_a_small_statement_stays_small() -> None:
+def test_runs_never_shorten_and_small_statements_stay_small() -> None:
     load = seen([*bursts(), came(4000, 4, 60, group="MEDIUM", limit=80, **OBSERVED)], plan())
     four = frozenset({Change("concurrency", MEDIUM, 4)})
     assert sizes_under(load, four) == {MEDIUM: Size(8, 24)}
@@ -133,7 +133,7 @@ def test_no_run_is_taken_to_be_shorter_and_a_small_statement_stays_small() -> No
     assert set(load.played(four, 1).slower) == {0}
 
 
-def test_only_what_a_customer_can_change_is_tried() -> None:
+def test_only_settings_of_customers_are_tried() -> None:
     load = seen([*bursts(), came(5000, 16, 60, group="HIGH", limit=48, **OBSERVED)], plan())
     assert grid(load, ("target", "limits", "levels", "shares", "degree", "timeouts", "concurrency"), [GOAL]) == {
         ("concurrency", MEDIUM): (12, 16, 24),  # degrees 4, 3 and 2
@@ -184,7 +184,7 @@ def script(load: ObservedLoad, *changes: Change) -> Scripts:
     return found
 
 
-def test_undoing_sets_a_limit_that_had_been_set_and_the_shares_of_before() -> None:
+def test_undoing_restores_limits_and_shares() -> None:
     load = seen(bursts(limit=96), plan(100, 12))
     found = script(load, Change("concurrency", MEDIUM, 8), Change("shares", MEDIUM, 4), Change("shares", HIGH, 1))
     assert "'MEDIUM',\n    concurrency_limit => 8,\n    shares => 4);" in found.change
@@ -252,7 +252,7 @@ def test_the_search_finds_what_an_exhaustive_one_finds(seed: int) -> None:
     assert found.replays <= found.choices // 10
 
 
-def test_one_that_lets_statements_run_longer_does_not_push_out_one_that_does_not() -> None:
+def test_a_choice_with_longer_runs_does_not_replace_another() -> None:
     """With 12 and with 24 at once no statement waits."""
     load = seen(bursts(), plan())
     search = Search(load, [GOAL], [], ("concurrency",))
@@ -264,7 +264,7 @@ def test_one_that_lets_statements_run_longer_does_not_push_out_one_that_does_not
     assert not _as_good(other, first)
 
 
-def test_another_day_has_statements_also_where_they_come_in_bursts() -> None:
+def test_every_random_day_has_statements_even_with_bursts() -> None:
     """With three bursts an hour apart, some random days had only pauses."""
     far = [came(3600 * n, 8, 90, group="MEDIUM", limit=80, **OBSERVED) for n in range(3) for _ in range(12)]
     assert all(day.arrivals for day in other_days(seen(far, plan()), 99, held_back=False))
@@ -320,7 +320,7 @@ def test_the_commands(recording: Path, inside: Run) -> None:
 
 
 @pytest.mark.parametrize("command", [(*ADVISE, "--may-change", "concurrency"), ("whatif", "--concurrency", "12")])
-def test_elsewhere_there_is_no_concurrency_limit(tmp_path: Path, inside: Run, command: tuple[str, ...]) -> None:
+def test_other_databases_have_no_concurrency_limit(tmp_path: Path, inside: Run, command: tuple[str, ...]) -> None:
     place = tmp_path / "y.presman"
     place.write_bytes(recorded("mixed", 12))
     done = inside(command[0], str(place), *command[1:])
@@ -328,7 +328,7 @@ def test_elsewhere_there_is_no_concurrency_limit(tmp_path: Path, inside: Run, co
     assert "exists on an Autonomous Database; " in done.stderr
 
 
-def test_the_panel_has_what_a_customer_can_change() -> None:
+def test_the_panel_offers_settings_of_customers() -> None:
     (previous, _), (snapshot, reading) = list(polled("adb", 4))[-2:]
     limits = PresentLimits.of(reading, previous, snapshot, RowCache())
     found = {limit.knob: limit.now for limit in limits.limits(MEDIUM)}

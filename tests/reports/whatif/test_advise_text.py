@@ -27,10 +27,10 @@ from presman.reports.advise_report import (
     _finding,
     _group_waits,
     _judged,
+    _meets_all,
     _notes,
     _replayed_choice,
     _replays,
-    _told,
     _with_promise,
     least,
 )
@@ -81,7 +81,7 @@ def test_the_text_without_an_answer() -> None:
     )
 
 
-def test_a_curve_has_a_line_for_each_value_with_the_goal_marked_in_it() -> None:
+def test_a_curve_has_a_line_for_each_value_and_marks_the_goal() -> None:
     """40 s are 36 cells, 10 s nine; the goal of 20 s is in the cell after the first eighteen."""
     drawn = as_text(advice(curves=(CURVE,))).splitlines()[7:]
     assert drawn == [
@@ -95,11 +95,11 @@ def test_a_curve_has_a_line_for_each_value_with_the_goal_marked_in_it() -> None:
 def test_the_result_comes_first_and_a_constant_wait_has_no_chart() -> None:
     level = replace(CURVE, points=((32, 1.2), (64, 1.0), (96, 1.4)))
     short = advice(verdict="too_short", message="the observation is too short", curves=(level,))
-    said = "p95 wait of BATCH against PARALLEL_SERVERS_TARGET: 0:01 everywhere from 32 to 96 servers"
+    sentence = "p95 wait of BATCH against PARALLEL_SERVERS_TARGET: 0:01 everywhere from 32 to 96 servers"
     assert as_text(short).splitlines()[0] == "The observation is too short."
-    assert as_text(short).splitlines()[-1] == said
+    assert as_text(short).splitlines()[-1] == sentence
     page = as_page(short, NOON)
-    assert said in page
+    assert sentence in page
     assert "<svg" not in page
     assert "<svg" in as_page(replace(short, curves=(CURVE,)), NOON)
 
@@ -119,10 +119,10 @@ def test_choices_have_their_groups_below_them() -> None:
         "    BATCH                            40         1:00 -> 1:00         1:30 -> 1:30",
         "(not started: timed out, or still queued at the end; a wait with ≥ may be longer, for how long is not known)",
     ]
-    told = " ".join(as_text(advice(choices=(one,))).split())
+    text = " ".join(as_text(advice(choices=(one,))).split())
     assert (
         "What the first choice costs: ETL (SALES) median 0:10 -> 0:12, p95 ≥ 0:20 -> timed out, 1 -> 4 do not start, "
-        "run 1:15 longer." in told
+        "run 1:15 longer." in text
     )
     assert "choice costs" not in as_text(advice(choices=(NONE, one)))
 
@@ -143,7 +143,7 @@ def test_choices_have_their_groups_below_them() -> None:
         ({"runs_longer": 1.0}, True),
     ],
 )
-def test_a_group_loses_if_it_waits_a_twentieth_and_a_second_more(facts: dict[str, float | None], loses: bool) -> None:
+def test_a_group_loses_if_waits_exceed_a_tolerance(facts: dict[str, float | None], loses: bool) -> None:
     assert bool(_lost(replace(SAME, **facts))) is loses
 
 
@@ -187,7 +187,7 @@ def test_small_changes_of_cpu_are_not_reported() -> None:
     assert "under the first choice: as it is." in as_text(advice(cpu=(small[0],)))
 
 
-def test_scripts_and_notes_stand_at_the_end() -> None:
+def test_scripts_and_notes_are_at_the_end() -> None:
     lines = as_text(
         advice(scripts=Scripts("DO;\n", "UNDO;\n"), notes=("one " * 30,), assumptions=("two",))
     ).splitlines()
@@ -225,7 +225,7 @@ def outcome(
     return ReplayOutcome(Replayed((), 48, 0.0), groups, tuple(waits), slower, unstarted, skipped)
 
 
-def test_a_groups_waits_are_without_those_that_came_before() -> None:
+def test_a_groups_waits_exclude_earlier_statements() -> None:
     before = outcome([9, 1, 5, 2, inf, inf], "BBEBBB", skipped=1, unstarted=frozenset({0, 4}))
     after = outcome([9, 0, 5, 0, 3, 7], "BBEBBB", skipped=1)
     found = _group_waits(BATCH, before, after, {BATCH: "BATCH (SALES)"})
@@ -276,12 +276,12 @@ def test_the_effect_of_a_choice_is_shown_for_groups_with_statements() -> None:
 def test_a_replay_judges_a_goal_within_its_error(wait: float, off_by: float | None, met: bool | None) -> None:
     """The goal is certainly missed if the wait exceeds it by more than the error of the replay."""
     after, right = outcome([0, 5, wait], "EBB", skipped=1), replace(FOUND, now=FOUND.observed)
-    assert _told(after, [(GOAL, right)], off_by) is met
+    assert _meets_all(after, [(GOAL, right)], off_by) is met
     too_long = replace(right, now=61.0 + 90.0)
-    assert _told(after, [(GOAL, too_long)], off_by) is (None if (wait, off_by) == (61.1, 31.0) else met)
+    assert _meets_all(after, [(GOAL, too_long)], off_by) is (None if (wait, off_by) == (61.1, 31.0) else met)
     etl = Goal("ETL", 0.95, 60.0), right
-    assert _told(outcome([0, 5, 0], "EBB"), [(GOAL, right), etl], 31.0) is None, "one goal cannot be judged"
-    assert _told(outcome([61, 5, 0], "EBB"), [(GOAL, right), etl], 31.0) is False, "the other is missed"
+    assert _meets_all(outcome([0, 5, 0], "EBB"), [(GOAL, right), etl], 31.0) is None, "one goal cannot be judged"
+    assert _meets_all(outcome([61, 5, 0], "EBB"), [(GOAL, right), etl], 31.0) is False, "the other is missed"
 
 
 @pytest.mark.parametrize(
@@ -299,13 +299,13 @@ def test_a_replay_judges_a_goal_within_its_error(wait: float, off_by: float | No
 def test_a_goal_is_met_only_with_the_early_starts_of_the_replay_added(
     was: float | None, now: float | None, wait: float, met: bool | None
 ) -> None:
-    """A choice was said to meet the goals although the replay had 1 timeout and 13 were observed."""
+    """A choice was reported to meet the goals although the replay had 1 timeout and 13 were observed."""
     after, found = outcome([0, 5, wait], "EBB", skipped=1), replace(FOUND, observed=was, now=now)
-    assert _told(after, [(GOAL, found)], 5.0) is met
+    assert _meets_all(after, [(GOAL, found)], 5.0) is met
 
 
 @pytest.mark.parametrize(
-    ("met", "verdict", "said"),
+    ("met", "verdict", "expected"),
     [
         ([True, None], "advised", ""),
         ([None, False], "unsure", "whether the first choice meets the goals is not known: the replay misses what was"),
@@ -314,14 +314,14 @@ def test_a_goal_is_met_only_with_the_early_starts_of_the_replay_added(
         ([False, False], "unmet", "nothing that was tried meets every goal"),
     ],
 )
-def test_the_verdict_is_that_of_the_first_choice(met: list[bool | None], verdict: str, said: str) -> None:
+def test_the_verdict_is_that_of_the_first_choice(met: list[bool | None], verdict: str, expected: str) -> None:
     found = _judged(met, ["limits"], 46.0)
     assert found[0] == verdict
-    assert found[1].startswith(said)
+    assert found[1].startswith(expected)
     assert ("on average by 0:46" in found[1]) is ("not known" in found[1])
 
 
-def test_a_finding_has_what_was_observed_and_what_was_replayed() -> None:
+def test_a_finding_has_observed_and_replayed_waits() -> None:
     before = came(-9, 16, 1, waited=500, first=NOON, last=LIMITED[0].last)
     seen = ObservedLoad.of([before, *LIMITED], ObservedPlan(), [GOAL], 1)
     found = _finding(GOAL, outcome([0, *range(40)], "B" * 41, skipped=1), seen)
@@ -339,7 +339,7 @@ def test_messages_without_a_search() -> None:
     assert _early_verdict([fine], [GOAL], ObservedPlan(autonomous=True))[0] == "autonomous"
 
 
-def test_a_choice_is_as_good_if_it_is_nowhere_worse_by_a_twentieth_and_a_second() -> None:
+def test_a_choice_is_as_good_if_never_worse_by_a_tolerance() -> None:
     """The last two figures are servers and changes, which may not be higher."""
     assert _as_good([22, 64, 2], [20, 64, 2])
     assert not _as_good([22.1, 64, 2], [20, 64, 2])
@@ -348,7 +348,7 @@ def test_a_choice_is_as_good_if_it_is_nowhere_worse_by_a_twentieth_and_a_second(
     assert not _as_good([0, 30, 64, 2], [99, 20, 64, 2])
 
 
-def test_a_promise_is_the_middle_of_other_days_and_within_nine_of_ten() -> None:
+def test_a_promise_is_the_median_and_range_of_other_days() -> None:
     """Of 19 days the least and the most are outside: the others are 18 of 20. On day n the waits are n and 10 n."""
     seen = ObservedLoad.of(LIMITED, ObservedPlan(), [GOAL], 1)
     assert len(seen.early.arrivals) == 24
@@ -402,8 +402,8 @@ def test_notes_name_gaps_of_the_plan() -> None:
 def test_a_peak_above_the_maximum_is_explained() -> None:
     assert [peak_beyond_maximum([400, 480], 480), peak_beyond_maximum([488], None)] == ["", ""]
     assert peak_beyond_maximum([], 480) == ""
-    told = peak_beyond_maximum([400, 488], 480)
-    assert told.startswith("no more than PARALLEL_MAX_SERVERS (480) can be in use at once: where a peak is above it")
+    note = peak_beyond_maximum([400, 488], 480)
+    assert note.startswith("no more than PARALLEL_MAX_SERVERS (480) can be in use at once: where a peak is above it")
 
 
 def test_curves_are_of_targets_whole_for_each_instance_and_of_the_goals_group() -> None:

@@ -117,7 +117,7 @@ def test_with_the_whole_target_twelve_run() -> None:
     assert (waits(result.statements).queued, result.peak) == (8, 96)
 
 
-def test_the_command_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_has_the_same_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "arrivals.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
@@ -126,8 +126,8 @@ def test_the_command_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture
             row = each._asdict() | {"outcome": each.outcome.value}
             writer.writerow("" if value is None else value for value in row.values())
     assert main(["whatif", str(path)]) == 0
-    told = capsys.readouterr().out
-    assert "a wait is off by 0.0 s on average" in told
-    lines = [line.split() for line in told.splitlines() if line.startswith("MEDIUM ") or "replayed " in line]
+    output = capsys.readouterr().out
+    assert "a wait is off by 0.0 s on average" in output
+    lines = [line.split() for line in output.splitlines() if line.startswith("MEDIUM ") or "replayed " in line]
     assert [line[:3] for line in lines if line[0] == "MEDIUM"] == [["MEDIUM", "observed", "20"]]
     assert [line[1:3] for line in lines if line[0] == "replayed" and line[1].isdigit()] == [["20", "10"], ["20", "10"]]

@@ -81,7 +81,7 @@ def test_leaving_within_five_seconds_of_the_timeout_counts_as_timeout() -> None:
     assert observed(found)[0][:2] == (BATCH, 54.9)
 
 
-def test_waits_of_none_and_of_some() -> None:
+def test_waits_of_no_and_of_some_statements() -> None:
     assert tuple(waits([]))[:6] == (0, 0, 0, 0, 0, 0)
     some = [ReplayedStatement(BATCH, wait, False) for wait in (1.0, 0.0, 1.1)]
     assert tuple(waits(some))[:6] == (3, 1, 1.0, 1.1, 1.1, 0), "polls do not see waits of a second"
@@ -108,7 +108,7 @@ def test_a_replay_misses_by_the_mean_of_the_differences() -> None:
     assert error([], []) is None
 
 
-def test_where_no_wait_ended_a_replay_is_not_called_true_and_a_group_without_a_row_is_named() -> None:
+def test_a_replay_without_ended_waits_is_not_called_accurate() -> None:
     was = [ReplayedStatement(ETL, 52.0, False, True)]
     early = [ReplayedStatement(BATCH, 306.0, False, True), ReplayedStatement(ETL, 193.0, False, True)]
     text = report(was, Replayed(tuple(was), 256), None, 57.0, ReplayBasis(early))
@@ -165,7 +165,7 @@ def _weights(rules: Rules, group: Group) -> tuple[float, ...]:
     return node.weights
 
 
-def test_a_weight_stands_on_the_groups_level_from_one_to_eight() -> None:
+def test_a_weight_is_on_the_level_of_its_group() -> None:
     rules = Rules(64, weights={BATCH: 0.5}, levels={BATCH: 3})
     assert _weights(rules, BATCH) == (0, 0, 0.5, 0, 0, 0, 0, 0)
     assert _weights(changed(rules, levels={BATCH: 9}), BATCH)[7] == 0.5
@@ -221,7 +221,7 @@ def test_a_statement_that_never_ran_takes_a_mean_or_a_minute() -> None:
     assert mean_run(ran=None) == 60
 
 
-def test_a_groups_timeout_is_what_one_of_its_statements_has_waited_and_has_left() -> None:
+def test_a_groups_timeout_is_time_waited_plus_time_left() -> None:
     tracker = ArrivalTracker()
     tracker.add(replace(busy(), queue=(queued(1, waited=220.0, timeout_left=380.0, timeout_action="RUN"),)))
     timeouts = [(each.timeout, each.action) for each in tracker.rest() if each.outcome is ArrivalOutcome.QUEUED]

@@ -56,7 +56,7 @@ def waited(arrivals: list[Arrival], **changes: Any) -> list[float]:
     return [each.waited for each in replay(arrivals, changed(observed_rules(arrivals), **changes)).statements]
 
 
-def test_what_was_observed_is_reproduced() -> None:
+def test_a_replay_reproduces_the_observation() -> None:
     assert waited(THREE) == [0, 90, 80]
     assert error(observed(THREE), replay(THREE, observed_rules(THREE)).statements) == 0
 
@@ -78,13 +78,13 @@ def test_a_timeout_cancels() -> None:
     assert [(each.waited, each.timed_out) for each in result.statements] == [(0, False), (60, True), (60, True)]
 
 
-def test_a_higher_level_goes_first() -> None:
+def test_a_higher_level_starts_first() -> None:
     queue = [came(0, 64, 100), came(1, 64, 10, waited=99), came(2, 64, 10, group="ETL", waited=108)]
     later = waited(queue, levels={BATCH: 2, Group(0, "ETL"): 1})
     assert later == [0, 109, 98]
 
 
-def test_what_ran_before_or_past_a_limit_is_not_queued() -> None:
+def test_statements_running_before_or_past_a_limit_are_not_queued() -> None:
     held = came(-300, 60, 500, first=NOON)
     past = came(50, 32, 40)
     arrivals = [held, past, came(60, 32, 10, waited=30)]
@@ -92,7 +92,7 @@ def test_what_ran_before_or_past_a_limit_is_not_queued() -> None:
     assert waited(arrivals)[:2] == [0, 0]
 
 
-def test_only_what_started_although_it_did_not_fit_bypassed_the_queue() -> None:
+def test_only_statements_that_did_not_fit_bypassed_the_queue() -> None:
     first = came(0, 48, 100)
     assert bypassing([first, came(50, 16, 40)]) == frozenset(), "64 of 64 fit"
     assert bypassing([first, came(50, 17, 40)]) == {1}
@@ -110,7 +110,7 @@ def test_only_what_started_although_it_did_not_fit_bypassed_the_queue() -> None:
     assert bypassing([waiting]) == frozenset(), "a waiting statement has not started before"
 
 
-def test_of_two_that_came_together_the_one_that_started_first_came_first() -> None:
+def test_of_two_simultaneous_arrivals_the_first_to_start_is_first() -> None:
     late, early = came(0.0, 48, 50, waited=100), came(0.5, 48, 100)
     assert in_order([late, early], NOON) == [(0.5, 1), (0.5, 0)]
     assert waited([late, early]) == [100.5, 0], "its wait counts from its arrival"
@@ -119,14 +119,14 @@ def test_of_two_that_came_together_the_one_that_started_first_came_first() -> No
     assert in_order([late, other], NOON) == [(0.0, 0), (0.5, 1)], "each group has a queue of its own"
 
 
-def test_a_group_without_a_weight_gets_next_to_nothing() -> None:
+def test_a_group_without_a_weight_starts_last() -> None:
     two = [came(0, 64, 10), *(came(1, 64, 10, waited=10, group=name, weight=None) for name in ("BATCH", "ETL"))]
     rules = observed_rules([two[0]])
     (_, batch, etl) = replay(two, changed(rules, weights={BATCH: 1.0}), courses=9).statements
     assert batch.waited < etl.waited
 
 
-def test_running_statements_go_on_and_others_take_the_mean() -> None:
+def test_running_statements_continue_and_others_take_the_mean() -> None:
     arrivals = [
         came(0, 64, 400, outcome=ArrivalOutcome.ENDED),
         came(5, 64, None, waited=995, outcome=ArrivalOutcome.QUEUED),
@@ -206,7 +206,7 @@ def test_exported_arrivals_are_read_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("a,b\n1,2\n", "no column"),
         (",".join(COLUMNS) + "\n", "no statements"),
@@ -214,14 +214,14 @@ def test_exported_arrivals_are_read_back(tmp_path: Path) -> None:
         (",".join(COLUMNS) + "\n2026-03-14T12:00:00,0,G,4,0,1,ended,64,,0.5,,,x,x\n", "no time zone"),
     ],
 )
-def test_other_files_are_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_other_files_are_refused(tmp_path: Path, text: str, expected: str) -> None:
     path = tmp_path / "x.csv"
     path.write_text(text)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=expected):
         read_arrivals(path)
 
 
-def test_what_is_not_plain_or_has_endless_lines_is_not_read(tmp_path: Path) -> None:
+def test_devices_and_endless_lines_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot read /dev/zero: it is not a regular file"):
         read_arrivals(Path("/dev/zero"))
     path = tmp_path / "holes.csv"
@@ -231,7 +231,7 @@ def test_what_is_not_plain_or_has_endless_lines_is_not_read(tmp_path: Path) -> N
         read_arrivals(path)
 
 
-def test_so_many_groups_are_replayed_at_most(tmp_path: Path) -> None:
+def test_too_many_groups_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "many.csv"
     stamp = NOON.isoformat()
     rows = [f"{stamp},0,G{number},4,0,1,ended,64,,0.5,,,{stamp},{stamp}\n" for number in range(2001)]
@@ -242,7 +242,7 @@ def test_so_many_groups_are_replayed_at_most(tmp_path: Path) -> None:
         read_arrivals(path)
 
 
-def test_so_many_statements_are_replayed_at_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_statements_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file of 600,000 took 650 MB."""
     monkeypatch.setattr(whatif_replay, "MOST_ARRIVALS", 3)
     path, stamp = tmp_path / "many.csv", NOON.isoformat()
@@ -272,7 +272,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         assert allowed in capsys.readouterr().err
 
 
-def test_a_recording_is_replayed_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_recording_can_be_replayed_directly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     record(tmp_path / "storm.presman", list(polled("storm", 3)))
     assert main(["whatif", str(tmp_path / "storm.presman"), "--target", "320"]) == 0
     output = capsys.readouterr().out
@@ -317,9 +317,7 @@ def test_the_observation_is_replayed_under_its_own_plan(tmp_path: Path, capsys: 
     assert f"and {advice['before']} that were there before" in bare
 
 
-def test_a_file_of_arrivals_names_no_level_so_that_of_the_option_is_the_one_it_had(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_of_arrivals_takes_its_level_from_the_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "arrivals.csv"
     end = (NOON + timedelta(seconds=500)).isoformat()
     rows = [

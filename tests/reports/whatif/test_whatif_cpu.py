@@ -12,6 +12,7 @@ from presman.analysis.groups.entitlement import Load
 from presman.reports.whatif_cpu import CpuDemand, cpu_report, given, replay_cpu, under
 from tests.cli.run import Run
 from tests.recording.recorded import polled, record
+from tests.situations.spooled import RELEASE_19, reading
 
 A, B = (0, "A"), (0, "B")
 
@@ -31,28 +32,28 @@ THREE_TO_ONE = plan(("A", 1, 75), ("B", 1, 25))
 BOTH_WANT_ALL = demand(THREE_TO_ONE, (6.0, 2.0), (2.0, 6.0))
 
 
-def test_shares_divide_what_both_want() -> None:
+def test_shares_divide_cpu_between_groups_that_want_all() -> None:
     """Both want all eight CPUs: 75 to 25 is six to two, 25 to 25 is four to four."""
     assert given(BOTH_WANT_ALL, THREE_TO_ONE) == pytest.approx({A: 6.0, B: 2.0})
     assert given(BOTH_WANT_ALL, under(THREE_TO_ONE, {"A": {"shares": 25}})) == pytest.approx({A: 4.0, B: 4.0})
 
 
-def test_what_groups_lack_is_summed_up() -> None:
+def test_the_missing_cpu_of_groups_is_summed() -> None:
     found = replay_cpu([BOTH_WANT_ALL] * 3, {"A": {"shares": 25}})
     assert (found[A].wanted, found[A].observed, found[A].replayed) == pytest.approx((240, 60, 60))
     assert (found[A].changed, found[B].changed) == pytest.approx((120, 120))
     assert found[B].replayed == pytest.approx(180)
 
 
-def test_a_level_goes_before_those_below_it() -> None:
+def test_a_level_comes_before_lower_ones() -> None:
     """B on level 2 gets what A leaves on level 1: a quarter, and what A does not want."""
     wants_half = demand(THREE_TO_ONE, (4.0, 0.0), (4.0, 4.0))
     assert given(wants_half, THREE_TO_ONE) == pytest.approx({A: 4.0, B: 4.0})
     second = under(THREE_TO_ONE, {"A": {"levels": 2}, "B": {"shares": 100}})
-    assert given(BOTH_WANT_ALL, second) == pytest.approx({A: 0.0, B: 8.0}), "A comes after B, who wants all"
+    assert given(BOTH_WANT_ALL, second) == pytest.approx({A: 0.0, B: 8.0}), "A comes after B, which wants all"
 
 
-def test_a_limit_holds_on_an_idle_instance_and_none_lets_a_group_have_all() -> None:
+def test_a_limit_holds_on_an_idle_instance() -> None:
     """B may use half of eight CPUs and wants six; A wants one."""
     limited = plan(("A", 1, 75), ("B", 1, 25), limit=50)
     held = demand(limited, (1.0, 0.0), (4.0, 2.0))
@@ -65,6 +66,46 @@ def test_a_limit_holds_on_an_idle_instance_and_none_lets_a_group_have_all() -> N
 def test_a_group_outside_the_plan_keeps_its_cpu() -> None:
     other = BOTH_WANT_ALL._replace(loads={**BOTH_WANT_ALL.loads, (0, "C"): Load(0.5, 1.0)})
     assert given(other, THREE_TO_ONE)[0, "C"] == 0.5
+
+
+def test_what_a_group_outside_the_plan_used_is_not_divided_again() -> None:
+    """C has 4 of 8 CPUs; A and B, which want all, have 4 to divide."""
+    busy = demand(THREE_TO_ONE, (3.0, 5.0), (1.0, 7.0))
+    busy = busy._replace(loads={**busy.loads, (0, "C"): Load(4.0, 1.0)})
+    assert given(busy, THREE_TO_ONE) == pytest.approx({A: 3.0, B: 1.0, (0, "C"): 4.0})
+
+
+@pytest.mark.parametrize(
+    ("managed", "groups", "why"),
+    [
+        ("OFF", ("A | {} | 0", "B | {} | 0"), "CPU was not managed, so waits for it were not counted"),
+        ("ON", ("A | {0} | {0}", "X | {} | 0"), "groups outside the plan used 8.0 CPUs"),
+    ],
+)
+def test_polls_whose_division_is_not_known_are_no_polls_without_a_lack(
+    tmp_path: Path, inside: Run, managed: str, groups: tuple[str, ...], why: str
+) -> None:
+    """In a minute two groups used 8 CPUs each."""
+    views = {
+        **RELEASE_19,
+        "V$OSSTAT": "STAT_NAME | VALUE\nNUM_CPUS | 16",
+        "V$RSRC_PLAN": f"NAME | IS_TOP_PLAN | CPU_MANAGED | INSTANCE_CAGING\nP | TRUE | {managed} | OFF",
+        "DBA_RSRC_PLAN_DIRECTIVES": """
+            PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1
+            P | A | CONSUMER_GROUP | 50
+            P | B | CONSUMER_GROUP | 50
+        """,
+        "V$RSRC_CONSUMER_GROUP": "\n".join([
+            "SAMPLE_TIME | NAME | CONSUMED_CPU_TIME | CPU_WAIT_TIME | ACTIVE_SESSIONS",
+            *(f"2026-03-14 12:00:00 | {each.format(0)} | 20" for each in groups),
+            *(f"2026-03-14 12:01:00 | {each.format(480_000)} | 20" for each in groups),
+        ]),
+    }  # fmt: skip
+    found = reading(tmp_path, views)
+    assert [row.entitled for row in found.cluster_groups() if row.used] == [None, None]
+    done = inside("whatif", f"spool:{tmp_path}", "--share", "A=60")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert f"what CPU groups would get is not known: {why}" in done.stderr
 
 
 @pytest.fixture
@@ -110,7 +151,7 @@ def rows(text: str) -> list[str]:
     return [" ".join(line.split()) for line in text.partition("what if\n")[2].partition("\n\n")[0].splitlines()]
 
 
-def test_the_report_has_a_line_for_each_group_and_how_far_off_it_is() -> None:
+def test_the_report_has_a_line_for_each_group_and_its_error() -> None:
     """Eight CPUs wanted for three polls of ten seconds are four minutes."""
     text = cpu_report([BOTH_WANT_ALL] * 3, {"A": {"shares": 25}})
     assert text.startswith("CPU in 3 polls, each of an instance;")
@@ -129,19 +170,19 @@ def test_a_group_that_wanted_less_than_a_second_has_no_row(wanted: float, names:
     assert [row[0] for row in rows(text)] == names
 
 
-def test_a_group_that_is_changed_has_a_row_though_it_wanted_nothing() -> None:
+def test_a_changed_group_has_a_row_without_demand() -> None:
     idle = BOTH_WANT_ALL._replace(loads={A: BOTH_WANT_ALL.loads[A], B: Load(0.0, 0.0)})
     rows = cpu_report([idle], {"B": {"shares": 5}}).splitlines()
     assert any(line.startswith("B ") and line.split()[1] == "0:00" for line in rows)
 
 
-def test_without_demand_for_cpu_the_report_says_nothing_of_it() -> None:
+def test_without_demand_for_cpu_the_report_omits_cpu() -> None:
     idle = demand(THREE_TO_ONE, (0.0, 0.0), (0.0, 0.0))
     assert "never short" not in cpu_report([idle], {"B": {"shares": 5}})
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "expected"),
     [
         (
             {"shares": 5},
@@ -150,7 +191,7 @@ def test_without_demand_for_cpu_the_report_says_nothing_of_it() -> None:
         ({"cpu": 10}, "CPU was never short: under these directives a group waits only because of a limit."),
     ],
 )
-def test_a_report_says_if_cpu_was_never_short(change: dict[str, float], told: str) -> None:
+def test_a_report_says_if_cpu_was_never_short(change: dict[str, float], expected: str) -> None:
     enough = demand(THREE_TO_ONE, (3.0, 0.0), (2.0, 0.0))
-    assert told in cpu_report([enough], {"B": change}).splitlines()
+    assert expected in cpu_report([enough], {"B": change}).splitlines()
     assert "never short" not in cpu_report([BOTH_WANT_ALL], {"B": change})

@@ -98,14 +98,14 @@ def medians(found: list[ChangedStart]) -> list[float | None]:
     return [None if each.then.median is None else round(each.then.median, 2) for each in found]
 
 
-def test_without_changes_a_start_is_as_it_is_shown() -> None:
+def test_without_changes_starts_are_the_shown_forecasts() -> None:
     found = Knowing().under()
     assert medians(found) == [6.0, 16.0]
     assert [(each.sooner, each.later, each.courses) for each in found] == [(0, 0, 40)] * 2
     assert found[0].then.high == pytest.approx(7.0)
 
 
-def test_a_larger_target_starts_the_first_at_once_and_its_own_limit_still_holds_the_second() -> None:
+def test_a_larger_target_starts_the_first_but_a_limit_holds_the_second() -> None:
     found = Knowing().under(Change("target", None, 96))
     assert medians(found) == [0.0, 10.0], "48 of 96 are the group's then: the second waits for the first"
     assert [each.sooner for each in found] == [40, 40]
@@ -113,7 +113,7 @@ def test_a_larger_target_starts_the_first_at_once_and_its_own_limit_still_holds_
     assert medians(both) == [0.0, 10.0], "60 servers are all that its container may have"
 
 
-def test_those_that_came_together_have_one_start_under_changes_too() -> None:
+def test_simultaneous_arrivals_share_one_start_under_changes() -> None:
     """Each course chooses at random which is first, so the latest of their medians would be later than any start."""
     alike = tuple(queued(place, timeout_left=None, waited=100.0) for place in range(1, 11))
     found = Knowing(held=64, rows=alike, shown=(StartForecast(51.0, 6.0, 96.0),) * 10).under(Change("target", None, 96))
@@ -123,7 +123,7 @@ def test_those_that_came_together_have_one_start_under_changes_too() -> None:
     assert 44.0 < then < 46.0
 
 
-def test_a_smaller_limit_makes_it_wait_for_an_empty_group() -> None:
+def test_a_smaller_limit_makes_a_statement_wait_for_an_empty_group() -> None:
     none = Knowing(held=16)
     assert medians(none.under(Change("limits", BATCH, 25))) == [6.0, 16.0], "too large for 16: alone, as before"
     fewer = none.under(Change("target", None, 40))
@@ -158,7 +158,7 @@ def test_the_panel_fills_in_forecasts_that_are_still_being_calculated() -> None:
     )
 
 
-def test_a_queue_too_long_for_its_courses_says_how_long_it_will_not_start() -> None:
+def test_a_queue_too_long_to_simulate_gives_a_minimum_wait() -> None:
     many = Knowing(came=tuple(PastArrival(each / 100, BATCH, 32, TEN) for each in range(6000)))
     for_good = many.now._replace(holders=(Holder(ETL, 32, 0.0, None),))
     courses = QueueCourses(ForecastBasis(AT, Modelled(for_good, (None,), many.rows), 1.0, 0.0, 1))
@@ -176,7 +176,7 @@ def test_a_queue_too_long_for_its_courses_says_how_long_it_will_not_start() -> N
     assert all(each.then.timeout for each in courses.compare(timed, many.load, choice))
 
 
-def test_a_lower_degree_is_for_those_that_come_and_they_run_longer() -> None:
+def test_a_lower_degree_applies_to_later_arrivals_which_run_longer() -> None:
     some = Knowing(came=(PastArrival(1.0, BATCH, 32, TEN),))
     then = under(some.now, some.load, frozenset({Change("degree", BATCH, 4)}))
     assert then.waiting == some.now.waiting
@@ -184,7 +184,7 @@ def test_a_lower_degree_is_for_those_that_come_and_they_run_longer() -> None:
     assert (each.servers, each.duration.times[0], each.duration.mean) == (8, 40.0, pytest.approx(4e-9))
 
 
-def test_another_level_is_another_order_and_what_a_container_may_have_stays() -> None:
+def test_another_level_changes_the_order_but_no_container_limit() -> None:
     some, (_, limits) = Knowing(), present()
     both = frozenset({BATCH, Group(0, "REPORTS")})
     now = some.now._replace(limits=replace(some.now.limits, root=limits.load.plan.tree, target=64))
@@ -236,7 +236,7 @@ def of(limits: PresentLimits, kind: str, group: Group | None) -> PlanLimit:
     return next(limit for limit in limits.limits(group) if limit.knob == (kind, group))
 
 
-def test_limits_are_those_of_the_plan_the_first_group_first() -> None:
+def test_limits_are_those_of_the_plan_in_order_of_groups() -> None:
     reading, limits = present()
     found = list(limits.limits(BATCH))
     assert [limit.knob for limit in found[:6]] == [
@@ -259,7 +259,7 @@ def test_a_plan_of_containers_has_neither_levels_nor_shares_and_one_without_plan
     assert [limit.knob for limit in none.limits(None)] == [TARGET]
 
 
-def test_a_limit_of_cpu_is_one_of_servers_where_the_group_has_no_other() -> None:
+def test_a_cpu_limit_limits_servers_unless_there_is_another() -> None:
     _, limits = present()
     interactive = Group(0, "INTERACTIVE")
     target = limits.load.rules.target
@@ -273,7 +273,7 @@ def test_a_limit_of_cpu_is_one_of_servers_where_the_group_has_no_other() -> None
     assert allowed(old, Change("cpu", interactive, 50))[0] is None
 
 
-def test_changes_of_a_group_that_the_plan_has_no_more_are_left_out() -> None:
+def test_changes_of_a_removed_group_are_omitted() -> None:
     _, limits = present()
     target, batch = Change("target", None, 65), Change("limits", BATCH, 50)
     gone = Change("limits", BATCH._replace(name="GONE"), 50)
@@ -293,7 +293,7 @@ def test_side_effects_of_a_change_are_shown() -> None:
     assert "keep their degree" in degree
 
 
-def test_digits_are_typed_behind_each_other_and_steps_stay_within_bounds() -> None:
+def test_digits_are_appended_and_steps_stay_within_bounds() -> None:
     _, limits = present()
     limit, changes = of(limits, "limits", BATCH), LimitChanges()
     assert (changes.type(limit, "7"), changes.type(limit, "5")) == ("", "")
@@ -313,7 +313,7 @@ def test_digits_are_typed_behind_each_other_and_steps_stay_within_bounds() -> No
     assert changes.choice == {Change("degree", BATCH, 1)}
 
 
-def test_a_target_above_the_servers_that_there_are_is_refused_with_the_reason() -> None:
+def test_a_target_above_the_servers_is_refused_with_the_reason() -> None:
     _, limits = present()
     refused = "PARALLEL_SERVERS_TARGET is from 1 to 96 (PARALLEL_MAX_SERVERS)."
     assert [of(limits, "target", None).refusal(value) for value in (96, 97)] == ["", refused]
@@ -334,7 +334,7 @@ def head(cause: Cause, *shortages: Shortage) -> QueueHead:
         (head(Cause.NEVER_FITS), ("limits", BATCH)),
     ],
 )
-def test_the_limit_that_is_meant_is_that_by_which_the_head_waits(first: QueueHead, knob: object) -> None:
+def test_the_selected_limit_is_the_one_the_head_waits_for(first: QueueHead, knob: object) -> None:
     reading = replace(busy(), heads=(first,))
     assert of_group(BATCH, reading) == knob
     alone = replace(first, wants=Servers(80, 80), allowed=None)
@@ -342,7 +342,7 @@ def test_the_limit_that_is_meant_is_that_by_which_the_head_waits(first: QueueHea
         assert of_group(BATCH, replace(reading, heads=(alone,))) == TARGET
 
 
-def test_an_alert_of_cpu_means_the_cpu_of_its_group_and_that_of_do_comes_first() -> None:
+def test_a_cpu_alert_selects_its_group_and_that_of_do_comes_first() -> None:
     from presman.analysis.alerts.alert_rules import worst_first, wrong
 
     reading, _ = present("throttled")
@@ -358,7 +358,7 @@ def test_an_alert_of_cpu_means_the_cpu_of_its_group_and_that_of_do_comes_first()
 # ---- What advice is on.
 
 
-def test_statements_that_a_screen_has_seen_are_those_of_an_hour() -> None:
+def test_statements_seen_by_a_screen_are_those_of_an_hour() -> None:
     reading = replace(busy(), at=AT)
 
     def run(sid: int, minutes: float, ended: float | None) -> StatementRun:
@@ -382,7 +382,7 @@ def test_statements_that_a_screen_has_seen_are_those_of_an_hour() -> None:
     assert [each.first for each in observed_arrivals(few, reading, plan)] == [AT - timedelta(minutes=30)]
 
 
-def test_goals_are_those_of_the_group_else_all_else_a_usual_one() -> None:
+def test_goals_are_those_of_the_group_or_all_or_a_default() -> None:
     own, other, unseen = Goal("BATCH", 0.95, 30.0), Goal("ETL", 0.5, 10.0), Goal("X", 0.5, 10.0)
     assert goals_of("BATCH", [own, other, unseen], {"BATCH", "ETL"}) == (own,)
     assert goals_of("REPORTS", [own, other, unseen], {"BATCH", "ETL"}) == (own, other)
@@ -402,7 +402,7 @@ def test_a_script_names_the_container_and_a_limit_of_cpu() -> None:
     assert "CS_RESOURCE_MANAGER" in why[0]
 
 
-def test_of_a_real_queue_every_start_is_within_the_horizon() -> None:
+def test_every_start_of_a_real_queue_is_within_the_horizon() -> None:
     found = came("storm", 25)
     assert found.forecast_basis is not None
     limits = PresentLimits.of(found.reading, found.previous, found.snapshot, RowCache())

@@ -25,7 +25,7 @@ class Database:
         self.steady_step = SteadyStep()
 
 
-def test_to_do_is_that_of_the_database_looked_at_and_as_steady_as_on_its_screen() -> None:
+def test_do_of_a_fleet_is_as_steady_as_on_a_single_screen() -> None:
     """DO named a session whose work would be lost at the first poll."""
     readings = [reading for _, reading in polled("rac", 30, step=5.0)]
     fleet = LiveFleet("all", [LiveTarget("a", FakeSource)], 5.0)
@@ -34,13 +34,13 @@ def test_to_do_is_that_of_the_database_looked_at_and_as_steady_as_on_its_screen(
     differs = 0
     for reading in readings:
         busy.live_reading, step, plain = reading, alone.take(reading).step, to_do(reading)
-        said = "" if step is None else step.text
-        assert [fleet.to_do(name) for name in ("busy", "lost", "busy")] == [said, "", said]
+        expected = "" if step is None else step.text
+        assert [fleet.to_do(name) for name in ("busy", "lost", "busy")] == [expected, "", expected]
         differs += step != plain
     assert differs
 
 
-def test_all_are_polled_now_but_those_that_refuse_us() -> None:
+def test_all_databases_but_refusing_ones_are_polled_now() -> None:
     """Repeated attempts with a wrong password lock the account."""
     polled: list[str] = []
 

@@ -73,7 +73,7 @@ def aged(place: Path, seconds: float) -> None:
         connection.execute("UPDATE fleet SET polled_at = polled_at - ?, link_at = link_at - ?", (past, past))
 
 
-def test_the_newest_poll_with_its_age_and_the_past_before_it(
+def test_a_row_has_the_newest_poll_its_age_and_the_past(
     tmp_path: Path, moments: list[tuple[Snapshot, Reading]]
 ) -> None:
     place = tmp_path / "a.presman"
@@ -96,7 +96,7 @@ def test_the_newest_poll_with_its_age_and_the_past_before_it(
     writer.close()
 
 
-def test_states_by_age_and_by_what_the_recorder_said(tmp_path: Path, moments: list[tuple[Snapshot, Reading]]) -> None:
+def test_states_follow_age_and_the_end_of_the_recorder(tmp_path: Path, moments: list[tuple[Snapshot, Reading]]) -> None:
     place = tmp_path / "a.presman"
     writers = [write(place, moments[:1], name) for name in ("a-live", "b-lost", "c-over")]
     writers[1].lose("ORA-12541: no listener")
@@ -131,9 +131,7 @@ def test_views_missing_in_the_newest_poll_are_reported(tmp_path: Path, moments: 
     assert (none.connection, none.reason, none.key_figures) == (ConnectionState.LATE, "no view answers", None)
 
 
-def test_some_by_name_and_a_folder_with_a_file_for_each_day(
-    tmp_path: Path, moments: list[tuple[Snapshot, Reading]]
-) -> None:
+def test_databases_by_name_and_a_folder_of_daily_files(tmp_path: Path, moments: list[tuple[Snapshot, Reading]]) -> None:
     old, new = tmp_path / "presman-2026-03-12.presman", tmp_path / "presman-2026-03-13.presman"
     for name in ("prod-a", "prod-b", "test"):
         write(old, moments[:1], name).close()
@@ -182,7 +180,7 @@ def test_a_damaged_past_does_not_hide_the_rest(tmp_path: Path, moments: list[tup
 def test_unknown_names_are_reported_with_the_names_of_the_store(
     tmp_path: Path, moments: list[tuple[Snapshot, Reading]]
 ) -> None:
-    """`presman fleet FILE TARGET` is no fleet of both: it said only that the recording has no such database."""
+    """`presman fleet FILE TARGET` is no fleet of both: the message was only that the recording lacks it."""
     place = tmp_path / "all.presman"
     for name in "gfbdeca":
         write(place, moments[:1], name).close()
@@ -228,7 +226,7 @@ def test_foreign_contents_of_a_store_are_checked(tmp_path: Path, moments: list[t
     assert "\x1b" not in first.target + second.target
 
 
-def test_why_a_recorder_ended_is_nothing_that_its_last_poll_could_not_see(
+def test_the_end_of_a_recorder_is_not_an_unknown_fact_of_its_last_poll(
     tmp_path: Path, moments: list[tuple[Snapshot, Reading]]
 ) -> None:
     place = tmp_path / "a.presman"
@@ -264,7 +262,7 @@ def test_a_recorder_writes_to_its_store_that_a_database_is_lost(tmp_path: Path) 
     recorder.stop_polling()
 
 
-def test_times_are_those_of_the_store(tmp_path: Path, moments: list[tuple[Snapshot, Reading]]) -> None:
+def test_times_come_from_the_clock_of_the_store(tmp_path: Path, moments: list[tuple[Snapshot, Reading]]) -> None:
     place = tmp_path / "a.presman"
     before = time.time()
     write(place, moments[:1], "prod").close()
@@ -295,7 +293,7 @@ def row(link: str = LIVE, age: float | None = 3.0, every: float | None = 5.0, si
         (row(age=None), 8.0, ConnectionState.STOPPED, None, 108.0),
     ],
 )
-def test_a_database_grows_old_by_the_time_that_passes(
+def test_a_database_ages_with_time(
     read: FleetRow, passed: float, connection: ConnectionState, age: float | None, since: float | None
 ) -> None:
     member = member_of(read, passed, Past(), 5.0)

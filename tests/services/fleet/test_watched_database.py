@@ -69,7 +69,7 @@ def test_live_and_late_by_its_age(watch: Callable[..., WatchedDatabase]) -> None
     assert late.age >= 12.0
 
 
-def test_lost_is_tried_again_and_what_was_known_is_no_longer_shown(watch: Callable[..., WatchedDatabase]) -> None:
+def test_a_lost_database_is_retried_and_old_figures_are_hidden(watch: Callable[..., WatchedDatabase]) -> None:
     clock = Clock()
     source = FakeSource()
     database = watch(source, clock=clock)
@@ -88,7 +88,7 @@ def test_lost_is_tried_again_and_what_was_known_is_no_longer_shown(watch: Callab
     assert len(reaches(database, ConnectionState.LIVE).past.cpu_percent) == 2
 
 
-def test_what_cannot_help_is_not_tried_again(watch: Callable[..., WatchedDatabase]) -> None:
+def test_a_refused_or_ended_database_is_not_retried(watch: Callable[..., WatchedDatabase]) -> None:
     def refuse() -> FakeSource:
         raise InputError("no password of monitor")
 
@@ -100,14 +100,14 @@ def test_what_cannot_help_is_not_tried_again(watch: Callable[..., WatchedDatabas
 def test_a_listener_gets_the_newest_poll_at_once_and_more_detail(watch: Callable[..., WatchedDatabase]) -> None:
     database = watch(FakeSource())
     reaches(database, ConnectionState.LIVE)
-    heard: list[Any] = []
-    database.listen(heard.append, 0.001)
-    assert isinstance(heard[0], ReadingCame)
-    assert heard[0].reading is database.reading
+    events: list[Any] = []
+    database.listen(events.append, 0.001)
+    assert isinstance(events[0], ReadingCame)
+    assert events[0].reading is database.reading
     assert database._readings.with_forecasts
     database.set_detail_level(DetailLevel.WHOLE)
-    until(lambda: len(heard) > 3, "polls as often as the listener wants")
-    numbers = [each.reading.number for each in heard]
+    until(lambda: len(events) > 3, "polls as often as the listener wants")
+    numbers = [each.reading.number for each in events]
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
     database.leave()
     assert not database.is_attached
@@ -115,19 +115,19 @@ def test_a_listener_gets_the_newest_poll_at_once_and_more_detail(watch: Callable
     assert (database.sampler._detail_level, database.sampler._refresh) == (DetailLevel.NARROW, 3600.0)
 
 
-def test_a_later_listener_hears_of_a_loss_with_the_seconds_left(
+def test_a_later_listener_gets_the_loss_with_the_seconds_left(
     watch: Callable[..., WatchedDatabase],
 ) -> None:
     clock = Clock()
     source = FakeSource(failures=[SourceError("no listener")])
     database = watch(source, clock=clock)
     reaches(database, ConnectionState.LOST)
-    heard: list[Any] = []
+    events: list[Any] = []
     clock.now += 30.0
-    database.listen(heard.append, 3600.0)
-    assert isinstance(heard[0], SourceLost)
-    assert heard[0].retry_in is not None
-    assert heard[0].retry_in <= 30.0
+    database.listen(events.append, 3600.0)
+    assert isinstance(events[0], SourceLost)
+    assert events[0].retry_in is not None
+    assert events[0].retry_in <= 30.0
 
 
 def test_a_faulty_poll_is_reported_and_the_next_one_counts(
@@ -169,7 +169,7 @@ def test_dead_and_hanging_databases_delay_neither_others_nor_the_end() -> None:
     until(lambda: threading.active_count() <= threads, "no thread is left")
 
 
-def test_each_has_a_phase_of_its_own_and_a_new_interval_holds_for_all() -> None:
+def test_each_database_has_its_own_phase_and_all_share_the_interval() -> None:
     fleet = LiveFleet("test", [LiveTarget(f"db{number}", FakeSource) for number in range(4)], 5.0)
     assert [each.sampler.phase for each in fleet.databases.values()] == [0.0, 0.25, 0.5, 0.75]
     fleet.set_interval(2.0)

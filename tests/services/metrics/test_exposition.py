@@ -41,7 +41,7 @@ def read(text: str, parse: Any) -> dict[tuple[str, frozenset[tuple[str, str]]], 
 
 @pytest.mark.parametrize("accept", ACCEPTS)
 @pytest.mark.parametrize("scenario", ["mixed", "pdb", "rac"])
-def test_what_is_read_is_what_was_written(accept: str, scenario: str) -> None:
+def test_the_exposition_is_read_as_written(accept: str, scenario: str) -> None:
     shown = Shown(observed(scenario))
     found = read(page(shown, accept=accept), ACCEPTS[accept])
     for (name, labels), value in series(shown).items():
@@ -65,8 +65,8 @@ def test_a_name_is_exported_unchanged_and_breaks_no_line(accept: str) -> None:
     names = [clean(HOSTILE), HOSTILE, "x" * 4000]  # also a name that was not cleaned
     shown = Shown(observation).changed(groups=tuple(row._replace(name=name) for name in names))
     found = read(page(shown, accept=accept), ACCEPTS[accept])
-    told = {dict(labels)["consumer_group"] for name, labels in found if name == "presman_group_active_sessions"}
-    assert told == set(names)
+    exported = {dict(labels)["consumer_group"] for name, labels in found if name == "presman_group_active_sessions"}
+    assert exported == set(names)
 
 
 @given(st.text(max_size=30))
@@ -76,7 +76,7 @@ def test_any_name_of_a_database_can_be_read(name: str) -> None:
     assert labels == {clean(name)}
 
 
-def test_a_database_that_is_away_costs_the_others_nothing() -> None:
+def test_a_lost_database_does_not_affect_others() -> None:
     alone = page(Shown(observed("mixed"), "a"))
     both = page(Shown(None, "b"), Shown(observed("mixed"), "a"))
     assert 'presman_up{target="b"} 0.0' in both
@@ -88,7 +88,7 @@ def test_a_database_that_is_away_costs_the_others_nothing() -> None:
     }  # fmt: skip
 
 
-def test_each_name_is_there_once_with_its_series_together() -> None:
+def test_each_metric_name_appears_once_with_its_series() -> None:
     text = page(*(Shown(observed("mixed"), label) for label in "abc"))
     types = [line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")]
     assert len(types) == len(set(types))

@@ -24,7 +24,7 @@ UNITS = {"seconds": "_seconds", "bytes": "_bytes", "ratio": "_ratio", "": ""}
 
 
 @pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
-def test_a_name_says_what_it_is(metric: Any) -> None:
+def test_a_metric_name_has_its_unit(metric: Any) -> None:
     assert re.fullmatch(r"presman_[a-z]+(_[a-z]+)*", metric.name)
     assert metric.family.endswith(UNITS[metric.unit])
     assert metric.name.endswith("_total") is (metric.kind is MetricKind.COUNTER)
@@ -34,7 +34,7 @@ def test_a_name_says_what_it_is(metric: Any) -> None:
     assert len(metric.summary) < 200
 
 
-def test_one_name_has_one_type_and_one_unit() -> None:
+def test_a_metric_name_has_one_type_and_unit() -> None:
     for subject in SUBJECTS:
         for metric in subject.metrics:
             first = METRICS[metric.name]
@@ -81,7 +81,7 @@ def test_a_group_has_the_figures_of_its_reading(scenario: str) -> None:
         assert len(of(found, "group_state_info", **labels, verdict=row.verdict.name.lower())) == 1
 
 
-def test_counters_are_those_of_the_view_and_go_on() -> None:
+def test_counters_are_those_of_the_view_and_grow() -> None:
     before, after = (series(Shown(observed("mixed", polls))) for polls in (2, 3))
     counters = {key for key in before if key[0].endswith("_total")}
     assert len(counters) > 150
@@ -108,7 +108,7 @@ def test_instances_of_a_cluster_are_apart() -> None:
     assert len({of(found, "redo_bytes_total", inst_id=str(number + 1))[0] for number in range(len(instances))}) > 1
 
 
-def test_waits_by_class_are_all_there_were() -> None:
+def test_waits_by_class_have_all_waits() -> None:
     observation = observed("mixed")
     (totals,) = observation.reading.since_startup
     found = series(Shown(observation))
@@ -129,7 +129,7 @@ def test_a_histogram_counts_what_is_below_its_bounds() -> None:
     assert list(value.counts) == sorted(value.counts)
 
 
-def test_bounds_do_not_depend_on_what_was_waited_for() -> None:
+def test_bounds_do_not_depend_on_the_waits() -> None:
     small, large = _histogram({1024: 5}), _histogram({1 << 32: 2, 1 << 20: 1})
     assert distribution(small).bounds == distribution(large).bounds
     assert distribution(large).counts[-1] == 1  # waits of unlimited length are above every bound
@@ -140,13 +140,13 @@ def test_bounds_do_not_depend_on_what_was_waited_for() -> None:
     assert before_12_1.total == 8
 
 
-def test_events_are_bounded_and_idle_ones_left_out() -> None:
+def test_events_are_limited_and_idle_ones_omitted() -> None:
     many = [_histogram({1024: 1}, f"event {number}", seconds=number) for number in range(100)]
     kept = longest_waited([*many, replace(many[0], startup=None, event="PX Deq: idle")])
     assert [each.event for each in kept] == [f"event {number}" for number in range(100 - MOST_EVENTS, 100)]
 
 
-def test_what_is_not_known_has_no_series() -> None:
+def test_unknown_values_have_no_series() -> None:
     observation = observed("mixed")
     groups = tuple(row._replace(usage=None) for row in observation.reading.groups)
     found = series(Shown(observation).changed(groups=groups, activity=None, since_startup=()))
@@ -155,7 +155,7 @@ def test_what_is_not_known_has_no_series() -> None:
         assert of(found, name) == [], name
 
 
-def test_rows_of_a_view_that_is_silent_are_left_out_after_a_minute() -> None:
+def test_rows_of_a_silent_view_are_omitted_after_a_minute() -> None:
     shown = Shown(observed("mixed"))
     recent = series(shown.changed(late=(LateView("GV$RSRC_CONSUMER_GROUP", 20.0),)))
     assert of(recent, "group_active_sessions")
@@ -168,7 +168,7 @@ def test_rows_of_a_view_that_is_silent_are_left_out_after_a_minute() -> None:
     assert of(old, "instance_cpus")
 
 
-def test_an_alert_is_there_while_it_is_so() -> None:
+def test_an_alert_has_a_series_while_it_lasts() -> None:
     alerts = (
         Alert("bad", "✕", "", "", "cpu_starved", "ETL"),
         Alert("note", "▬", "", "", "cpu_capped", "BATCH"),
@@ -190,7 +190,7 @@ def test_why_a_queue_waits() -> None:
     assert of(found, "queue_head_waited_seconds", consumer_group=head.group) == [head.statement.waited]
 
 
-def test_when_a_head_should_start_and_for_which_reason_it_waits() -> None:
+def test_a_queue_head_has_its_forecast_and_reason() -> None:
     observation = observed("storm")
     head = observation.reading.heads[0]
     foreseen = replace(head.statement, starts=StartForecast(130.0, 100.0, 210.0))
@@ -220,7 +220,7 @@ def test_names_that_become_equal_are_exported_once() -> None:
     assert of(found, "group_active_sessions") == [row.active_sessions]
 
 
-def test_thousands_of_groups_are_bounded_by_what_they_use() -> None:
+def test_of_thousands_of_groups_the_largest_are_exported() -> None:
     observation = observed("mixed")
     row = observation.reading.groups[0]
     assert row.usage is not None

@@ -36,7 +36,7 @@ def target(
     return LiveTarget(label, lambda: source, interval, notifier=AlertNotifier(alerts), **more)
 
 
-def said(messages: list[LogEvent]) -> list[str]:
+def lines(messages: list[LogEvent]) -> list[str]:
     """Return the messages except those of each poll."""
     return [event.line for event in messages if event.level != "debug"]
 
@@ -71,7 +71,7 @@ def watch(messages: list[LogEvent], monkeypatch: pytest.MonkeyPatch) -> Iterator
         database.sampler.stop()
 
 
-def test_it_says_when_heads_of_the_queue_should_start(watch: Watch) -> None:
+def test_heads_of_the_queue_have_a_forecast(watch: Watch) -> None:
     database = watch(SimulatorSource("storm"), interval=0.05)
     until(lambda: database.state().observation is not None, "a poll")
     observation = database.state().observation
@@ -80,7 +80,7 @@ def test_it_says_when_heads_of_the_queue_should_start(watch: Watch) -> None:
     assert all(head.statement.starts is not None for head in observation.reading.heads)
 
 
-def test_what_was_polled_last_is_shown(watch: Watch) -> None:
+def test_the_last_poll_is_shown(watch: Watch) -> None:
     database = watch(FakeSource())
     assert database.sampler.is_alive
     until(lambda: database.state().polls >= 3, "three polls")
@@ -92,7 +92,7 @@ def test_what_was_polled_last_is_shown(watch: Watch) -> None:
     assert state.round_trips >= 3
 
 
-def test_before_anything_is_known_it_is_neither_up_nor_down(messages: list[LogEvent]) -> None:
+def test_before_the_first_poll_a_database_is_neither_up_nor_down(messages: list[LogEvent]) -> None:
     database = ObservedDatabase(target(FakeSource()), messages.append)
     assert database.state().is_up is None
     assert of(series(database), "up") == []  # type: ignore[arg-type]
@@ -111,8 +111,8 @@ def test_a_lost_database_has_no_figures_and_is_reported_once(watch: Watch, messa
     until(lambda: database.state().failures == 2, "the second attempt")
     database.sampler.poll_now()
     until(lambda: database.state().is_up, "the connection")
-    until(lambda: len(said(messages)) == 2, "the message")
-    assert said(messages) == ["prod: DPY-4011 cut number 0", "prod: connected again"]
+    until(lambda: len(lines(messages)) == 2, "the message")
+    assert lines(messages) == ["prod: DPY-4011 cut number 0", "prod: connected again"]
     events = [(event.event, event.level, event.database) for event in messages]
     assert events[0] == ("polled", "debug", "prod")
     until(lambda: ("connected", "info", "prod") in [(each.event, each.level, each.database) for each in messages], "it")
@@ -127,7 +127,7 @@ def test_a_database_whose_views_do_not_answer_is_not_up(watch: Watch, messages: 
     database = watch(source)
     until(lambda: database.state().failures, "a poll without an answer")
     assert not database.state().is_up
-    assert said(messages) == ["prod: no view answers in time"]
+    assert lines(messages) == ["prod: no view answers in time"]
     source.answers = lambda _: None
     source.now += timedelta(hours=1)  # slow views are not read for a while
     until(lambda: database.state().is_up, "an answer")
@@ -135,13 +135,13 @@ def test_a_database_whose_views_do_not_answer_is_not_up(watch: Watch, messages: 
 
 def test_a_wrong_password_is_not_tried_again(watch: Watch, messages: list[LogEvent]) -> None:
     database = watch(FakeSource(failures=[SourceError("ORA-01017: no", code="ORA-01017", retry=False)]))
-    until(lambda: said(messages), "the reason")
-    assert said(messages) == ["prod: ORA-01017: no; not tried again before a restart"]
+    until(lambda: lines(messages), "the reason")
+    assert lines(messages) == ["prod: ORA-01017: no; not tried again before a restart"]
     assert database.sampler.is_alive
     assert not database.state().is_up
 
 
-def test_a_poll_that_hangs_takes_the_figures_with_it(watch: Watch) -> None:
+def test_a_hanging_poll_removes_the_figures(watch: Watch) -> None:
     clock = Clock()
     source = FakeSource()
     database = watch(source, clock)
@@ -160,7 +160,7 @@ def test_a_poll_that_hangs_takes_the_figures_with_it(watch: Watch) -> None:
     until(lambda: database.state().is_up, "the next poll")
 
 
-def test_an_error_of_presman_costs_one_database_alone(
+def test_an_internal_error_affects_one_database_only(
     watch: Watch, messages: list[LogEvent], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     analyse = assemble.analyse
@@ -173,10 +173,10 @@ def test_an_error_of_presman_costs_one_database_alone(
     monkeypatch.setattr(assemble, "analyse", broken)
     bad, good = watch(FakeSource(name="bad"), label="bad"), watch(FakeSource())
     until(lambda: good.state().polls >= 2, "polls of the other")
-    until(lambda: bad.state().failures >= 2, "errors of the one")
+    until(lambda: bad.state().failures >= 2, "errors of the first")
     assert bad.sampler.is_alive
     assert not bad.state().is_up
-    assert said(messages) == ["bad: internal error: ZeroDivisionError: of ␛[31m its own"]
+    assert lines(messages) == ["bad: internal error: ZeroDivisionError: of ␛[31m its own"]
 
 
 def test_histograms_stay_as_they_were_read_with_their_sums(watch: Watch) -> None:
@@ -245,7 +245,7 @@ def test_the_next_attempt_for_a_locked_account_is_reported(watch: Watch, message
     begun = time.time()
     database = watch(FakeSource(failures=[locked]))
     until(lambda: database.state().failures, "the loss")
-    assert said(messages) == ["prod: ORA-28000: locked; tried again every 10 min"]
+    assert lines(messages) == ["prod: ORA-28000: locked; tried again every 10 min"]
     state = database.state()
     assert state.next_try is not None
     assert begun <= state.next_try - 600 <= time.time()

@@ -111,13 +111,13 @@ def test_the_page_and_its_health(site: Site) -> None:
         ("GET", "/metrics/../etc/passwd", 404), ("GET", "/metrics?name[]=x", 200),
     ],
 )  # fmt: skip
-def test_other_requests(site: Site, method: str, path: str, status: int) -> None:
+def test_requests_for_other_paths_and_methods(site: Site, method: str, path: str, status: int) -> None:
     found, _, body = site.ask(path, method)
     assert found == status
     assert bool(body) is (method != "HEAD")
 
 
-def test_only_who_knows_the_password_sees_the_page(guarded: Site) -> None:
+def test_the_page_needs_the_password(guarded: Site) -> None:
     assert guarded.ask(Authorization=basic("prometheus", PASSWORD))[0] == 200
     status, headers, body = guarded.ask()
     assert (status, headers["www-authenticate"]) == (401, 'Basic realm="presman", charset="UTF-8"')
@@ -133,7 +133,7 @@ def test_only_who_knows_the_password_sees_the_page(guarded: Site) -> None:
         basic("Prometheus", PASSWORD), basic("prometheus", PASSWORD + "x"), "Basic \x80",
     ],
 )  # fmt: skip
-def test_nobody_else_does(guarded: Site, header: str) -> None:
+def test_wrong_credentials_are_refused(guarded: Site, header: str) -> None:
     assert guarded.ask(Authorization=header)[0] == 401
 
 
@@ -179,7 +179,7 @@ def _raw(port: int, data: bytes) -> bytes:
     ],
     ids=["long path", "long password", "many headers", "no version", "words", "version", "no path", "TLS"],
 )
-def test_what_is_not_understood_is_answered_in_plain_words(site: Site, data: bytes) -> None:
+def test_an_invalid_request_gets_a_plain_answer(site: Site, data: bytes) -> None:
     head, _, body = _raw(site.port, data).partition(b"\r\n\r\n")
     lines = head.split(b"\r\n")
     assert lines[0] == b"HTTP/1.0 400 Bad Request"
@@ -190,18 +190,18 @@ def test_what_is_not_understood_is_answered_in_plain_words(site: Site, data: byt
 
 
 @pytest.mark.parametrize(
-    ("said", "secure"),
+    ("sent", "secure"),
     [(b"", False), (b"GET /metrics HTTP/1.1\r\nHost: x\r\n", False), (b"", True)],
     ids=["nothing", "half a request", "no handshake"],
 )
 def test_silent_connections_make_room_for_requests(
-    site: Site, authority: Authority, tmp_path: Path, said: bytes, monkeypatch: pytest.MonkeyPatch, *, secure: bool
+    site: Site, authority: Authority, tmp_path: Path, sent: bytes, monkeypatch: pytest.MonkeyPatch, *, secure: bool
 ) -> None:
     monkeypatch.setattr(listener, "SILENCE", 3.0)
     made = Site(None, Certificates(CertificateFiles(authority.issue(tmp_path / "a.pem", HOST)))) if secure else site
     lines = [socket.create_connection((HOST, made.port), timeout=30) for _ in range(web_server.AT_ONCE + 4)]
     for line in lines:
-        line.sendall(said)
+        line.sendall(sent)
     context = ssl._create_unverified_context()
     for _ in range(3):
         connection = (
@@ -409,7 +409,7 @@ def test_connections_without_a_handshake_take_no_slot(encrypted: Site) -> None:
         assert _gets_the_page(first)
 
 
-def test_a_handshake_has_its_moment_however_many_begin_one(encrypted: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_handshake_has_its_moment_in_any_crowd(encrypted: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """No connection is closed for another before its moment is over, and failed handshakes take no slot."""
     monkeypatch.setattr(listener, "HANDSHAKE", PATIENCE)
     connections = encrypted.server._connections
@@ -425,9 +425,7 @@ def test_a_handshake_has_its_moment_however_many_begin_one(encrypted: Site, monk
         assert _gets_the_page(_shaken(encrypted, lines))
 
 
-def test_a_handshake_that_came_to_nothing_leaves_nothing_behind(
-    encrypted: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_handshake_leaves_nothing_in_memory(encrypted: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each takes a quarter of a megabyte. A crowd that reconnected repeatedly took a gigabyte in a minute."""
     monkeypatch.setattr(listener, "SILENCE", 0.3)
     gc.collect()
@@ -449,7 +447,7 @@ def _handshakes_kept(site: Site) -> int:
 
 
 @acted
-async def test_of_many_that_want_a_handshake_the_newest_is_first(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_of_many_waiting_handshakes_the_newest_is_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """The owner does not wait for an earlier crowd, and no handshake begins on a connection that was closed."""
     connections = listener.Connections(8, 4, lambda _: None, certificates=mock.Mock())
     begun: list[str] = []
@@ -472,7 +470,7 @@ async def test_of_many_that_want_a_handshake_the_newest_is_first(monkeypatch: py
     ("soft", "hard", "room"),
     [(256, -1, 320), (256, 10_000, 320), (256, 300, 44), (256, 256, 32), (20_000, 20_000, 320), (-1, -1, 320)],
 )
-def test_handshakes_have_files_that_nothing_else_needs(
+def test_handshakes_use_spare_file_descriptors(
     monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, room: int
 ) -> None:
     given: list[tuple[int, int]] = [(soft, hard)]

@@ -20,17 +20,17 @@ def main() -> int:
     line = b""
     while not line.endswith(b"\n"):
         line += os.read(0, 1)
-    told = json.loads(line)
-    if told.get("fails"):
+    orders = json.loads(line)
+    if orders.get("fails"):
         sys.stderr.write("warning: something\npresman: no target of that name\n")
         return 2
     os.write(1, b"__GANGLION__\n")
-    show(f"{told['name']} {os.environ['COLUMNS']}x{os.environ['ROWS']} ")
+    show(f"{orders['name']} {os.environ['COLUMNS']}x{os.environ['ROWS']} ")
     reader = PacketReader()
     while data := os.read(0, 4096):
         for kind, content in reader.feed(data):
             if kind == b"M" and json.loads(content)["type"] == "quit":
-                if told.get("stays"):
+                if orders.get("stays"):
                     time.sleep(60)
                 return 0
             if content == b"q":

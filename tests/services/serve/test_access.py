@@ -32,7 +32,7 @@ def test_loopback_is_called_by_its_names(host: str) -> None:
         "evil.example#localhost", "127.1", "0x7f.1", "localhost\r\nX: y", "localhost/", "dbhost", "[fe80::1%25eth0]",
     ],
 )  # fmt: skip
-def test_loopback_is_called_by_no_other_name(host: str) -> None:
+def test_loopback_accepts_only_its_own_names(host: str) -> None:
     assert not LOOPBACK.accepts_host(host)
 
 
@@ -43,7 +43,7 @@ def test_a_reachable_server_accepts_numbers_and_its_own_names() -> None:
     assert not PROXIED.accepts_host("10.0.0.1")
 
 
-def test_only_its_own_pages_may_speak_to_it() -> None:
+def test_only_its_own_pages_may_connect() -> None:
     assert LOOPBACK.is_own("http://localhost:8000", "localhost:8000")
     for origin in (
         "",
@@ -68,12 +68,12 @@ def test_only_its_own_pages_may_speak_to_it() -> None:
         ("http://[::1]:8000/", "http://[::1]:8000"),
     ],
 )
-def test_the_origin_of_a_url_is_as_browsers_write_it(url: str, origin: str) -> None:
+def test_the_origin_of_a_url_is_written_as_by_browsers(url: str, origin: str) -> None:
     assert origin_of(url) == origin
 
 
 @given(st.text())
-def test_nothing_but_the_token_opens(text: str) -> None:
+def test_only_the_token_gives_access(text: str) -> None:
     right = OPEN.token.reveal() if OPEN.token else ""
     assert OPEN.is_token(text) == (text == right)
     assert OPEN.is_pass(text) == (text == OPEN.pass_for_token())

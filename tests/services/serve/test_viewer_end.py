@@ -33,7 +33,7 @@ def test_a_monitor_is_ended_when_its_page_fails(code: int | None, ends: list[str
     assert done == ends
 
 
-def test_at_the_end_all_connections_but_those_that_close_are_cut() -> None:
+def test_at_the_end_all_but_closing_connections_are_cut() -> None:
     cut: list[str] = []
     connections = Connections(8, 4, lambda _: None)
     for name in "abc":

@@ -45,10 +45,10 @@ TOKEN = OPEN.token.reveal() if OPEN.token else ""
 class Site:
     """The server, a browser's session with it, and the server's messages."""
 
-    def __init__(self, runner: AppRunner, session: aiohttp.ClientSession, said: list[str], port: int) -> None:
+    def __init__(self, runner: AppRunner, session: aiohttp.ClientSession, log: list[str], port: int) -> None:
         self.runner = runner
         self.session = session
-        self.said = said
+        self.log = log
         self.url = URL.build(scheme="http", host="127.0.0.1", port=port)
         self.get, self.post = session.get, session.post
 
@@ -59,9 +59,9 @@ class Site:
     async def look(self, size: str = "width=90&height=30", **headers: str) -> aiohttp.ClientWebSocketResponse:
         return await self.session.ws_connect(f"/ws?{size}", headers=self.here | headers)
 
-    async def says(self, text: str) -> None:
+    async def logged(self, text: str) -> None:
         async with asyncio.timeout(PATIENCE):
-            while not any(text in line for line in self.said):
+            while not any(text in line for line in self.log):
                 await asyncio.sleep(0.005)
 
 
@@ -73,16 +73,16 @@ async def site(
     command: tuple[str, ...] = STAND_IN,
     certificates: Certificates | None = None,
 ) -> AsyncIterator[Site]:
-    said: list[str] = []
+    log: list[str] = []
     launch = Launch(command, Secret(orders), {"PATH": os.defpath})
-    serving = Serving("demo:<b>mixed</b>", launch, access, viewers, said.append)
+    serving = Serving("demo:<b>mixed</b>", launch, access, viewers, log.append)
     scheme = "https" if certificates else "http"
     sockets = listening_sockets("127.0.0.1", 0)
     port = sockets[0].getsockname()[1]
     async with running(serving, sockets, certificates) as runner:
         base = URL.build(scheme=scheme, host="127.0.0.1", port=port)
         async with aiohttp.ClientSession(base, cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
-            yield Site(runner, session, said, port)
+            yield Site(runner, session, log, port)
 
 
 async def shown(line: aiohttp.ClientWebSocketResponse, text: str) -> str:
@@ -104,7 +104,7 @@ async def closing(line: aiohttp.ClientWebSocketResponse) -> int | None:
 
 
 @acted
-async def test_the_page_loads_nothing_from_elsewhere_and_may_do_little() -> None:
+async def test_the_page_loads_nothing_from_elsewhere_and_has_a_strict_policy() -> None:
     async with site() as client:
         async with client.get("/") as answer:
             text = await answer.text()
@@ -135,7 +135,7 @@ def test_missing_files_of_the_terminal_are_reported(monkeypatch: pytest.MonkeyPa
         "/static//etc/passwd", "/static/monitor.html", "/download/", "/download/x", "/nothing",
     ],
 )  # fmt: skip
-async def test_nothing_else_is_there(path: str) -> None:
+async def test_other_paths_are_not_found(path: str) -> None:
     async with site() as client:
         url = client.url.with_path(path, encoded=True)
         async with aiohttp.ClientSession() as session, session.get(url) as answer:
@@ -143,7 +143,7 @@ async def test_nothing_else_is_there(path: str) -> None:
 
 
 @acted
-async def test_other_names_are_refused() -> None:
+async def test_other_host_names_are_refused() -> None:
     async with site() as client:
         for path in ("/", "/static/presman.js", "/ws", "/alive"):
             async with client.get(path, headers={"Host": "evil.example"}) as answer:
@@ -151,16 +151,16 @@ async def test_other_names_are_refused() -> None:
 
 
 @acted
-async def test_other_pages_get_no_websocket() -> None:
+async def test_pages_of_other_origins_get_no_websocket() -> None:
     async with site() as client:
         for origin in ("http://evil.example", "null", str(client.url.with_scheme("https").origin()), ""):
             with pytest.raises(aiohttp.WSServerHandshakeError, match="403"):
                 await client.look(Origin=origin)
-        assert client.said == []
+        assert client.log == []
 
 
 @acted
-async def test_without_the_token_there_is_nothing() -> None:
+async def test_without_the_token_nothing_is_served() -> None:
     async with site(OPEN) as client:
         for path in ("/", "/?token=", "/?token=wrong", "/static/presman.js", "/ws", "/download/x"):
             async with client.get(path, headers=client.here) as answer:
@@ -176,11 +176,11 @@ async def test_without_the_token_there_is_nothing() -> None:
             assert answer.status == 413
         async with client.post("/token", data=b"x", headers={"Content-Type": "multipart/form-data"}) as answer:
             assert answer.status == 415
-        assert client.said == ["a wrong token from 127.0.0.1"], "one line, not four"
+        assert client.log == ["a wrong token from 127.0.0.1"], "one line, not four"
 
 
 @acted
-async def test_the_token_becomes_a_cookie_that_no_script_and_no_other_site_has() -> None:
+async def test_the_token_becomes_a_private_cookie() -> None:
     async with site(OPEN) as client:
         async with client.get("/", params={"token": TOKEN}) as answer:
             assert answer.status == 200
@@ -201,7 +201,7 @@ async def test_a_token_that_is_typed_is_as_good() -> None:
 
 
 @acted
-async def test_keys_go_in_and_the_screen_comes_out() -> None:
+async def test_keys_reach_the_monitor_and_its_screen_the_browser() -> None:
     async with site() as client, await client.look() as line:
         await shown(line, "monitor 90x30")
         await line.send_str('["stdin", "4\\ud800\\u001b"]')
@@ -214,8 +214,8 @@ async def test_keys_go_in_and_the_screen_comes_out() -> None:
         assert (await line.receive_json()) == ["pong", "17"]
         await line.send_json(["stdin", "q"])
         assert await closing(line) == viewer_slots.HAS_QUIT
-        await client.says("viewer 1 has left")
-        assert client.said == ["viewer 1 came from 127.0.0.1", "viewer 1 has left"]
+        await client.logged("viewer 1 has left")
+        assert client.log == ["viewer 1 came from 127.0.0.1", "viewer 1 has left"]
 
 
 @acted
@@ -240,7 +240,7 @@ async def test_a_file_is_handed_over_once_to_its_viewer_alone() -> None:
         await line.send_json(["stdin", "e"])
         _, key = await line.receive_json()
         await line.close()
-        await client.says("viewer 1 has left")
+        await client.logged("viewer 1 has left")
         async with client.get(f"/download/{key}") as answer:
             assert answer.status == 404, "it ended with its viewer"
 
@@ -258,12 +258,12 @@ async def test_a_file_is_handed_over_once_to_its_viewer_alone() -> None:
     ),
     ids=lambda value: f"{len(value)} characters" if isinstance(value, (str, bytes)) else None,
 )
-async def test_what_makes_no_sense_ends_the_line_and_the_monitor(message: str | bytes, code: int) -> None:
+async def test_an_invalid_message_ends_the_connection_and_the_monitor(message: str | bytes, code: int) -> None:
     async with site() as client, await client.look() as line:
         await shown(line, "monitor")
         await (line.send_bytes(message) if isinstance(message, bytes) else line.send_str(message))
         assert await closing(line) == code
-        await client.says("viewer 1 has left")
+        await client.logged("viewer 1 has left")
 
 
 @acted
@@ -273,11 +273,11 @@ async def test_a_monitor_that_dies_is_reported_on_both_sides() -> None:
             await shown(line, "monitor")
             await line.send_json(["stdin", "k"])
             assert await closing(line) == viewer_slots.DIED
-        await client.says("viewer 1 has left; the monitor was killed by SIGABRT")
+        await client.logged("viewer 1 has left; the monitor was killed by SIGABRT")
     async with site(orders='{"fails": 1}') as client:
         async with await client.look("width=x&height=y") as line:
             assert await closing(line) == viewer_slots.DIED
-        await client.says("viewer 1 has left; the monitor ended with code 2: presman: no target of that name")
+        await client.logged("viewer 1 has left; the monitor ended with code 2: presman: no target of that name")
 
 
 @acted
@@ -287,7 +287,7 @@ async def test_a_monitor_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyP
         line = await client.look()
         await shown(line, "deaf")
         await line.close()
-        await client.says("viewer 1 has left; the monitor did not end when asked to, and was killed")
+        await client.logged("viewer 1 has left; the monitor did not end when asked to, and was killed")
         async with await client.look() as line:
             await shown(line, "deaf")
 
@@ -298,10 +298,10 @@ async def test_a_monitor_that_is_still_starting_is_not_waited_for(monkeypatch: p
     sleeping = (sys.executable, "-S", "-c", "import time; time.sleep(600)")
     async with site(command=sleeping) as client:
         line = await client.look()
-        await client.says("viewer 1 came")
+        await client.logged("viewer 1 came")
         await line.close()
-        await client.says("viewer 1 has left")
-        assert client.said[-1].endswith("viewer 1 has left")
+        await client.logged("viewer 1 has left")
+        assert client.log[-1].endswith("viewer 1 has left")
 
 
 @acted
@@ -315,8 +315,8 @@ async def test_viewers_are_limited_and_a_waiting_page_gets_a_free_place(monkeypa
             monkeypatch.setattr(viewer_slots, "SLOT_WITHIN", 0.05)
             async with await client.look() as third:
                 assert await closing(third) == viewer_slots.FULL
-        await client.says("viewer 2 has left")
-        assert len(client.said) == 4
+        await client.logged("viewer 2 has left")
+        assert len(client.log) == 4
 
 
 @acted
@@ -328,7 +328,7 @@ async def test_a_server_that_ends_sends_everybody_away() -> None:
         codes = asyncio.gather(*map(closing, lines))
         await client.runner.cleanup()
         assert await codes == [viewer_slots.GOING_AWAY] * 2
-        assert sorted(client.said)[1::2] == ["viewer 1 has left", "viewer 2 has left"]
+        assert sorted(client.log)[1::2] == ["viewer 1 has left", "viewer 2 has left"]
 
 
 @acted
@@ -364,7 +364,7 @@ async def test_a_client_that_does_not_read_a_file_is_disconnected_silently(monke
             await acquainted(client.url.port)
             async with asyncio.timeout(PATIENCE):
                 await client.runner.cleanup()
-        assert client.said == []
+        assert client.log == []
 
 
 async def acquainted(port: int | None) -> None:
@@ -379,7 +379,7 @@ async def test_a_monitor_that_cannot_be_started_is_reported() -> None:
     async with site(command=("/nonexistent/presman",)) as client:
         async with await client.look() as line:
             assert await closing(line) == viewer_slots.DIED
-        await client.says("the monitor cannot be started: No such file or directory")
+        await client.logged("the monitor cannot be started: No such file or directory")
 
 
 @acted
@@ -455,16 +455,16 @@ async def test_a_client_with_the_token_gets_in_beside_a_crowd_of_its_address(
             crowd += await lines_with(data, 20, client.url.port)
             await line.send_json(["focus"])
             await shown(line, '"focus"')
-        told = [line for line in client.said if line.startswith("web server")]
+        messages = [line for line in client.log if line.startswith("web server")]
         full = ["web server: all connections are in use: idle ones are closed, or new ones refused"]
-        assert told == (full if data else []), "a silent connection takes no place"
+        assert messages == (full if data else []), "a silent connection takes no place"
         for _, writer in crowd:
             writer.close()
 
 
 @acted
 @pytest.mark.parametrize("access", [OPEN, LOOPBACK], ids=["token", "none asked for"])
-async def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, access: Access) -> None:
+async def test_a_missing_body_times_out(monkeypatch: pytest.MonkeyPatch, access: Access) -> None:
     monkeypatch.setattr(listener, "SILENCE", 0.05)
     monkeypatch.setattr(listener, "LINGERING", 0.05)
     async with site(access) as client:
@@ -478,7 +478,7 @@ async def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.M
 
 
 @acted
-async def test_the_body_of_a_connection_that_is_gone_already_is_not_waited_for() -> None:
+async def test_the_body_of_a_closed_connection_is_not_awaited() -> None:
     async def post() -> None:
         await asyncio.Event().wait()
 
@@ -503,10 +503,10 @@ async def test_a_connection_that_cannot_be_accepted_is_reported_once(monkeypatch
     monkeypatch.setattr(loop, "sock_accept", failing)
     async with site() as client, client.get("/alive") as answer:
         assert answer.status == 204
-        assert client.said == ["web server: no connection can be accepted: Too many open files"]
+        assert client.log == ["web server: no connection can be accepted: Too many open files"]
 
 
-def test_there_are_as_many_connections_as_descriptors_allow(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connections_are_limited_by_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
     allowed = [resource.RLIM_INFINITY]
     monkeypatch.setattr(resource, "getrlimit", lambda _: (allowed[0], allowed[0]))
     assert viewer_site.most_connections(4) == 260
@@ -520,7 +520,7 @@ def test_there_are_as_many_connections_as_descriptors_allow(monkeypatch: pytest.
 
 
 @acted
-async def test_of_a_flood_that_waits_only_those_with_a_place_are_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_in_a_flood_only_connections_with_a_slot_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """The others are closed before anything is allocated; otherwise the server could not keep up with them."""
     monkeypatch.setattr(listener, "TURN", PATIENCE)
     made: list[object] = []
@@ -555,22 +555,22 @@ async def test_errors_caused_by_clients_are_one_line() -> None:
             assert (await reader.read()).startswith(b"HTTP/1.0 400 ")
             writer.close()
         asyncio.get_running_loop().call_exception_handler({"message": "no more files", "exception": OSError("x")})
-        (line,) = client.said
+        (line,) = client.log
         assert line.startswith("web server: Error handling request from 127.0.0.1: BadHttpMe")
 
 
-def test_lines_that_were_left_out_are_counted() -> None:
-    said: list[str] = []
+def test_omitted_lines_are_counted() -> None:
+    log: list[str] = []
     now = [100.0]
-    seldom = RateLimited(said.append, lambda: now[0])
+    seldom = RateLimited(log.append, lambda: now[0])
     for text in "abc":
         seldom.note(text)
     now[0] += 10.0
     seldom.note("d")
-    assert said == ["a", "d (and 2 more before)"]
+    assert log == ["a", "d (and 2 more before)"]
 
 
-def test_room_for_connections_is_made_before_anything_else_takes_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_room_for_connections_is_checked_first(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 
     def none_left(viewers: int) -> int:

@@ -334,7 +334,7 @@ def test_servers_wait_for_each_other_only_where_there_are_some(played: Played) -
         assert not {key for key in grown if key[0] in none}
 
 
-def test_what_groups_write_sessions_write(played: Played) -> None:
+def test_sessions_write_what_their_groups_write(played: Played) -> None:
     """A session that executes a writing statement shows the writes, as its group does."""
     played.to(120)
     workload = played.source.simulation.workload

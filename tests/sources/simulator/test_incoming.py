@@ -59,7 +59,7 @@ def busy(tmp_path: Path, play: Play) -> Callable[[str, str], Played]:
         ("AUTO", "never", False),
     ],
 )
-def test_which_statements_queue(busy: Callable[[str, str], Played], policy: str, queue: str, queues: bool) -> None:
+def test_statements_that_queue(busy: Callable[[str, str], Played], policy: str, queue: str, queues: bool) -> None:
     waiting = [row for row in busy(policy, queue).rows(Session) if row.event == "resmgr:pq queued"]
     assert bool(waiting) == queues
 

@@ -156,7 +156,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         ("# more\n" * 40_000, ": it has more than 256,000 bytes"),
     ],
 )
-def test_what_would_take_gigabytes_to_read_is_not_read(text: str, message: str, tmp_path: Path) -> None:
+def test_a_file_that_would_take_gigabytes_to_read_is_refused(text: str, message: str, tmp_path: Path) -> None:
     assert refused(tmp_path, text).endswith(message)
 
 
@@ -179,9 +179,7 @@ _STREAM = '[[statements]]\nname = "s"\ngroup = "BATCH"\n'
         ('[[changes]]\nat = 0\nplan = "P"\nevery = "1ms"\n', "60,000 changes of plan a minute"),
     ],
 )
-def test_scenarios_that_need_minutes_before_they_show_anything_are_refused(
-    more: str, message: str, tmp_path: Path
-) -> None:
+def test_scenarios_that_take_minutes_to_start_are_refused(more: str, message: str, tmp_path: Path) -> None:
     assert refused(tmp_path, GOOD + more).startswith(f": {message}")
 
 
@@ -189,7 +187,7 @@ def test_a_warm_up_of_a_day_is_refused(tmp_path: Path) -> None:
     assert refused(tmp_path, 'warmup = "24h"\n' + GOOD).startswith(": 86,400 seconds of warm-up are too many")
 
 
-def test_a_subplan_that_is_named_twice_is_not_gone_through_twice(tmp_path: Path) -> None:
+def test_a_subplan_named_twice_is_refused_at_once(tmp_path: Path) -> None:
     pairs = (f"[plans.{side}{n}.directives]\nA{n + 1} = {{}}\nB{n + 1} = {{}}\n" for n in range(40) for side in "AB")
     message = refused(tmp_path, GOOD + "".join(pairs) + "[plans.A40.directives.X]\n[plans.B40.directives.X]\n")
     assert message.endswith("A40 is named more than once")
@@ -238,7 +236,7 @@ def error_of(read: Any, value: object) -> str:
     return ""
 
 
-def test_keys_have_the_bounds_and_defaults_that_everybodys_files_rely_on() -> None:
+def test_keys_keep_their_bounds_and_defaults() -> None:
     """Each key with its default, and its errors for values that are too small, too large, or of another type."""
     kinds = [kind for kind in vars(scenario_module).values() if isinstance(kind, type) and is_dataclass(kind)]
     lines = []

@@ -78,7 +78,7 @@ def test_published_case(play: Callable[..., Played]) -> None:
 
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("action", ["CANCEL", "RUN"])
-def test_what_queues_for_longer_than_the_plan_allows(play: Callable[..., Played], tmp_path: Path, action: str) -> None:
+def test_a_queue_timeout_ends_or_starts_it(play: Callable[..., Played], tmp_path: Path, action: str) -> None:
     """The same case with a timeout of twenty seconds: the second statement fails, or starts with the free servers."""
     text = (FOLDER / "queueing.toml").read_text(encoding="utf-8")
     timeout = f'parallel_queue_timeout = "20s", pq_timeout_action = "{action}"'
