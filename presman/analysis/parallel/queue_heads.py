@@ -125,8 +125,8 @@ class Queues(NamedTuple):
         if not server_pools.is_target_known(self.facts, con_id, self.budgets):
             parameters = view_of(self.facts.snapshot, Parameter)
             yield NotKnown(f"how many servers {self.facts.system.container_name(con_id)} may hold", parameters)
-        if view := server_pools.why_limit_unknown(key, self.facts, inst_id):
-            yield NotKnown(f"how many servers {group} may hold", view)
+        if why := server_pools.why_limit_unknown(key, self.facts, self.budgets, inst_id):
+            yield NotKnown(f"how many servers {group} may hold", why)
         elif old := server_pools.old_limit(key, self.facts, inst_id):
             yield old
         elif recent := server_pools.limit_by_metric(key, self.facts, self.budgets, inst_id):

@@ -275,16 +275,19 @@ def allowed(
         return (None if target is None else whole_servers(fraction, target)), round(100 * fraction)
     # A group that the plan names without a limit has none. A metric limit of the target or more limits nothing.
     shown = facts.plans.shown_servers_limits.get(key)
-    if key in shares.shares or shown is None or not facts.system.is_alone or (target is not None and shown >= target):
+    named = key in shares.shares and key not in shares.unclear
+    if named or shown is None or not facts.system.is_alone or (target is not None and shown >= target):
         return None, None
     return shown, None
 
 
-def why_limit_unknown(key: Key, facts: Facts, inst_id: int) -> str:
-    """Return the view that should show whether a group has a limit on servers, "" if that is known.
+def why_limit_unknown(key: Key, facts: Facts, found: Mapping[int, ServerBudget], inst_id: int) -> str:
+    """Return why it is not known whether a group has a limit on servers: the view that should show it; "" if it is.
 
     It is known by the directives of its plan, and on one instance by V$RSRCMGRMETRIC.
     """
+    if (why := facts.division.shares[inst_id].unclear.get(key)) and allowed(key, facts, found, inst_id)[0] is None:
+        return why
     if _has_directives(key, facts, inst_id) or (key in facts.plans.shown_servers_limits and facts.system.is_alone):
         return ""
     record = facts.plans.books.record_of(key[0]) if facts.plans.plan_of(inst_id, key[0]) else RsrcPlan
@@ -292,9 +295,10 @@ def why_limit_unknown(key: Key, facts: Facts, inst_id: int) -> str:
 
 
 def _has_directives(key: Key, facts: Facts, inst_id: int) -> bool:
-    """Whether the directives of a group's plan were read."""
-    if key in facts.division.shares[inst_id].shares:
-        return True
+    """Whether the directives of a group's plan were read, and say how many servers it may hold."""
+    shares = facts.division.shares[inst_id]
+    if key in shares.shares:
+        return key not in shares.unclear
     return facts.plans.plan_of(inst_id, key[0]) in facts.plans.books.of(key[0]).directives
 
 
