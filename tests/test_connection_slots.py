@@ -30,12 +30,12 @@ def test_a_safe_connection_stays_and_does_not_count_for_its_address() -> None:
     assert slots.take(3, "a", 10.0) == (True, None)
     for number in (2, 3):
         slots.rise(number, Standing.SAFE, 10.0)
-    assert slots.take(4, "a", 99.0) == (False, None), "nobody may be closed"
+    assert slots.take(4, "a", 99.0) == (False, None), "no connection may be closed"
     slots.leave(0)
     assert slots.take(4, "b", 99.0) == (True, None)
 
 
-def test_one_address_takes_no_place_of_another() -> None:
+def test_an_address_does_not_take_slots_of_another() -> None:
     slots = filled(4, 3, "b", "a", "a", "a")
     assert slots.take(4, "a", 10.0) == (True, 1), "as many as one may have: one of its own"
     assert slots.take(5, "c", 10.0) == (True, 2), "full: one of the address that has most, though b's is older"
@@ -50,7 +50,7 @@ def test_a_connection_that_has_just_asked_is_answered_first() -> None:
 
 
 def test_an_address_with_one_connection_keeps_it_in_a_flood() -> None:
-    """The server may take more than a second to hear him, and those that came since are younger."""
+    """The server may take more than a second to read its request, and later connections are younger."""
     slots = filled(6, 3, "owner", *"aabb")
     for number in range(100, 400):
         found, gone = slots.take(number, "ab"[number % 2], 20.0)

@@ -43,7 +43,7 @@ def write(folder: Path, heading: str) -> None:
 
 
 def written(files: dict[str, str]) -> int:
-    """Return the lines that somebody has to write: blank ones are none."""
+    """Return the lines to write, without blank ones."""
     return sum(1 for text in files.values() for line in text.splitlines() if line.strip())
 
 
@@ -53,7 +53,7 @@ def copy(folder: Path) -> None:
 
 
 def run(folder: Path, *command: str, **environment: str) -> str:
-    """Run a module of Python there and return what it said; it must succeed.
+    """Run a module of Python there and return its output; it must succeed.
 
     Its tests are no part of those that run here: they share nothing with the other workers.
     """

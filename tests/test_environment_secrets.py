@@ -53,7 +53,7 @@ before.end(), after.end()
 
 
 def tell_environment() -> None:
-    """Tell who started this process what its environment is, as the system shows it to others."""
+    """Send the parent of this process its environment, as the system shows it to others."""
     os.write(3, Path("/proc/self/environ").read_bytes())
     os.read(3, 1)
 

@@ -40,7 +40,7 @@ TEXTUALS = {"Vertical", "Horizontal", "Container"}
 """Textual's own names, for its own classes with other lines."""
 
 BY_ROOM = {"database.py", "settings.py", "polling.py", "parallel_panel.py"}
-"""File names that say one thing in each of two rooms."""
+"""File names that mean one thing in each of two rooms."""
 
 
 @cache
@@ -84,7 +84,7 @@ def test_no_class_of_the_screen_has_too_many_methods(room: str) -> None:
 
 
 def test_no_thread_is_asked_whether_it_is_alive() -> None:
-    """Two who ask at a time, or a handler and whom it interrupts, get in each other's way: an event tells it."""
+    """Two callers at a time, or a handler and the code it interrupts, disturb each other: use an event."""
     assert [named(path) for path, text in modules().items() if re.search(r"\.is_alive\(", text)] == []
 
 

@@ -43,7 +43,7 @@ FORBIDDEN = {
     r"\betc\.|\be\.g\.|\bi\.e\.": "plain words",
     r"\b[Pp]lease\b|\b[Ss]orry\b|\b[Oo]ops\b": "what is wrong and what cures it",
 }
-"""What was stumbled over or has another word, and what is said instead."""
+"""Phrases that readers misread or that have another word, and what to write instead."""
 
 _NOUNS = "statements|servers|sessions|groups|polls|rows|views|instances|queues|queries|minutes|holders|others|readings"
 _COUNT = re.compile(rf"\{{(?P<number>[^{{}}]*)\}} (?:{_NOUNS})\b")

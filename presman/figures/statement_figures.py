@@ -60,15 +60,6 @@ def _degree_why(row: ParallelStatement) -> str:
     return row.dop.why or ABSENT
 
 
-def at_timeout(row: QueuedStatement) -> str:
-    """Return what happens to a queued statement at its timeout. Before 18 it always gets the error."""
-    if row.timeout_action == "RUN":
-        return "it starts at once, downgraded if there are too few servers (PQ_TIMEOUT_ACTION RUN)"
-    if not row.timeout_action:
-        return "it ends with ORA-07454 or starts at once (PQ_TIMEOUT_ACTION was not read)"
-    return "it ends with ORA-07454"
-
-
 def timeout_source(row: QueuedStatement) -> str:
     """Return by which older answer of a view a statement has its timeout, in brackets; "" if that is one of now."""
     return f" (by {row.timeout_by})" if row.timeout_by else ""

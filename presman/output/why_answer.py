@@ -27,7 +27,6 @@ from presman.analysis.readings.statement_readings import (
 from presman.analysis.view_availability import listed as listed_views
 from presman.base.formats import clock, counted, duration, listed, spelled
 from presman.figures.statement_figures import (
-    at_timeout,
     first_of_queue,
     forecast_record,
     queue_position,
@@ -277,7 +276,7 @@ def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, histo
         yield f"  {words[0].lower()}{words[1:]}" + (f" {record}." if record and row.starts else "")
     if row.timeout_left is not None:
         left = f"{duration(row.timeout_left)}{timeout_source(row)}"
-        yield f"  it reaches its queue timeout in {left}: then {at_timeout(row)}"
+        yield f"  it reaches its queue timeout in {left}: then {row.at_timeout}"
     elif row.no_timeout:
         yield f"  whether it has a queue timeout is not known ({row.no_timeout})"
     found = unblock_of(row, reading)

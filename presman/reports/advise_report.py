@@ -215,7 +215,7 @@ def advise(
         is_over = True
     if not verdict:
         finals = finals or _finals(search, before, 1, 1)  # after an interruption the best so far, judged quickly
-        verdict, message = _judged([_told(after, asked, error_now) for _, after in finals], kinds, error_now)
+        verdict, message = _judged([_meets_all(after, asked, error_now) for _, after in finals], kinds, error_now)
     best = finals[0][0] if finals else PRESENT
     if best:
         found = tuple(_with_promise(*each, finals[0][1], days, load) for each in zip(found, goals, strict=True))
@@ -223,8 +223,8 @@ def advise(
     advice = Advice(
         verdict, message, len(arrivals) - load.skipped, seconds, seed, error_now,
         len(search.scored), is_over, found, tuple(curves),
-        _replayed_choice(load, PRESENT, before, before, _told(before, asked, error_now)),
-        tuple(_replayed_choice(load, each, before, then, _told(then, asked, error_now)) for each, then in finals),
+        _replayed_choice(load, PRESENT, before, before, _meets_all(before, asked, error_now)),
+        tuple(_replayed_choice(load, each, before, then, _meets_all(then, asked, error_now)) for each, then in finals),
         needed, *_script_and_notes(load, best, kinds, [after.replayed.peak for _, after in finals]), _cpu(best, cpu),
         SERVICE_ASSUMPTIONS if plan.autonomous else ASSUMPTIONS, plan.maximum, load.skipped,
         load.rules.target if plan.autonomous else None,
@@ -232,7 +232,7 @@ def advise(
     return AdviceFound(advice, tuple(choice for choice, _ in finals))
 
 
-def _told(outcome: ReplayOutcome, asked: _Asked, error_now: float | None) -> bool | None:
+def _meets_all(outcome: ReplayOutcome, asked: _Asked, error_now: float | None) -> bool | None:
     """Return whether a replay meets all goals, None if it is too far off to tell.
 
     A replay whose error is above a goal's limit can still show that the goal is missed: by more than the error, and by

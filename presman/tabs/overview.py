@@ -37,7 +37,7 @@ TAB = Tab(
             news=True,
             unavailable=unavailable("V$RSRC_CONSUMER_GROUP"),
         ),
-        Box(Lines("findings", alert_lines, shorter=short_alerts), Lines("redo", redo_lines), across=False, key="told"),
+        Box(Lines("findings", alert_lines, shorter=short_alerts), Lines("redo", redo_lines), across=False, key="notes"),
         Box(
             OverTime("overview-chart", "used", "CPUs used", used_levels, capacity),
             Rows(

@@ -61,7 +61,7 @@ class Recalled(Message):
     timeline: Timeline | None
 
 
-class Told(Message):
+class PlaybackNotice(Message):
     """A notice for the user; `how` are further arguments of `notify`."""
 
     def __init__(self, text: str, **how: Any) -> None:
@@ -326,7 +326,7 @@ class Player(Feed):
         wanted = indexes.stop - 1 if at is None else source.playback.index(at)
         self._aim, self._jumps = max(indexes.start, min(wanted, indexes.stop - 1)), True
         if at is not None and (text := beyond(at, *ends_of(source), "the last")):
-            self._post(Told(text, timeout=8))
+            self._post(PlaybackNotice(text, timeout=8))
 
     def _grow(self, source: RecordingSource) -> bool:
         """Look for newly written polls, and aim at the newest; return whether it is newer than that on screen."""
@@ -397,7 +397,7 @@ class Player(Feed):
         arrived = Arrived(reading, current, forecast_basis=forecast_basis)
         self._post(arrived if timeline is None else Jumped(timeline, reading, current, forecast_basis))
         if index != wanted:
-            self._post(Told(_passed(wanted, index), severity="warning", timeout=12))
+            self._post(PlaybackNotice(_passed(wanted, index), severity="warning", timeout=12))
 
 
 def _readable(source: RecordingSource, wanted: int, *, back: bool) -> tuple[int, Pair | None]:

@@ -21,7 +21,7 @@ from presman.tui.feed import Arrived
 from presman.tui.keyed_app import NO_DATA, AppKey, has_data
 from presman.tui.keys import time_keys
 from presman.tui.monitor import Moments
-from presman.tui.player import Jumped, PlaybackLoaded, Player, Recalled, Stopped, Told
+from presman.tui.player import Jumped, PlaybackLoaded, PlaybackNotice, Player, Recalled, Stopped
 from presman.tui.widgets.line_api import LineView
 
 if TYPE_CHECKING:
@@ -175,9 +175,9 @@ class ReplayApp(MonitorApp):
 
     def tell_in_turn(self, text: str, **how: Any) -> None:
         """Notify the user, from any thread."""
-        self.post_message(Told(text, **how))
+        self.post_message(PlaybackNotice(text, **how))
 
-    def on_told(self, event: Told) -> None:
+    def on_playback_notice(self, event: PlaybackNotice) -> None:
         """Notify the user."""
         self.notify(event.text, **event.how)
 

@@ -135,7 +135,7 @@ class ViewSaver:
         self._fixed = frozenset(fixed)
         self.saved, self.trouble = load()
         self._noted: SavedView | None = None
-        self._told: set[str] = set()
+        self._notified: set[str] = set()
 
     def put_back_colours(self, app: TerminalApp) -> None:
         """Restore the saved theme and signs of an app."""
@@ -165,9 +165,9 @@ class ViewSaver:
                 self._tell(app, SAVED, "information")
 
     def _tell(self, app: TerminalApp, text: str, severity: Literal["information", "warning"]) -> None:
-        if text not in self._told:
+        if text not in self._notified:
             app.notify(text, severity=severity)
-        self._told.add(text)
+        self._notified.add(text)
 
     def forget(self) -> str:
         """Delete the saved view and return a notice; the screen does not change."""

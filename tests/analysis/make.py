@@ -21,7 +21,7 @@ _NULLS: Mapping[type[Any], Any] = {int: 0, float: 0.0, str: ""}
 
 
 def row(record: type[R], **values: Any) -> R:
-    """A record with the given fields; the others are what NULL becomes. It is of instance 1 if it says nothing."""
+    """A record with the given fields; the others are what NULL becomes. It is of instance 1 by default."""
     fields = {name: None if optional else _NULLS.get(kind) for name, (kind, optional) in field_types(record).items()}
     if "inst_id" in fields:
         fields["inst_id"] = 1

@@ -21,7 +21,7 @@ from tests.output.readings import reading
 
 
 def waiting(seconds: float, after: float = 0.0, *, cause: Cause = Cause.GROUP) -> Reading:
-    """Return a reading whose queue's head has waited so long, `after` seconds after the first."""
+    """Return a reading with a head that has waited so long, `after` seconds after the first."""
     found = reading()
     head = found.heads[0]
     head = replace(head, cause=cause, statement=replace(head.statement, waited=seconds))

@@ -30,7 +30,7 @@ def course(seed: int) -> list[tuple[float, str]]:
 
 
 def turns_per_poll(polls: list[tuple[float, str]]) -> list[list[AlertTurn]]:
-    """Return what is told at each poll."""
+    """Return the turns that each poll reports."""
     turns, first = AlertTurns(), replace(reading(), alerts=())
     found = []
     for at, state in polls:
@@ -41,7 +41,7 @@ def turns_per_poll(polls: list[tuple[float, str]]) -> list[list[AlertTurn]]:
 
 @pytest.mark.parametrize("seed", some(range(10), range(200)))
 def test_a_turn_reports_a_state_of_the_last_minute(seed: int) -> None:
-    """No turn follows another that it cannot follow, none is told twice, and what is worse is told at once."""
+    """No turn follows another that it cannot follow, none is reported twice, and a worse state is reported at once."""
     polls, start = course(seed), reading().at
     rank, before = 0, start
     for number, ((at, state), turns) in enumerate(zip(polls, turns_per_poll(polls), strict=True)):
@@ -50,7 +50,7 @@ def test_a_turn_reports_a_state_of_the_last_minute(seed: int) -> None:
             assert turn.change in ({BEGAN} if rank == 0 else {ENDED, WORSE if rank == 1 else BETTER})
             rank, before = 0 if turn.change == ENDED else 2 if "critical: " in turn.text else 1, turn.at
         assert len(turns) <= 1
-        until = pairwise(polls[: number + 1])  # each is there until the next poll tells otherwise
+        until = pairwise(polls[: number + 1])  # each lasts until the next poll
         recent = [STATES.index(each) for (_, each), (end, _) in until if at - end < 60.0]
         assert STATES.index(state) <= rank <= max([STATES.index(state), *recent])
 
@@ -64,7 +64,7 @@ def test_at_most_a_few_turns_are_reported_each_minute(seed: int) -> None:
 
 
 def test_an_alert_on_minute_averages_does_not_end_after_one_minute_without() -> None:
-    """MAX_MBPS throttles in some minutes and not in others: in 40 minutes that was told thirteen times."""
+    """MAX_MBPS throttles in some minutes and not in others: in 40 minutes that was reported thirteen times."""
     minutes = [1, 1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0]
     turns, changes, first = AlertTurns(), AlertChanges(), replace(reading(), alerts=())
     reported, sent = [], []

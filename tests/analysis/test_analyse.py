@@ -101,7 +101,7 @@ def test_problems_become_troubles_with_their_cure() -> None:
 
 
 def test_views_with_the_same_problem_are_named_once() -> None:
-    """Sessions are asked for by two questions of one view; what another view says is another thing."""
+    """Two queries read V$SESSION, and their problem is named once; that of another view is named apart."""
     refused = Section(problem=Problem("ORA-00942", "table or view does not exist", "GV$SESSION", "GRANT SELECT ON ..."))
     other = Section(problem=Problem("ORA-00942", "table or view does not exist", "GV$OSSTAT", "GRANT SELECT ON ..."))
     found = analyse(None, snapshot(sections={NamedSession: refused, Session: refused, Osstat: other})).troubles
@@ -203,7 +203,7 @@ def test_an_idle_holder_shows_the_statement_it_has_not_fetched() -> None:
     assert (found.idle, found.sql_id, found.child, found.status) == (700.0, "q", 0, "INACTIVE")
 
 
-def test_idle_holders_stand_before_those_that_work_however_many_servers_they_hold() -> None:
+def test_idle_holders_come_before_working_ones_of_any_size() -> None:
     rows: list[Any] = []
     for sid, servers, status in ((1, 4, "ACTIVE"), (2, 1, "INACTIVE"), (3, 8, "ACTIVE"), (4, 2, "INACTIVE")):
         rows.append(row(Session, sid=sid, serial=1, status=status, last_call_et=700, sql_id="q"))
@@ -357,7 +357,7 @@ def test_groups_are_counted_from_sessions_where_their_own_view_is_missing() -> N
     (batch,) = [each for each in found if each.name == "BATCH"]
     assert (batch.px_active, batch.px_servers, batch.px_queued, batch.head_waited) == (1, 2, 2, 25.0)
     assert batch.active_sessions == 3  # two that wait, and the coordinator
-    assert (batch.execution_waiters, batch.pool_queue_length) == (None, None)  # that view alone tells them
+    assert (batch.execution_waiters, batch.pool_queue_length) == (None, None)  # only that view shows them
 
 
 def test_a_target_of_zero_is_none_and_the_parameter_counts() -> None:

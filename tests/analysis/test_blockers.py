@@ -79,7 +79,7 @@ def test_a_load_on_both_instances_of_a_cluster_that_waits_for_a_lock(tmp_path: P
 
 
 def test_a_load_on_one_instance_that_waits_for_a_lock_of_the_other() -> None:
-    """16 of the load's 32 servers are on each instance; it was begun on 1, and who locked its table is on 2."""
+    """16 of the load's 32 servers are on each instance; its coordinator is on 1, the blocker on 2."""
     reading = of(with_short_past("locked_rac"))
     (load,) = [each for each in reading.running if each.user == "LOADER"]
     assert (load.inst_id, load.sid, load.blocker) == (1, 310, "2:96")
@@ -111,7 +111,7 @@ def test_a_blocker_is_named_before_any_session_to_end() -> None:
     (found,) = unblock(reading)
     assert found.sentence == "look at 1:88 first: 32 servers are held by a session that waits for it"
     assert found.candidates[0].statement.user == "MARTIN"
-    assert not [each for each in found.candidates if each.statement.blocker], "its victim is nobody to end"
+    assert not [each for each in found.candidates if each.statement.blocker], "the blocked session is not one to end"
     (blocked,) = found.blocked
     assert not offers_for(blocked, reading).commands
     assert not any("KILL" in each.text for each, _ in offers_for(found.head.statement, reading).commands)
@@ -119,7 +119,7 @@ def test_a_blocker_is_named_before_any_session_to_end() -> None:
         "look at 1:88 first: ETL 1:412 waits for it"
     }
     assert offers_for(blocked, reading).why.startswith("it waits for 1:88: look at that session first")
-    assert blocked.remaining is None, "nobody knows when one ends that does not move"
+    assert blocked.remaining is None, "the end of a statement without progress is not known"
 
 
 def test_blocked_servers_that_are_too_few_for_the_head_are_reported() -> None:
@@ -144,7 +144,7 @@ def test_numbers_follow_the_order_of_copying() -> None:
     reading = replace(reading, running=tuple(freely))
     (found,) = unblock(reading)
     alone = [each.enough for each in found.candidates]
-    assert alone == sorted(alone, reverse=True), "those that would do alone before those who would not"
+    assert alone == sorted(alone, reverse=True), "sessions that are enough alone come first"
     named = [each.statement.user for each in found.candidates]
     offered = [each.statement.user for each in found.candidates if each.commands]
     copied = [holder.split()[0] for _, holder in offers_for(found.head.statement, reading).commands]

@@ -113,10 +113,10 @@ def test_groups_with_alerts_come_in_the_order_of_the_alerts() -> None:
     rows = tuple(group(name, px_queued=0 if name == "C" else 1) for name in "ABCD")
     alerts = [Alert("warn", "▲", "", "", "queue_waits", name) for name in ("C", "D", "", "B", "D")]
     found = Moment(replace(reading, groups=rows), alerts=alerts).groups()
-    assert [row.name for row in found] == ["D", "B", "A", "C"], "what is well is last, whatever is told of it"
+    assert [row.name for row in found] == ["D", "B", "A", "C"], "a group without trouble is last"
 
 
-def test_what_a_group_wants_is_not_known_where_cpu_is_not_managed() -> None:
+def test_a_groups_demand_is_not_known_if_cpu_is_not_managed() -> None:
     row = group("A", verdict=Verdict.NOT_MANAGED, used=7.9, waiting=0.0)
     assert (row.used, row.wanted, row.throttled_percent) == (7.9, None, None)
 
@@ -129,7 +129,7 @@ def test_trouble_comes_first_and_the_cursor_starts_on_it() -> None:
     rows.arrange()
     rows.all = [group("B", verdict=Verdict.STARVED), group("A")]
     rows.arrange()
-    assert rows.row.name == "B", "nobody has moved the cursor yet"  # type: ignore[union-attr]
+    assert rows.row.name == "B", "the cursor has not been moved yet"  # type: ignore[union-attr]
     rows.go(1)
     rows.all = [group("A"), group("B")]
     rows.arrange()

@@ -1,4 +1,4 @@
-"""What an idle holder keeps: which heads its end is enough for, said alike by DO and by each head."""
+"""Servers that an idle holder keeps: DO and each head agree for which heads its end is enough."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_do_and_each_head_name_the_same_idle_holder() -> None:
         step = to_do(reading)
         named = re.search(r"MARTIN 1:\d+ \(idle [\d:]+\) keeps 16 servers", step.text if step is not None else "")
         for found in unblock(reading) if named else ():
-            if found.head.cause in _SHORT and found.turns and not found.by_forecast and not is_new(found):
+            if found.head.cause in _SHORT and found.turns and not found.leaves_soon and not is_new(found):
                 assert named is not None
                 assert named[0] in found.sentence
                 met += 1

@@ -68,7 +68,7 @@ def test_what_was_added_comes_back_per_event_and_instance() -> None:
 
 
 def test_waits_that_no_counter_has_are_kept_as_far_as_there_is_room() -> None:
-    """A recording of a stranger says them. Of an instance 65536, or -1, there is no column."""
+    """A foreign recording may have instance 65536 or -1, for which there is no column."""
     history = LatencyHistory()
     history.add(
         reading(

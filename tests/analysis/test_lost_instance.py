@@ -47,7 +47,7 @@ def just_after() -> tuple[Snapshot, Reading]:
     return changes(AWAY, AWAY)[0]
 
 
-def test_what_the_lost_instance_coordinated_does_not_run() -> None:
+def test_statements_of_a_lost_instance_do_not_run() -> None:
     _, reading = just_after()
     (gone,) = reading.running
     assert (gone.inst_id, gone.orphaned, gone.servers_by_instance) == (2, True, {1: 12})
@@ -58,7 +58,7 @@ def test_what_the_lost_instance_coordinated_does_not_run() -> None:
     assert objection(gone) == "it is gone with instance 2, so there is no session to end"
 
 
-def test_what_does_not_run_any_more_is_no_new_downgrade() -> None:
+def test_a_lost_statement_is_no_new_downgrade() -> None:
     snapshot, reading = just_after()
     (gone,) = reading.running
     less = replace(reading, running=(replace(gone, degree=6, requested=12, downgraded=50.0),))
@@ -111,14 +111,14 @@ def test_other_advice_comes_before_an_instance_that_is_long_gone() -> None:
 
 
 def test_a_head_too_large_without_the_lost_instance_waits_for_it() -> None:
-    """16 s after the crash DO told to cancel what started by itself when the instance was back."""
+    """16 s after the crash DO advised to cancel what started by itself when the instance was back."""
     *_, (snapshot, reading) = polled("lost", 20, step=2.0)
     queued = next(each for each in reading.queue if each.position == 1)
     (gone,) = reading.gone
     assert gone.servers_target == 32
 
     def at_the_head(dop: int, servers_target: int | None = 32, seconds_ago: float = 60.0) -> Reading:
-        """The reading whose head has that DOP, of an instance that had so many servers."""
+        """Return the reading with a head of that DOP, and a lost instance that had so many servers."""
         sessions = snapshot.rows(SessionInfo)
         changed = tuple(
             each._replace(dop=dop) if (each.inst_id, each.sid) == (queued.inst_id, queued.sid) else each

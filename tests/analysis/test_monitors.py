@@ -57,12 +57,12 @@ def test_the_program_names_the_process_if_the_view_cannot_be_read() -> None:
 
 
 def test_another_user_of_the_sid_proves_nothing() -> None:
-    """SIDs are used again: the process of serial 4 says nothing of the server of serial 3."""
+    """SIDs are reused: the process of serial 4 is not that of the server of serial 3."""
     assert coordinators(*PAIR, server(1, 11, 5), process(1, 11, "P000", "FALSE", serial=4)) == []
     assert coordinators(*PAIR, server(1, 11, 5), process(1, 11, "P000", "FALSE", serial=3)) == [5]
 
 
-def test_what_came_or_went_between_two_reads_is_left_out_if_all_servers_were_listed() -> None:
+def test_servers_that_came_or_went_between_two_reads_are_left_out() -> None:
     assert coordinators(*PAIR, server(1, 11, 5), process(1, 99, "P000", "FALSE")) == []
     reading = analyse(None, snapshot(*PAIR, server(1, 11, 5)))
     assert [(each.sid, each.certain) for each in reading.running] == [(5, False)]

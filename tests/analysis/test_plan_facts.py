@@ -79,10 +79,10 @@ def test_whether_the_plan_of_a_container_steers_cpu(rows: list[RsrcPlan], manage
     assert facts(*rows).cpu_managed(1, 3) is managed
 
 
-def test_an_autonomous_database_is_told_by_its_service_or_its_plans() -> None:
+def test_an_autonomous_database_is_known_by_its_service_or_plans() -> None:
     assert facts(CDB, cloud_service="DWCS").autonomous
     assert facts(active_plan("FORCE:DWCS_PLAN")).autonomous
-    assert not facts(active_plan("OLTP_PLAN")).autonomous, "anybody may call a plan of his own so"
+    assert not facts(active_plan("OLTP_PLAN")).autonomous, "a user's own plan may have this name"
     assert facts(active_plan("OLTP_PLAN"), row(ConsumerGroup, name="HIGH")).autonomous
     assert facts(active_plan("OLTP_PLAN"), directive("OLTP_PLAN", "HIGH", 4)).autonomous
     assert not facts(active_plan("DAY"), row(ConsumerGroup, name="HIGH")).autonomous
@@ -141,7 +141,7 @@ def test_a_containers_plan_is_divided_by_its_own_rule() -> None:
 
 
 def test_containers_of_an_unknown_number_of_cpus_have_equal_parts() -> None:
-    """No directive has SHARES, so CPU_MIN_COUNT decides from 19 on; nobody set it, and no view tells the CPUs."""
+    """No directive has SHARES, so CPU_MIN_COUNT decides from 19 on; it is not set, and no view shows the CPUs."""
     given = facts(CDB, SALES, pdb(3, "SALES"), pdb(4, "HR"))
     assert given.num_cpus(1) == 0
     assert {con_id: each.weight for con_id, each in allotments(given, 1, 0.0).items()} == {3: 1.0, 4: 1.0}

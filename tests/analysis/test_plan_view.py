@@ -285,7 +285,7 @@ def tree(*parts: int) -> Branch:
     return Branch("DAY", (), branches=tuple(branches))
 
 
-def test_what_a_branch_gets_of_instances_counts_by_their_cpus() -> None:
+def test_a_branchs_share_of_instances_counts_by_their_cpus() -> None:
     """Level 1 in percent of 4 CPUs and of 12; B is there on the first instance alone."""
     trees = ((tree(75, 25), 4.0), (tree(50), 12.0))
     found = {each.branch.name: (each.share, each.by_level[0], there) for each, there in _together(trees)}

@@ -137,7 +137,7 @@ def test_an_alert_of_one_group_is_not_repeated_for_all() -> None:
 
 
 def test_each_answer_is_that_of_its_rule() -> None:
-    """With nothing known, what each of them finds or lacks is told under its own key."""
+    """With nothing known, each rule answers under its own key."""
     for rule in RULE_BOOK.values():
         if rule.answer is not None:
             answer = rule.answer(reading(), AlertSetting(rule.key, subject=EVENT if rule.subject == "event" else ""))

@@ -63,9 +63,7 @@ def test_a_session_with_servers_read_after_it_is_no_longer_queued(
 
 
 @pytest.mark.parametrize(("remaining", "nearer"), [(9.0, True), (10.0, True), (10.5, False)])
-def test_an_estimate_in_whole_seconds_may_stay_for_two_seconds_while_the_work_goes_on(
-    remaining: float, nearer: bool
-) -> None:
+def test_an_estimate_in_whole_seconds_may_stay_for_two_seconds(remaining: float, nearer: bool) -> None:
     before = row(SessionLongops, opname="Table Scan", target="SALES", sofar=100, time_remaining=10)
     facts: Any = SimpleNamespace(
         earlier_operations={(1, 9, "x"): [before]}, deltas=SimpleNamespace(interval=lambda _: 2.0)
@@ -122,7 +120,7 @@ def test_servers_of_gv_queries_are_counted_apart() -> None:
     assert counts(of(server(1), process(1, "FALSE"))) == ({(1, 9, 77): 1}, {})
     assert counts(of(server(1), process(1, "TRUE"))) == ({}, {(1, 9, 77): 1})
     mixed = of(server(1), server(2), server(3), process(1, "FALSE"), process(2, "TRUE"))
-    assert counts(mixed) == ({(1, 9, 77): 2}, {}), "2 works for a monitor, 3 for whom it came with"
+    assert counts(mixed) == ({(1, 9, 77): 2}, {}), "2 works for a monitor, 3 for the session it came with"
     assert counts(of(server(1), server(2), process(1, "TRUE"))) == ({}, {(1, 9, 77): 2})
     assert counts(of(server(1), process(5, "FALSE"))) == ({}, {}), "it has come or gone between two reads"
     unread = of(server(1))

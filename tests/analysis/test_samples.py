@@ -45,7 +45,7 @@ def test_first_moment_one_runs_with_twelve_servers_and_one_is_queued() -> None:
     rows = coordinator(526, 60805, "9md3ukhghgj58")
     for sid, serial in FIRST_SERVERS.items():
         rows += px(sid, serial, (526, 60805), 12)
-    waiting = row(Session, username="MARTIN", event=QUEUED)  # the published count tells neither SID nor state
+    waiting = row(Session, username="MARTIN", event=QUEUED)  # the published count has neither SID nor state
     reading = analyse(None, snapshot(*rows, waiting))
     (running,) = reading.running
     assert (running.sql_id, running.sid, running.serial) == ("9md3ukhghgj58", 526, 60805)

@@ -97,7 +97,7 @@ def scan(sid: int, serial: int = 7, **values: Any) -> SessionLongops:
     ("rows", "places"),
     [
         ([session(1), scan(1)], [(1, 1)]),
-        ([session(1), scan(1, serial=8)], []),  # left behind by who had the SID before
+        ([session(1), scan(1, serial=8)], []),  # left behind by the session that had the SID before
         ([scan(1, serial=8)], [(1, 1)]),  # the session was not read
         ([scan(5, qcsid=1), row(PxSession, sid=5, qcsid=1, qcinst_id=1)], [(1, 1)]),
         ([scan(5, qcsid=1)], [(1, 1)]),  # on one instance the SID alone will do

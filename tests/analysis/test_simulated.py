@@ -92,7 +92,7 @@ def cause_is_the_schedulers(source: SimulatorSource, reading: Reading) -> None:
         assert head.wants is not None
         hold = truth(source, head)
         if hold.cause is HoldReason.BEHIND and _twins(reading, head):
-            continue  # they came at the same instant: the views don't tell which was first
+            continue  # they came at the same instant: the views don't show which was first
         assert head.wants.low <= hold.wants <= head.wants.high, head.sentence
         assert (head.in_use, head.target) == (hold.in_use, hold.target)
         if head.wants.low < head.wants.high:
@@ -115,7 +115,7 @@ def cause_is_the_schedulers(source: SimulatorSource, reading: Reading) -> None:
     ids=("11.2", "18", "19"),
 )
 def test_the_servers_wanted_are_the_schedulers(release: Release, sources: set[WantsSource]) -> None:
-    """In storm, some statements have four data flow trees; what their plans tell is what the queue counts."""
+    """In storm, some statements have four data flow trees; their plans show as many servers as the queue counts."""
     clock = Clock()
     source = SimulatorSource(with_short_past("storm"), seed=3, clock=clock, release=release)
     origins: Counter[WantsSource] = Counter()
@@ -130,7 +130,7 @@ def test_the_servers_wanted_are_the_schedulers(release: Release, sources: set[Wa
 
 
 def nothing_is_called_well_that_is_not(reading: Reading) -> None:
-    """Of a full machine the fleet said "Nothing is wrong now" beside 73 % throttled, of a missed minimum nothing."""
+    """The fleet showed "Nothing is wrong now" beside 73 % throttled, and no missed minimum."""
     missed = reading.missed_minimums
     assert not missed or not any("gets what it is entitled to" in each.sentence for each in conformance(reading))
     assert len(missed) == sum(each.key == "cpu_minimum" for each in wrong(reading))
@@ -171,7 +171,7 @@ def test_figures_agree_with_each_other(scenario: str) -> None:
         held = sum(each.px_servers for each in reading.cluster_groups())
         assert held + (reading.unmanaged_servers or 0) == pool.in_use == sum(each.servers for each in reading.running)
         assert sum(each.px_queued for each in reading.cluster_groups()) == len(reading.queue)
-    assert seen[Verdict.STARVED] == 0, "the simulator's scheduler gives everyone his due"
+    assert seen[Verdict.STARVED] == 0, "the simulator's scheduler gives every group its share"
     assert seen[Verdict.THROTTLED] == 0, "the simulator's plans are all visible"
 
 

@@ -1,4 +1,4 @@
-"""What DO says from poll to poll: nobody is named for a decision because a head has just changed."""
+"""The step of DO from poll to poll: no session is named for a decision because a head has just changed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def course(scenario: str) -> list[Reading]:
 
 
 def named(reading: Reading, words: str) -> set[str]:
-    """Return whom words name as somebody whose end a person would have to decide."""
+    """Return the sessions that a text names for a person to decide about."""
     sessions = {each.who for each in reading.running}
     return {each for each in sessions if any(f"{verb} {each}" in words for verb in ("cancel", "whether to end"))}
 

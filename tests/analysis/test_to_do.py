@@ -124,7 +124,7 @@ def cancel(sid: int) -> str:
 
 
 def test_without_an_idle_holder_a_person_decides() -> None:
-    """DO said to decide whose work to end, and TO START IT beside it named who."""
+    """DO said to decide whose work to end, and TO START IT beside it named the session."""
     nobody = "no idle session holds servers that the head of BATCH could use: wait"
     reading = one_queue(running(526))
     found = advice(reading)
@@ -137,7 +137,7 @@ def test_without_an_idle_holder_a_person_decides() -> None:
         replace(reading, heads=(starts,), forecast=QueueForecast(ForecastRecord(judged, 2, 30.0))) for judged in (2, 5)
     ]
     waits = f"{nobody} (it should start in 0:48-1:04, by its forecast), or decide {cancel(526)}"
-    assert [advice(each).text for each in soon] == [waits, found.text], "of forecasts that do not hold it tells nothing"
+    assert [advice(each).text for each in soon] == [waits, found.text], "forecasts that do not hold are not used"
     several = advice(one_queue(running(526, servers=16), running(144, servers=16)))
     assert several.short == "wait, or cancel MARTIN 1:144 and MARTIN 1:526: you decide"
     assert advice(one_queue(running(526, servers=8))).text == f"{nobody}, or decide whose work to end"
@@ -150,7 +150,7 @@ def test_without_an_idle_holder_a_person_decides() -> None:
 
 
 def lines(reading: Reading, *widths: int) -> list[str]:
-    """Return what the line DO says at these widths on the tab that it names."""
+    """Return the line DO at these widths on the tab that it names."""
     found = advice(reading)
     return [plain(do_line(found, width, found.tab)).removeprefix(" DO  ") for width in widths]
 
@@ -311,7 +311,7 @@ THROTTLED = (
 
 
 def test_a_limit_that_can_be_raised_comes_before_a_wait_as_bad() -> None:
-    wait = one_queue(running(526))  # 12 of container 0 are queued behind it, and nobody is idle
+    wait = one_queue(running(526))  # 12 of container 0 are queued behind it, and no session is idle
     both = replace(wait, io_limited=THROTTLED)
     waits = advice(wait)
     assert advice(both).text == (
@@ -326,7 +326,7 @@ def test_a_limit_that_can_be_raised_comes_before_a_wait_as_bad() -> None:
         wait, heads=tuple(replace(each, statement=replace(each.statement, waited=59.0)) for each in wait.heads)
     )
     assert not advice(replace(young, io_limited=THROTTLED)).beside, (
-        "who has just come may start before anybody has read it"
+        "a new statement may start before anyone has read it"
     )
     of_sales = tuple(replace(each, con_id=3) for each in wait.queue[:12])
     assert advice(replace(both, queue=of_sales)).text == (
@@ -386,7 +386,7 @@ def test_a_session_pool_near_its_timeout_comes_first() -> None:
 
 
 def test_a_group_without_a_share_gets_a_part_of_one_on_its_level() -> None:
-    """A part of what a full level leaves is a part of nothing; what the plan gives to nobody costs nobody anything."""
+    """A part of what a full level leaves is nothing; what the plan leaves unallocated costs no group anything."""
     web, system = group("WEB", 7.0, share=0.9, level=1), group("SYS_GROUP", 0.0, share=0.1, level=1)
     second = group("BATCH", 0.0, 4.0, share=0.0, level=2, verdict=Verdict.ZERO_SHARE)
 
@@ -428,7 +428,7 @@ def test_an_idle_holder_is_ended_where_no_server_is_left() -> None:
     top = replace(header(), servers=full, instances=(replace(instance, servers=full),))
     found = advice(replace(quiet(), header=top, running=(running(526, **IDLE),)))
     assert found.text == "end MARTIN 1:526 (idle 15:00): it keeps 32 servers and none is free"
-    assert found.proven == (Proof.SERVERS_FREED,), "nobody is queued"
+    assert found.proven == (Proof.SERVERS_FREED,), "no statement is queued"
     assert found.command is not None
 
 
@@ -515,7 +515,7 @@ def test_no_cancel_is_offered_while_what_ends_soon_is_not_known() -> None:
 
 
 def test_a_statement_near_the_end_of_its_operation_is_waited_for() -> None:
-    """It was offered to be cancelled at 66 to 100 %, and was over before anybody had decided."""
+    """Its cancellation was offered at 66 to 100 %, and it ended before anyone had decided."""
     reading = one_queue(step(526, 14.0), running(144, elapsed=9.0))
     (way,) = unblock(reading)
     assert (way.answers, way.wait) == ((), None), "whether that step is its last is not known"
@@ -523,14 +523,14 @@ def test_a_statement_near_the_end_of_its_operation_is_waited_for() -> None:
     assert advice(reading).text == f"{way.sentence}, and then the head of BATCH can start"
     assert advice(reading).short == "wait: MARTIN 1:526 may end by itself in about 0:14"
     assert plain(ends_it(way, key=True)) == f" TO START IT  {way.sentence}"
-    assert all("may end by itself" in each.why_not for each in way.candidates), "nor is anybody else cancelled"
+    assert all("may end by itself" in each.why_not for each in way.candidates), "nor is another session cancelled"
     first = reading.heads[0]
     new = replace(reading, heads=(replace(first, statement=replace(first.statement, waited=17.0)),))
     assert unblock(new)[0].sentence == way.sentence, "a head that has just come waits for the same one"
     assert advice(new).text.startswith(way.sentence)
     for other in (step(526, 31.0), replace(step(526, 14.0), comes_nearer=False), step(526, 14.0, servers=16)):
         (way,) = unblock(one_queue(other, running(144, elapsed=9.0)))
-        assert way.answers, "it goes on for longer than it takes to decide, stands still, or is not enough"
+        assert way.answers, "it runs longer than it takes to decide, does not progress, or is not enough"
     assert advice(one_queue(step(526, 14.0), running(144, **IDLE))).step is Step.END, "no work is lost by that"
     both = one_queue(step(526, 14.0, servers=16), step(144, 20.0, servers=16))
     assert unblock(both)[0].sentence.startswith("wait: MARTIN 1:144 may end by itself in about 0:20"), "the last of two"
@@ -542,7 +542,7 @@ def test_a_statement_near_the_end_of_its_operation_is_waited_for() -> None:
         "wait: MARTIN 1:526 may end by itself in about 0:14; until then ending MARTIN 1:144 (idle 15:00) is not enough"
     )
     far = one_queue(step(526, 14.0, servers=16), running(144, servers=16))
-    assert unblock(far)[0].answers == (), "nor is one beside whom another works for longer"
+    assert unblock(far)[0].answers == (), "nor is one if another works for longer"
 
 
 PAUSE = {"idle": 80.0, "status": "INACTIVE"}
@@ -563,7 +563,7 @@ def test_a_statement_about_to_end_is_waited_for_beside_an_idle_holder() -> None:
     assert advice(reading).text == f"{way.sentence}, and then the head of BATCH can start"
 
 
-def test_do_and_to_start_it_give_the_same_reason_to_end_nobody() -> None:
+def test_do_and_to_start_it_give_the_same_reason_against_an_end() -> None:
     alone, together = running(526, **PAUSE), (running(526, servers=16, **PAUSE), running(144, servers=16, elapsed=9.0))
     for reading in (one_queue(alone), one_queue(*together)):
         assert "too early" in unblock(waiting(reading, 17.0))[0].sentence
@@ -622,7 +622,7 @@ def test_waiting_counts_by_the_earliest_end_that_is_enough() -> None:
     )
 
 
-def test_where_two_must_end_the_last_is_named() -> None:
+def test_if_two_must_end_the_last_is_named() -> None:
     found = advice(one_queue(ending(405, 8.0, servers=16), ending(992, 21.0, servers=16)))
     assert found.text == (
         "wait: the head of BATCH should start by itself in about 0:21, when MARTIN 1:992, the last of 2, ends"
@@ -642,8 +642,8 @@ def one_of_them_may_want_more(reading: Reading) -> Reading:
     return replace(reading, heads=(head, *reading.heads[1:]), queue=(*reading.queue, other))
 
 
-def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() -> None:
-    """What is free at one instant decides nothing: who is served first, and what it wants, changes within seconds."""
+def test_if_queues_take_turns_only_a_forecast_proves_an_end() -> None:
+    """Free servers of one instant decide nothing: which head is first, and what it wants, changes within seconds."""
     both = storm(running(526, **IDLE))  # keeps the 32 that each of the two heads is short of
     etl = replace(both.heads[1], wants=Servers(48, 48), shortages=(Shortage(48, everybody=True),))
     larger = replace(both, heads=(both.heads[0], etl))
@@ -670,7 +670,7 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
     )
     proven = foreseen(both, 0, 700.0, 900.0, proven=True)
     assert advice(proven).step is Step.END
-    assert advice(proven).proven == (Proof.QUEUE_SOONER,), "who of the two starts is not proven"
+    assert advice(proven).proven == (Proof.QUEUE_SOONER,), "which of the two starts is not proven"
     assert [each.proven for way in unblock(proven) for each in way.candidates] == [(Proof.QUEUE_SOONER,)] * 2
     assert proven.forecast is not None
     proven = one_of_them_may_want_more(proven)
@@ -685,7 +685,7 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
 
 
 def test_a_queue_of_a_minute_ago_still_takes_turns() -> None:
-    """For one poll of 400 ETL had nobody queued, and DO ended somebody for BATCH alone until the next."""
+    """For one poll of 400 ETL had no queue, and DO ended a session for BATCH alone until the next."""
     alone = storm(running(526, **IDLE))
     alone = replace(alone, heads=alone.heads[:1], queue=alone.queue[:1])
     assert advice(replace(alone, groups=(group("ETL", px_queued_minute=0.0), group("REPORTS")))).step is Step.END
@@ -706,7 +706,7 @@ def test_a_queue_of_a_minute_ago_still_takes_turns() -> None:
     little = replace(lately, running=(running(526, **IDLE, servers=16), running(900, **IDLE, servers=16)))
     assert unblock(little)[0].sentence == (
         f"{keeps.replace('32', '16')}BATCH is short by 32, so ending it alone is not enough now"
-    ), "whatever ETL would want: it has nobody queued"
+    ), "whatever ETL would want: it has no queue"
     works = replace(lately, running=(running(144, group="ETL"),))
     (way,) = unblock(works)
     assert (way.turns, way.sentence) == ((), "ending one statement frees the 32 servers that let it start"), "now, too"
@@ -714,11 +714,11 @@ def test_a_queue_of_a_minute_ago_still_takes_turns() -> None:
     own = replace(lately, heads=(replace(lately.heads[0], shortages=(Shortage(32, group="BATCH"),)),))
     assert advice(own).step is Step.END, "of BATCH's own limit ETL takes nothing"
     fifo = replace(lately, header=replace(lately.header, px_managed="FIFO"))
-    assert advice(fifo).step is Step.END, "in one queue who comes later is behind"
+    assert advice(fifo).step is Step.END, "in one queue later statements are behind"
 
 
 def test_no_end_if_an_equal_wait_wants_more() -> None:
-    """One of 18 was shown that wanted 16, and was not the first: the first wanted 32, and nobody started."""
+    """One of 18 that wanted 16 was shown as first: the real first wanted 32, and none started."""
     reading = one_queue(running(526, **IDLE), running(144, **IDLE), equals=1)
     wants = Servers(64, 64)
     alike = replace(reading.queue[1], waited=reading.queue[0].waited, wants=wants)
@@ -749,9 +749,7 @@ def test_a_limit_that_binds_only_at_most_does_not_forbid_an_end(short: int, grou
 
 
 @pytest.mark.parametrize("waits", [(None, 60.0), (60.0, None), (None, None)])
-def test_no_end_if_the_longest_wait_is_not_known(
-    waits: tuple[float | None, float | None],
-) -> None:
+def test_no_end_if_the_longest_wait_is_not_known(waits: tuple[float | None, float | None]) -> None:
     reading = one_queue(running(526, **IDLE), equals=1)
     first, other = (replace(each, waited=waited) for each, waited in zip(reading.queue[:2], waits, strict=True))
     head = replace(reading.heads[0], statement=first)
@@ -814,7 +812,7 @@ WAITS = "; for BATCH you can only wait"
 
 
 def test_do_names_the_queues_whose_limits_count_what_an_idle_holder_keeps() -> None:
-    """The alert says that BATCH is held by its group limit, which may leave him out: he is not what it waits for."""
+    """The alert says that BATCH is held by its group limit, which may not count MARTIN: it does not wait for him."""
     both = storm(running(526, **IDLE), running(144))  # one of the two did not queue
     own = (Shortage(32, everybody=True), Shortage(16, group="BATCH"))
     held = replace(both, heads=(replace(both.heads[0], cause=Cause.GROUP, shortages=own), both.heads[1]))
@@ -828,7 +826,7 @@ def test_do_names_the_queues_whose_limits_count_what_an_idle_holder_keeps() -> N
 
 
 def test_a_queue_at_its_own_limit_takes_no_turns_for_other_servers() -> None:
-    """BATCH held 32 of 32, and REPORTS lacked 16 that an idle session of its own kept: nobody else wanted them."""
+    """BATCH held 32 of 32, and REPORTS lacked 16 that an idle session of its own kept: no other queue wanted them."""
     both = storm(running(526, group="ETL", **IDLE), running(144))
     own = (Shortage(16, everybody=True), Shortage(16, group="BATCH"))
     etl = both.heads[1]
@@ -840,7 +838,7 @@ def test_a_queue_at_its_own_limit_takes_no_turns_for_other_servers() -> None:
     assert advice(held).text == ends
     assert batch.turns == ("BATCH", "ETL"), "of what an end in BATCH frees ETL may take some"
     works = replace(held, running=(running(144), running(145)))
-    assert unblock(works)[1].turns == ("BATCH", "ETL"), "the end of one of BATCH lets BATCH go on, too"
+    assert unblock(works)[1].turns == ("BATCH", "ETL"), "the end of one of BATCH helps BATCH, too"
     whole = replace(works, groups=(group("BATCH", px_servers=64), group("ETL", px_servers=0)))
     assert [each.sentence.partition(": ")[0] for each in unblock(whole)] == [
         "only servers that BATCH's limit counts can start it, and ETL wants them, too",  # not all that come free next
@@ -858,8 +856,8 @@ def test_a_queue_at_its_own_limit_takes_no_turns_for_other_servers() -> None:
         assert unblock(replace(lately, groups=(batch_group, group("ETL", px_servers=32))))[0].turns == turns
 
 
-def test_do_names_the_holders_own_queue_where_it_is_short_of_the_target_alone() -> None:
-    """A limit that holds nobody back is no matter, whoever it counts: BATCH wants these servers as ETL does."""
+def test_do_names_the_holders_own_queue_if_it_lacks_only_the_target() -> None:
+    """A limit that holds no head back does not matter: BATCH wants these servers as ETL does."""
     both = storm(running(526, **IDLE), running(144))
     found = advice(replace(both, groups=(group("BATCH", servers_limit=64, px_servers=32),)))
     assert "keeps 32 servers that BATCH and ETL want: ending it starts at least one of" in found.text
@@ -875,13 +873,13 @@ def test_a_promised_start_comes_before_an_idle_holder_of_several_queues() -> Non
 
 
 def test_of_several_queues_that_of_the_idle_holder_comes_first() -> None:
-    """Else DO says of him that his end does not let BATCH start, while TO START IT of ETL offers it."""
+    """DO said that ending MARTIN does not let BATCH start, while TO START IT of ETL offered it."""
     reading = one_queue(running(526, group="ETL", idle=80.0, status="INACTIVE"), running(144))
     etl = replace(busy().heads[1], shortages=(Shortage(32, group="ETL"),), cause=Cause.GROUP)
     both = replace(reading, heads=(reading.heads[0], etl), groups=(*reading.groups, group("ETL", px_servers=32)))
     assert advice(both).text == (
         "wait: MARTIN 1:526 keeps 32 servers that the head of ETL could use; idle 1:20, so perhaps between two fetches"
-        ": end it if it stays idle (from 2:00 on DO offers it)" + WAITS
+        ": end it if it stays idle (from 2:00 on DO offers it); for BATCH, wait, or cancel MARTIN 1:144: you decide"
     )
     assert "from 2:00 on" not in advice(foreseen(both, 1, 880.0, 900.0)).text, "DO will not: it saves too little"
 
@@ -900,7 +898,7 @@ def test_the_session_that_do_names_is_the_first_candidate() -> None:
     """One that has worked for seven seconds would do alone; yet the idle holder is what `c 1` copies, and `C`."""
     reading = one_queue(running(526, servers=16, **IDLE), running(144, user="ETL", elapsed=7.0))
     (found,) = unblock(reading)
-    assert [each.statement.sid for each in found.candidates[: found.needed]] == [144], "he is not needed"
+    assert [each.statement.sid for each in found.candidates[: found.needed]] == [144], "MARTIN is not needed"
     proven = foreseen(reading, 0, 1500.0, 2470.0, proven=True)
     (found,) = unblock(proven)
     assert [each.statement.sid for each in found.candidates[: found.needed]] == [526, 144]
@@ -911,7 +909,7 @@ def test_the_session_that_do_names_is_the_first_candidate() -> None:
 
 
 def test_a_forecast_by_a_limit_read_minutes_ago_proves_no_end() -> None:
-    """Courses that were played before the view fell silent still say that the queue would empty sooner."""
+    """Courses that were simulated before the view fell silent still show that the queue would empty sooner."""
     proven = foreseen(one_queue(running(526, servers=16, **IDLE)), 0, 1500.0, 2470.0, proven=True)
     assert advice(proven).step is Step.END
     old = NotKnown("how many servers BATCH may hold now", "DBA_RSRC_PLAN_DIRECTIVES", 246.0)
@@ -936,12 +934,20 @@ def test_no_end_for_a_statement_that_was_just_queued(waited: float | None, step:
 def foreseen(
     reading: Reading, starts: int, through: float | None, otherwise: float | None, *, proven: bool = False
 ) -> Reading:
-    """Return a reading of whose first running statement this is forecast, with a third of the gain on either side."""
+    """Return a reading with this forecast of its first running statement, with a third of the gain on either side."""
     gain = None if through is None or otherwise is None else otherwise - through
     third = 0.0 if gain is None else gain / 3
     range_ = (None, None, None) if gain is None else (gain, gain - third, gain + third)
     effect = EndingEffect((reading.running[0].executing(),), starts, through, otherwise, proven, *range_)
     return replace(reading, forecast=QueueForecast(effects=(effect,)))
+
+
+def test_do_says_perhaps_of_a_gain_that_is_not_proven() -> None:
+    """The head starts for certain; when the last of the queue does was foreseen by too few forecasts."""
+    alone = one_queue(running(526, **IDLE), running(144))
+    starts = {each: advice(foreseen(alone, 1, 254.0, 900.0, proven=each)).text for each in (False, True)}
+    assert "can start; the last queued statement perhaps starts 7:10-14:21 sooner: at " in starts[False]
+    assert "can start; the last queued statement starts 7:10-14:21 sooner: at " in starts[True]
 
 
 def test_a_small_holder_is_ended_if_the_whole_queue_starts_sooner() -> None:

@@ -135,7 +135,7 @@ def test_the_history_and_the_polls_since_are_one_hour() -> None:
     history = [minute(number, "BATCH", 2, 2, 32) for number in range(3)]
     then = reading(4, *history, after=60, pqs_queued=16, pqs_completed=14, pq_queued_time=280_000)
     (one,) = compare(then, {}, counter_marks(first))
-    # How many statements came, and how long they waited, nobody knows of the three minutes, so not of the four.
+    # The statements and waits of the three minutes are not known, so neither are those of the four.
     assert one.hour == Usual(240.0, None, None, None, None, 2.25, None)
 
 
@@ -211,7 +211,7 @@ def test_groups_without_parallel_statements_are_left_out() -> None:
     assert compare(reading(0)) == ()
 
 
-def test_of_an_instant_in_the_past_nothing_is_divided() -> None:
+def test_an_earlier_instant_gives_no_average() -> None:
     later = reading(2, after=60, pqs_queued=10)
     (one,) = compare(reading(2, pqs_queued=10), counter_marks(later), counter_marks(later))
     assert one.now.mean_queue is None
@@ -219,7 +219,7 @@ def test_of_an_instant_in_the_past_nothing_is_divided() -> None:
 
 
 def minute_of(queued_ms: int, queued: int) -> Comparison:
-    """The last minute of a group whose mean queue over the last hour is 0.5, that waited so long in it."""
+    """Return the last minute of a group, with this wait, and a mean queue of 0.5 over the last hour."""
     first = reading(1, minute(1, "BATCH", 0.5, 2, 32), pqs_queued=10, pq_queued_time=100_000)
     then = reading(
         1, minute(1, "BATCH", 0.5, 2, 32), after=60, pqs_queued=16, pqs_completed=14,
@@ -245,7 +245,7 @@ def test_what_is_shown_is_what_is_judged(queued_ms: int, queued: int, mean: floa
     assert one.worse is worse
 
 
-def test_what_was_watched_as_long_as_the_history_reaches_back_is_the_hour() -> None:
+def test_polls_as_long_as_the_history_are_the_hour() -> None:
     first = reading(2, pqs_queued=10, pqs_completed=10, pq_queued_time=100_000)
     then = reading(4, minute(-1, "BATCH", 5, 2, 32), after=60, pqs_queued=16, pqs_completed=14, pq_queued_time=280_000)
     (one,) = compare(then, {}, counter_marks(first))
@@ -259,7 +259,7 @@ def test_counters_that_a_release_lacks_count_none_that_came() -> None:
     assert CounterMark(NOON, none._replace(completed=5, timeouts=2), 3, 4).came == 14
 
 
-def test_a_minute_of_no_length_is_none_however_short_one_is() -> None:
+def test_a_minute_of_zero_length_does_not_count() -> None:
     def short(length: int) -> GroupMetricHistory:
         return row(GroupMetricHistory, consumer_group_name="BATCH", intsize_csec=length, end_time=NOON,
                    avg_queued_parallel_stmts=3.0, avg_active_parallel_stmts=1.0)  # fmt: skip

@@ -72,7 +72,7 @@ def chained(cause: BaseException) -> Exception:
         (ImportError("x.so: failed to map segment from shared object"), MEMORY),
         (RuntimeError("can't start new thread"), PROCESSES),
         (BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"), PROCESSES),
-        (ValueError("can't start new thread, it is said"), ""),
+        (ValueError("can't start new thread, it reads"), ""),
         (OSError(errno.ENOSPC, "No space left on device"), ""),
         (RuntimeError("x"), ""),
     ],

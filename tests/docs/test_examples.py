@@ -105,7 +105,7 @@ def check_scenario(page: str, name: str) -> None:
 
 def test_commands_and_options_inside_sentences_are_there() -> None:
     for path, text in pages().items():
-        for span in spans(text) if path.name != "CHANGELOG.md" else ():  # which tells of what there was, too
+        for span in spans(text) if path.name != "CHANGELOG.md" else ():  # which describes earlier versions, too
             words = span.split()
             if words[:1] != ["presman"] or len(words) < 2:
                 continue

@@ -111,7 +111,7 @@ def test_the_json_field_of_a_figure_is_in_the_document() -> None:
             for figure in shown.columns if rows else ():
                 if figure.path:
                     found.add(figure.path)
-                    enough = any if figure.path.startswith("amounts.") else all  # those that another view tells
+                    enough = any if figure.path.startswith("amounts.") else all  # those that another view shows
                     assert enough(has(row, figure.path) for row in rows), (shown.json, figure.path)
     assert len(found) > 80
 

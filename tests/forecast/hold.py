@@ -1,4 +1,4 @@
-"""Why the scheduler holds a statement back, from the figures that decide: what is said on screen must agree with it."""
+"""Why the scheduler holds a statement back, from the figures that decide: the screen must agree with it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class HoldReason(Enum):
 
 
 class QueueHold(NamedTuple):
-    """Why a statement waits, with the figures at hand: both tests are told even where one would do.
+    """Why a statement waits, with its figures: the result of both tests, even if one is enough.
 
     Of the tightest limit `held` of `allowed` are taken; `never_fits` says that it needs more than the target or a
     limit in all.

@@ -114,7 +114,7 @@ def test_no_forecast_rests_on_what_no_longer_holds(broken: Broken, begin: int, p
                 assert forecaster.forecast_basis.model.now.arrivals, "what came before a gap comes again"
                 foreseen.setdefault(row.sid, (plain.at, row.starts.high or 0.0))
             elif row.starts.why_none.startswith("it should have started by "):
-                assert row.sid in foreseen, f"{row.sid}: that was said of another world"
+                assert row.sid in foreseen, f"{row.sid}: that forecast was for other conditions"
                 at, high = foreseen[row.sid]
                 until = [clock(at + timedelta(seconds=high + least)) for least in (STEP - 0.1, STEP, STEP + 0.1)]
                 assert any(each in row.starts.why_none for each in until)

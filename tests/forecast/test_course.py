@@ -31,12 +31,12 @@ def wants(group: Group, servers: int, waited: float = 5.0) -> Waiting:
     return Waiting(group, servers, servers, waited, TEN)
 
 
-def test_one_starts_when_enough_is_free_the_next_when_it_has_ended() -> None:
+def test_a_statement_starts_when_enough_is_free_the_next_after_it() -> None:
     queue = now(Holder(B, 48, 4.0, TEN), waiting=(wants(A, 32, 9.0), wants(A, 32, 8.0)))
     assert starts(queue) == [6.0, 16.0]
 
 
-def test_what_is_free_is_taken_at_once() -> None:
+def test_free_servers_are_taken_at_once() -> None:
     assert starts(now(Holder(B, 32, 4.0, TEN), waiting=(wants(A, 32),))) == [0.0]
 
 
@@ -52,7 +52,7 @@ def test_servers_that_the_queue_does_not_count_in_a_group_do_not_fill_its_limit(
 def test_an_estimate_of_an_operation_counts_by_how_right_it_was() -> None:
     holder = Holder(B, 64, 4.0, None, 20.0, (1.5,))
     assert starts(now(holder, waiting=(wants(A, 32),))) == [30.0]
-    # Nothing is known of what it came to: it goes on for so long, then as those do that have run for as long.
+    # Its own end is not known: it lasts as long as estimated, then as others that have run as long.
     early = Holder(B, 64, 4.0, TEN, 3.0)
     assert starts(now(early, waiting=(wants(A, 32),))) == [6.0]
 

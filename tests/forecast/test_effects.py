@@ -34,7 +34,7 @@ def plain(line: Line) -> str:
 
 
 def one_holder(second: float) -> Reading:
-    """Two want all of the 64 servers; who holds them has just begun, and others like it ran for a minute."""
+    """Two want all of the 64 servers; their holder has just begun, and others like it ran for a minute."""
     rows = (waiting(second), waiting(second, sid=502, position=2, since=302.0))
     head = QueueHead(
         "BATCH", rows[0], Cause.SYSTEM, Servers(64, 64), None, None, 64, 64, 64, "wants",
@@ -49,7 +49,7 @@ def crowded(forecaster: Forecaster) -> QueueForecast:
 
 
 def judged_five_times(forecaster: Forecaster) -> Forecaster:
-    """Return it with five forecasts that held: before that nothing is told of what an end would do."""
+    """Return it with five forecasts that held: before that no effect of an end is shown."""
     for _ in range(LEAST_JUDGED):
         forecaster._calibration.judge(Interval(60.0, 50.0, 70.0), Interval(60.0, 50.0, 70.0), 60.0, 1.0)
     return forecaster
@@ -133,7 +133,7 @@ def test_effect_of_an_end_in_words() -> None:
     assert effect_words(None) == ""
 
 
-def test_it_stands_beside_the_candidate_where_there_is_room() -> None:
+def test_the_effect_is_beside_the_candidate_if_it_fits() -> None:
     holder = running(605, idle=300.0, status="INACTIVE", servers=64)
     rows = (waiting(310.0),)
     head = QueueHead(
@@ -156,7 +156,7 @@ def test_it_stands_beside_the_candidate_where_there_is_room() -> None:
     assert any("if ended: 2 of the queue start at once, the last" in plain(line) for line in candidates_lines(found))
 
 
-def test_what_was_played_is_kept_for_a_minute_in_which_it_is_not_offered() -> None:
+def test_effects_are_kept_for_a_minute_without_an_offer() -> None:
     forecaster, effects = watched(), Effects()
     offered, model = one_holder(310.0), None
     forecaster._history.add(offered)
@@ -183,8 +183,8 @@ def test_what_was_played_is_kept_for_a_minute_in_which_it_is_not_offered() -> No
     ("otherwise", "through", "trusted", "proven"),
     [
         (1440.0, 1240.0, True, True),
-        (1440.0, 1402.0, True, False),  # half a minute of 24: so much is no reason to end anybody
-        (100.0, 75.0, True, False),  # a quarter of the time, which passes while somebody decides
+        (1440.0, 1402.0, True, False),  # half a minute of 24: that is no reason to end a session
+        (100.0, 75.0, True, False),  # a quarter of the time, which passes while a person decides
         (1440.0, 1240.0, False, False),  # the forecasts have not been judged often enough, or are poor
     ],
 )

@@ -2,7 +2,7 @@
 
 tests/data/README.md has the source. At that moment nothing of the twenty has ended, so all that can be known of how
 long they run is what was seen before. The log has no earlier run; for one stand the run times of the ten that waited.
-When these start depends on the ten that ran at once, of whose times nothing is told.
+When these start depends on the ten that ran at once, whose times are not known.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ def reading(now: datetime) -> Reading:
 
 
 def forecast_of(forecaster: Forecaster) -> list[StartForecast]:
-    """What is told of the ten that wait, in their order, ten seconds after the first of the twenty came."""
+    """Forecasts of the ten that wait, in their order, ten seconds after the first of the twenty came."""
     for second in (1, 5, 10):
         found = forecaster.add(reading(SUBMITTED + timedelta(seconds=second)), lambda: HOLD)
     return [row.starts or StartForecast() for row in found.queue]
 
 
 @pytest.mark.parametrize("seed", range(1, 6))
-def test_ten_seconds_after_they_came_all_ten_starts_are_within_what_is_foreseen(seed: int) -> None:
+def test_ten_seconds_after_arrival_all_ten_starts_are_in_range(seed: int) -> None:
     forecaster, before = Forecaster(seed), SUBMITTED - timedelta(minutes=30)
     forecaster.begin(SUBMITTED, timedelta(hours=1), earlier(before))
     for starts, each in zip(forecast_of(forecaster), WAITED, strict=True):

@@ -23,7 +23,7 @@ LONGEST = 90
 """Most characters of code in a key."""
 
 COUNTED = 10
-"""Numbers up to this one are changed by 1, greater ones are doubled: nobody notices 4,097 bytes in place of 4,096."""
+"""Numbers up to this one are changed by 1, greater ones are doubled: 4,097 bytes for 4,096 make no difference."""
 
 NAMES = {"min": "max", "max": "min", "any": "all", "all": "any"}
 

@@ -104,7 +104,7 @@ def test_columns_behind_the_first_message_take_no_memory(bench: Bench) -> None:
     assert (between.lies, polled) == (1, "True")
 
 
-def test_what_takes_too_much_memory_is_too_large() -> None:
+def test_an_answer_that_takes_too_much_memory_is_too_large() -> None:
     """Then it is read a few rows at a time, and left out if that does not help."""
     assert isinstance(found := meaningful_error(MemoryError()), AnswerTooLarge)
     assert str(found) == "the answer would take too much memory"

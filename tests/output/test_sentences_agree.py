@@ -121,7 +121,7 @@ def contradictions(reading: Reading, shown: Screen) -> Iterator[str]:
                 yield f"{name} is idle for {each.idle_time}, but: {line}"
     several = {group_title(each) for each in reading.heads} if len(reading.heads) > 1 else set()
     if step is not None and step.subject in several and step.subject not in shown.do:
-        yield f"of which queue is not said, and WHY may tell of another one: {shown.do} {shown.why[0]}"
+        yield f"the queue is not named, and WHY may be about another: {shown.do} {shown.why[0]}"
     first = shown.running[: len(idle)]
     if not all(re.search(r"○ .*(idle holder|sniped)|✕ killed", line) for line in first):
         yield f"{sorted(idle)} idle, and not the first in Running: {first}"
@@ -182,7 +182,7 @@ def without_verb(reading: Reading) -> Iterator[str]:
         if first is not None and "① " in line:
             verb = "cancel" if first.commands and first.commands[0].kind is CommandKind.CANCEL else "end"
             if f" {verb} ① " not in line and "① wait: " not in line:
-                yield f"what is to be done to the first is not said: {line}"
+                yield f"no verb for the first: {line}"
 
 
 def offered_and_not_named(reading: Reading) -> Iterator[str]:
@@ -198,7 +198,7 @@ def not_named(reading: Reading, step: ToDo, idle: list[str]) -> Iterator[str]:
     offers = [plain(ends_it(each)) for each in unblock(reading)]
     named = [name for name in idle if any(f"{name.partition(' ')[2]}," in each for each in offers)]
     if named and not any(name in step.text for name in named):
-        yield f"TO START IT offers {named}, DO tells of none of them: {step.text}"
+        yield f"TO START IT offers {named}, DO names none of them: {step.text}"
     answers = [each.who for each in reading.running if each.who in idle or each.is_last or each.overdue]
     if not any(each in step.text for each in (*answers, "by its forecast", "SMON", "is free", "are free", "one queue")):
         yield f"{idle} idle, not named: {step.text}"

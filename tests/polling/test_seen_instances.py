@@ -21,7 +21,7 @@ MOUNTED = TWO._replace(status="MOUNTED")
 
 
 def polls(*answers: tuple[Instance, ...], source: FakeSource | None = None) -> list[Snapshot]:
-    """Return polls two seconds apart in which V$INSTANCE tells this."""
+    """Return polls two seconds apart with these rows of V$INSTANCE."""
     source = source or FakeSource()
     poller = Poller(source, clock=lambda: 0.0)
     poller.open()

@@ -64,7 +64,7 @@ NEVER_FILLED = {
     "switch_io_logical switch_elapsed_time switch_estimate max_est_exec_time undo_pool max_idle_blocker_time "
     "session_pga_limit",  # directives that no scenario gives
     "plan_line": "partition_start partition_stop access_predicates filter_predicates",
-    "rsrc_pdb": "large_write_megabytes large_write_requests current_pqs_queued",  # nobody writes in large blocks
+    "rsrc_pdb": "large_write_megabytes large_write_requests current_pqs_queued",  # no session writes in large blocks
     "session_info": "large_write_megabytes large_write_requests sql_canceled pq_status",
 }
 """Fields that are empty in every scenario, each because the simulation does not know what it stands for."""
@@ -160,7 +160,7 @@ def test_every_field_has_a_reader(monkeypatch: pytest.MonkeyPatch) -> None:
             show_all(scenario, release)
             unread -= read
             unread = {each for each in unread if each[1] not in named_beside(by_query()[each[0]].__name__)}
-    assert unread == set(), "asked of a database at its cost, and used by nobody"
+    assert unread == set(), "read from a database at its cost, and not used"
 
 
 def answers(scenario: str, release: Release) -> Iterator[tuple[str, tuple[Any, ...]]]:

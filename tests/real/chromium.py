@@ -52,7 +52,7 @@ class Chromium:
             data = json.loads(message.data)
             if "id" in data:
                 answer = self._answers.pop(data["id"])
-                if answer.done():  # nobody waits any more
+                if answer.done():  # the caller no longer waits
                     continue
                 if "error" in data:
                     answer.set_exception(RuntimeError(data["error"]["message"]))
@@ -142,7 +142,7 @@ class Page:
             raise AssertionError(f"never: {what}; the terminal:\n{self.screen}\n{self.complaints}") from None
 
     async def wait_for_text(self, text: str) -> None:
-        """Wait until the page itself says something, outside the terminal."""
+        """Wait until the page itself shows a text, outside the terminal."""
         try:
             async with asyncio.timeout(PATIENCE):
                 while text not in str(await self.evaluate("document.body && document.body.innerText")):

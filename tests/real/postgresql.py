@@ -15,7 +15,7 @@ NOBODY = "postgres"
 
 
 class Missing(Exception):  # noqa: N818 - why a test is skipped
-    """There is no PostgreSQL here; the text says what was looked for."""
+    """There is no PostgreSQL here; the text names what was looked for."""
 
 
 def programs() -> Path:
@@ -69,7 +69,7 @@ class PostgresServer:
         self._run("pg_ctl", "-D", str(self._data), "-w", "-m", mode, "stop")
 
     def _somebody(self) -> pwd.struct_passwd | None:
-        """Return whom the server runs as; the folder becomes his."""
+        """Return the user that the server runs as; the folder becomes theirs."""
         if os.geteuid() != 0:
             return None
         try:

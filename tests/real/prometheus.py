@@ -61,7 +61,7 @@ class PrometheusServer:
             return False
 
     def ask(self, path: str, **parameters: str) -> Any:
-        """Return what the API says. Raises AssertionError with its complaint."""
+        """Return the answer of the API. Raises AssertionError with its complaint."""
         try:
             with urlopen(f"{self.url}/api/v1/{path}?{urlencode(parameters)}", timeout=30) as response:
                 answer = json.load(response)

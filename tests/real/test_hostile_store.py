@@ -61,7 +61,7 @@ def test_endless_texts_and_rows_are_a_message_of_one_line(
 
 
 class _Mute(Relay):
-    """Says nothing more once a server has said so many bytes."""
+    """Passes nothing on once a server has sent so many bytes."""
 
     left = 1 << 40
 

@@ -51,7 +51,7 @@ LOOK = """(() => {
     if (nodes.nextNode()) parts.add('a comment');
     return {parts: [...parts], text: document.documentElement.textContent, ran: String(window.RAN)};
 })()""".replace("RAN", RAN)
-"""What a page is made of and says, and whether a script of a text ran, after all that a reader could do to it."""
+"""The elements and text of a page, and whether a script in a text ran, after all that a reader could do."""
 
 
 class Bait:
@@ -95,7 +95,7 @@ async def seen(browser: Chromium, folder: Path, text: str) -> Seen:
     while await page.evaluate("location.protocol + document.readyState") != "file:complete":
         await asyncio.sleep(0.01)
     found = await page.evaluate(LOOK)
-    # What the page has begun until now is told before this is answered.
+    # Events of what the page has begun come before this answer.
     await page.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done, 20)))")
     ran = found["ran"] != "undefined" or await page.evaluate(f"String(window.{RAN})") != "undefined"
     await page.close()
@@ -146,7 +146,7 @@ async def _policy_holds(browser: Chromium, bait: Bait, folder: Path) -> None:
     for each in pages_of_round(EVERY, attack(bait.url), folder):
         found = await seen(browser, folder, each.text)
         assert not found.ran
-        assert found.complaints, "the policy tells what it refused"
+        assert found.complaints, "the policy reports what it refused"
         assert bait.asked == [], each.name
     without = await seen(browser, folder, POLICY.sub("", each.text))
     assert without.ran

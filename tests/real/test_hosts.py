@@ -40,7 +40,7 @@ Start = Callable[..., subprocess.Popen[str]]
 
 
 def errors_of(process: subprocess.Popen[str]) -> str:
-    """Return what is left of what a process said that is over; "" when it is asked again."""
+    """Return the rest of the standard error of an ended process; "" at a second call."""
     process.wait()
     assert process.stderr is not None
     if process.stderr.closed:
@@ -51,7 +51,7 @@ def errors_of(process: subprocess.Popen[str]) -> str:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """They share a config.ini, and each has what it says in a pipe."""
+    """They share a config.ini, and the standard error of each is a pipe."""
     sections = [f"[{name}]\nconnection_string = demo:{with_short_past(each)}\n" for name, each in SCENARIOS.items()]
     (tmp_path / "config.ini").write_text("".join(sections))
     (tmp_path / "config.ini").chmod(0o600)
@@ -154,7 +154,7 @@ def _is_what_was_polled(url: str, found: Mapping[str, Mapping[str, Any]]) -> Non
 
 
 def address(exporter: subprocess.Popen[str]) -> str:
-    """Return the HOST:PORT of which an exporter says that it listens there."""
+    """Return the HOST:PORT that an exporter prints."""
     assert exporter.stderr is not None
     line = exporter.stderr.readline()
     found = line.partition(" at http://")[2].partition("/metrics")[0]
@@ -178,7 +178,7 @@ def test_three_exporters_have_one_prometheus_and_one_is_killed(start: Start, tmp
         until(lambda: those("up == 0", "instance") == [addresses[1]], "the one that was killed is down")
         assert those("up == 1", "instance") == sorted((addresses[0], addresses[2]))
         assert those("presman_up == 1", "target") == sorted((*THIRDS[0], *THIRDS[2]))
-        assert those("presman_up == 0", "target") == [], "of its databases nobody knows"
+        assert those("presman_up == 0", "target") == [], "its databases are not known"
         until(lambda: those('ALERTS{alertname="PresmanAbsent"}', "instance") == [addresses[1]], "the alert of it alone")
         start("metrics", 1, "--listen", addresses[1])
         until(lambda: those("presman_up == 1", "target") == sorted(SCENARIOS), "all six are up once more")

@@ -155,7 +155,7 @@ def test_a_recorder_removes_what_it_records(server: PostgresServer) -> None:
         assert recording.playback("fake").at(0) > long_ago[-1][0].at
 
 
-# ---- nobody holds up another
+# ---- no recorder blocks another
 
 
 def somebody_waits(store: Store) -> bool:
@@ -176,7 +176,7 @@ def marked(connection: Connection, hashes: Sequence[bytes], at: int) -> None:
 def test_a_silent_recorder_does_not_block_others(
     server: PostgresServer, aside: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its machine is stopped or cut off: PostgreSQL sees a session that goes on, with texts locked that all have."""
+    """Its machine is stopped or cut off: PostgreSQL sees a live session, which locks texts of all recorders."""
     monkeypatch.setattr("presman.recording.store._SILENT_MS", 700)
     url = server.database("silent")
     moments = list(polled("storm", 3))
@@ -195,7 +195,7 @@ def test_a_silent_recorder_does_not_block_others(
         with pytest.raises(StoreLostError, match="idle-in-transaction"), stores[0].translating_errors():
             texts_of(silent)
         woken = RecordingWriter(stores[0], "silent", "simulator")
-        assert woken.append(*moments[2]) == 1, "when it wakes it goes on"
+        assert woken.append(*moments[2]) == 1, "it continues when it wakes"
 
 
 def test_texts_that_are_written_while_others_are_removed(server: PostgresServer, aside: ThreadPoolExecutor) -> None:

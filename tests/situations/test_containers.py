@@ -118,7 +118,7 @@ def test_a_missed_minimum_is_reported_though_the_plan_is_met(tmp_path: Path) -> 
         each for each in wrong(Judge(read_alerts("cpu_minimum warning=24")).judge(found)) if each.key == alert.key
     ]
     assert mild.state == "note"
-    assert all_clear(found) == [], "that no group is starved is not said beside it"
+    assert all_clear(found) == [], "no all-clear for starved groups beside it"
     (judged,) = conformance(found)
     assert judged.sentence.startswith(f"The plan is met, but {gets}: those of all open ones add up to 5 of 4. 3.9 of 4")
     two = replace(found, missed_minimums=(missed, missed._replace(con_id=4, name="P2", used=0.5, least=1.0)))
@@ -308,7 +308,7 @@ def test_containers_open_on_one_instance_each_are_summed_over_those(tmp_path: Pa
     assert (web.servers_limit, pay.servers_limit) == (100, 50), "of 200 servers of the cluster"
 
 
-def test_one_instance_without_a_row_of_a_container_takes_no_rate_away(tmp_path: Path) -> None:
+def test_a_missing_row_on_one_instance_removes_no_rate(tmp_path: Path) -> None:
     """P1 is open on both, but only instance 1 has counters of it."""
     views = NODES | {"GV$PDBS": NODES["GV$PDBS"].replace("2 | 3 | P1 | MOUNTED", "2 | 3 | P1 | READ WRITE")}
     rows, found, _ = containers(tmp_path, views)

@@ -97,7 +97,7 @@ def test_cpu_that_others_on_the_host_use_is_blamed_on_the_host(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("busy", [0.5, None], ids=["half of the host is idle", "nothing is known of the host"])
-def test_cpu_that_nobody_used_is_no_starvation(tmp_path: Path, busy: float | None) -> None:
+def test_unused_cpu_is_no_starvation(tmp_path: Path, busy: float | None) -> None:
     found = read(tmp_path, used(GOLD=(4.0, 8.0), LEAD=(4.0, 0.0)), host(busy))
     assert of(found, "GOLD").verdict is Verdict.NOT_EXHAUSTED
     assert about(found, "cpu_starved") == about(found, "host_shared") == []
@@ -237,7 +237,7 @@ def test_a_database_that_is_only_mounted_is_read_all_the_same(tmp_path: Path) ->
 
 
 def test_a_plan_with_limits_alone_leaves_no_group_without_a_share(tmp_path: Path) -> None:
-    """Nobody has a guarantee, so nobody is the one without: ten groups that want 16 CPUs each get a tenth each."""
+    """No group has a guarantee, so none is the one without: of ten groups that want 16 CPUs each gets a tenth."""
     names = [f"G{number}" for number in range(10)]
     directives = ["PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1 | UTILIZATION_LIMIT"]
     directives += [f"DAY | {name} | CONSUMER_GROUP | 0 | 90" for name in names]

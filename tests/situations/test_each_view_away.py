@@ -1,4 +1,4 @@
-"""Each scenario with each view away: nobody is named to be ended and nothing called free that the view refutes."""
+"""Each scenario with each view away: no session is named to be ended and nothing called free that the view refutes."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def away(snapshot: Snapshot, name: str, before: Snapshot | None) -> Snapshot:
 
 
 def named(reading: Reading) -> set[object]:
-    """Return whom presman offers to end, and the commands of DO."""
+    """Return the sessions that presman offers to end, and the commands of DO."""
     offered = {each.statement.executing() for way in unblock(reading) for each in way.candidates if each.commands}
     step = to_do(reading)
     return offered | ({each.text for each in step.commands} if step is not None else set())
 
 
 def untrue(blind: Reading, whole: Reading) -> Iterator[str]:
-    """Yield what a reading with a view away says that the whole one refutes."""
+    """Yield texts of a reading without a view that the whole reading refutes."""
     if more := named(blind) - named(whole):
         yield f"names {more}"
     causes = {(each.con_id, each.group): each for each in whole.heads}
@@ -97,7 +97,7 @@ def test_no_text_without_a_view_contradicts_that_view(scenario: str, keeps: bool
 
 
 def crash(folder: Path, *, keeps: bool) -> Iterator[Reading]:
-    """Yield the readings of a crash that V$INSTANCE does not tell of."""
+    """Yield the readings of a crash that V$INSTANCE does not show."""
     text = (FOLDER / "lost.toml").read_text(encoding="utf-8")
     file = folder / "lost.toml"
     file.write_text(f'{text}\n[[outages]]\nat = 4\nlasts = 80\nviews = ["V$INSTANCE"]\n', encoding="utf-8")
@@ -115,7 +115,7 @@ def crash(folder: Path, *, keeps: bool) -> Iterator[Reading]:
 
 @pytest.mark.parametrize("keeps", [True, False])
 def test_an_instance_that_went_while_v_instance_was_silent_may_be_gone(tmp_path: Path, keeps: bool) -> None:
-    """DO told to cancel a head that was too large only for what was left, as soon as the rows of the instance went."""
+    """DO advised to cancel a head that was too large only without the instance, as soon as its rows were gone."""
     unsure = [each for each in crash(tmp_path, keeps=keeps) if each.number > 4]
     assert all(each.unanswered("V$INSTANCE") and not each.gone for each in unsure)
     with_heads = [each for each in unsure if each.heads]

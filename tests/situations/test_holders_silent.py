@@ -1,4 +1,4 @@
-"""V$PX_SESSION falls silent while statements run and queue: who holds servers is known less with every poll."""
+"""V$PX_SESSION falls silent while statements run and queue: holders of servers are less known with every poll."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_the_next_statement_is_not_shown_with_the_servers_of_the_last(silent: Co
 
 
 def test_no_session_is_a_coordinator_of_servers_that_it_may_have_freed(silent: Course) -> None:
-    """Tab Sessions said QC with the servers of the last statement."""
+    """Tab Sessions showed QC with the servers of the last statement."""
     freed = set()
     for snapshot, reading in silent:
         running = {(each.inst_id, each.sid) for each in reading.running}
@@ -81,7 +81,7 @@ def test_alerts_and_pages_of_holders_have_the_age_of_the_list(silent: Course) ->
 
 
 def test_servers_of_a_statement_are_not_0_because_no_view_shows_them(tmp_path: Path) -> None:
-    """Tab Top said that statements hold 0 servers now, and averaged that over the time of the silence."""
+    """Tab Top showed 0 servers for statements, and averaged that over the time of the silence."""
     watch, before = Watch(), set[str]()
     for _, reading in silence.polls_without(("V$PX_SESSION",), "storm", tmp_path, 20, at=60):
         watch.add(reading)
@@ -96,7 +96,7 @@ def test_servers_of_a_statement_are_not_0_because_no_view_shows_them(tmp_path: P
 
 
 def test_downgrades_are_counted_by_another_view(silent: Course) -> None:
-    """`check` gave their number, and the list of alerts said that they were not known."""
+    """`check` had their number, and the list of alerts called it not known."""
     _, reading = silent[-1]
     now, away = totals(reading), unavailable(reading)
     assert (now.downgrades, "downgrade" in away) == (0, False)

@@ -143,7 +143,7 @@ def test_parameters_read_later_make_no_poll_of_their_own(tmp_path: Path) -> None
 
 
 def test_a_view_that_was_empty_has_a_row_of_its_time_alone(tmp_path: Path) -> None:
-    """So `presman collect` writes it, and then it is known: in the second pass nobody waits any more."""
+    """`presman collect` writes it so, and then it is known: in the second pass no session waits."""
     views = {
         "V$SESSION": stamped(SESSION, (0, QUEUED.format(0)), (60, " |  |  |  |  | ")),
         "V$RSRC_PLAN": stamped(PLAN, (1, IN_FORCE), (61, IN_FORCE)),

@@ -1,4 +1,4 @@
-"""A group's limit is lowered while its head waits: nobody is to be ended because of a limit that no longer holds."""
+"""A group's limit is lowered while its head waits: no session is ended because of a limit that no longer holds."""
 
 from __future__ import annotations
 
@@ -143,14 +143,14 @@ def course(folder: Path, scenario: str, seconds: int) -> list[Reading]:
 
 
 def ended(reading: Reading) -> list[str]:
-    """Return whom presman offers to end, anywhere."""
+    """Return the sessions that presman offers to end, anywhere."""
     step = to_do(reading)
     offered = [each.statement.user for found in unblock(reading) for each in found.candidates if each.commands]
     return offered + [each.text for each in step.commands] if step is not None else offered
 
 
 def test_a_limit_that_was_lowered_proves_no_end_at_the_next_poll(tmp_path: Path) -> None:
-    """For up to a minute DO said to end the idle holder, by the limit of before; its end let nothing start."""
+    """For up to a minute DO advised to end the idle holder, by the old limit; its end let nothing start."""
     readings = course(tmp_path, SCENARIO.format(hold="12h", limit=25), 90)
     assert all(map(ended, readings[:3])), "16 of 32 servers are idle, and the head wants 16"
     assert {tuple(ended(each)) for each in readings[3:]} == {("IDLER", "RUNNER")}, "only together they free enough"
@@ -187,7 +187,7 @@ def test_a_limit_that_is_not_read_proves_no_end(silent: list[Reading]) -> None:
 
 
 def test_an_unread_limit_is_reported_from_the_first_poll(silent: list[Reading]) -> None:
-    """For two minutes nothing said so, and the list of alerts said ok to `not_known` and `queue_timeout`."""
+    """For two minutes nothing showed it, and the list of alerts had ok for `not_known` and `queue_timeout`."""
     assert [each.view for each in silent[0].late] == ["DBA_RSRC_PLAN_DIRECTIVES"]
     assert any("DBA_RSRC_PLAN_DIRECTIVES" in text for text in not_known(silent[0]))
     assert silent_views("queue_timeout", silent[0]) == ("DBA_RSRC_PLAN_DIRECTIVES",)
@@ -221,7 +221,7 @@ def test_too_large_for_an_older_limit_does_not_mean_never(silence: str, tmp_path
 
 
 def test_the_limit_of_the_last_full_minute_proves_no_end(tmp_path: Path) -> None:
-    """Without the directives V$RSRCMGRMETRIC shows the limit: DO said to end the idle holder by that of before."""
+    """Without the directives V$RSRCMGRMETRIC shows the limit: DO advised to end the idle holder by the old one."""
     never = SILENT.replace("5s", "0s")
     readings = course(tmp_path, SCENARIO.format(hold="12h", limit=25) + never, 120)
     assert [head.allowed for reading in (readings[5], readings[-1]) for head in reading.heads] == [32, 16]

@@ -41,7 +41,7 @@ def active(*columns: tuple[str, str]) -> Views:
 
 def test_a_plan_that_does_not_manage_cpu_has_no_findings_on_cpu(tmp_path: Path) -> None:
     rules = [each.rule for each in findings(tmp_path, RUNAWAYS | active(("CPU_MANAGED", "OFF")))]
-    assert rules == ["mapped-elsewhere"], "what is not about CPU is said all the same"
+    assert rules == ["mapped-elsewhere"], "other findings stay"
 
 
 def test_a_plan_without_shares_has_no_findings_on_cpu(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def alert_texts(reading: Reading) -> str:
 
 
 def test_an_instance_without_sessions_hides_its_queue() -> None:
-    """`check` said OK while statements queued there, which V$RSRC_CONSUMER_GROUP counted."""
+    """`check` was OK while statements queued there, which V$RSRC_CONSUMER_GROUP counted."""
     found = read(*(without(each, lambda row: of_second(row) or in_queue(row), *_OF_SESSIONS) for each in rac()))
     why = "GV$SESSION has no rows of instance 2"
     assert found.queue == ()

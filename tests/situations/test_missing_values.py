@@ -1,4 +1,4 @@
-"""A value that is not known is left out of a sentence, or called unknown: a dash in it says nothing."""
+"""A value that is not known is left out of a sentence, or called unknown: no sentence has a dash."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NOTHING = re.compile(r"  [\w/ ]{2,16} +-")
 
 
 def sentences(reading: Reading) -> Iterator[str]:
-    """Yield what presman says of a reading in words."""
+    """Yield the texts of a reading."""
     for alert in wrong(reading):
         yield from (alert.text, alert.short, *alert.between)
     step = to_do(reading)

@@ -111,7 +111,7 @@ def well_without_figures(reading: Reading) -> Iterator[str]:
 
 
 def put_down_to_something_else(reading: Reading, containers: tuple[PdbReading, ...]) -> Iterator[str]:
-    """Yield what is said to need another poll though its view does not answer."""
+    """Yield texts that promise an answer at the next poll though their view does not answer."""
     seen_by: dict[str, tuple[Judged, ...]] = {"V$RSRC_CONSUMER_GROUP": reading.groups, "V$RSRC_PDB": containers}
     for view in reading.unseen:
         for row in seen_by.get(view.view.removeprefix("G"), ()):
@@ -128,7 +128,7 @@ def counted_otherwise(reading: Reading) -> Iterator[str]:
 
 
 def counted_without_its_view(reading: Reading) -> Iterator[str]:
-    """Yield what is said to count against a group's limit though the view that alone tells it does not answer."""
+    """Yield texts of what counts against a group's limit though the only view of it does not answer."""
     if any(view.view.removeprefix("G") == "V$RSRC_CONSUMER_GROUP" for view in reading.unseen):
         for head in reading.heads:
             if f"{head.group} holds" in head.sentence or "group limit" in head.why:
@@ -139,7 +139,7 @@ def counted_without_its_view(reading: Reading) -> Iterator[str]:
 
 
 def lost_in_silence(reading: Reading) -> list[str]:
-    """Return the statements that are told as gone with an instance of which no alert speaks."""
+    """Return the statements shown as lost with an instance that no alert names."""
     named = {alert.subject for alert in wrong(reading) if alert.key == "instance_gone"}
     return [each.who for each in reading.running if each.orphaned and str(each.inst_id) not in named]
 

@@ -110,11 +110,9 @@ def test_servers_that_have_just_come_free_are_promised(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("active", "cause"), [((24, 24), Cause.UNEXPLAINED), ((24, 40), Cause.NOT_CHOSEN)])
-def test_where_the_plan_chooses_the_count_must_be_the_same(
-    tmp_path: Path, active: tuple[int, int], cause: Cause
-) -> None:
+def test_if_the_plan_chooses_the_counts_must_agree(tmp_path: Path, active: tuple[int, int], cause: Cause) -> None:
     _, second = readings(tmp_path, polls(*active, extra=((10, "BATCH"),)))
-    assert {each.cause for each in second.heads} == {cause}, "40: somebody was chosen meanwhile"
+    assert {each.cause for each in second.heads} == {cause}, "40: another was chosen meanwhile"
 
 
 def test_a_head_with_room_may_wait_for_a_larger_one_the_plan_chose(tmp_path: Path) -> None:
@@ -198,7 +196,7 @@ def test_a_container_queues_at_its_own_target(
     assert f"SALES holds {held} of {limit} allowed" in found.sentence
 
 
-def test_where_the_target_of_a_container_is_not_known_nothing_is_promised(tmp_path: Path) -> None:
+def test_without_a_containers_target_nothing_is_promised(tmp_path: Path) -> None:
     views = container(held=0)
     few = PARAMETERS.partition("\nsga")[0]  # without the parameters of memory the default cannot be worked out
     found = reading(tmp_path, {**views, "V$SYSTEM_PARAMETER": few})
@@ -281,7 +279,7 @@ def test_an_instance_that_is_not_open_adds_no_servers(tmp_path: Path) -> None:
     assert "64 of the target's 64 are in use; short by 16 servers" in head(found).sentence
 
 
-def test_on_a_cluster_the_targets_are_said_to_be_added_up(tmp_path: Path) -> None:
+def test_on_a_cluster_the_target_is_called_a_sum(tmp_path: Path) -> None:
     found = head(reading(tmp_path, cluster((1, "DAY", 64, 64), (2, "DAY", 60, 64))))
     assert (
         "124 of the target's 128 are in use (the targets of 2 instances added up); short by 12 servers"
@@ -431,10 +429,8 @@ def test_an_end_that_comes_no_nearer_is_not_promised_again(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("work", "promised"), [(1, [True, True, True, True, True]), (0, [True, False, True, False, True])]
 )
-def test_an_estimate_in_whole_seconds_may_stand_still_while_the_work_goes_on(
-    tmp_path: Path, work: int, promised: list[bool]
-) -> None:
-    """Polls may be nearer to each other than the estimate is exact. What does not go on is not promised again."""
+def test_an_estimate_in_whole_seconds_may_stay_the_same(tmp_path: Path, work: int, promised: list[bool]) -> None:
+    """Polls may be nearer to each other than the estimate is exact. An end without progress is not promised again."""
     texts = [advice(found) for found in last_scan(tmp_path, 20, 20, 19, 19, 18, every=1, work=work)]
     assert ["should start by itself" in text for text in texts] == promised
 
@@ -491,7 +487,7 @@ def test_a_wait_that_no_view_shows_is_not_known(tmp_path: Path) -> None:
     assert [each.waited for each in found.queue] == [None, None]
     assert head(found).equals == 1, "which of the two is first is not known"
     unknown = "for how long 2 of 2 have waited is not known, so which is first is not known"
-    assert head(found).sentence.endswith(unknown), "nobody is said to have waited as long"
+    assert head(found).sentence.endswith(unknown), "no statement is said to have waited as long"
     answer = as_text(found, AskedStatement.of("1:9"), ReasonHistory())
     assert "is queued, for how long is not known: " in answer
     (alert,) = [alert for alert in wrong(found) if alert.key == "queue_waits"]

@@ -61,7 +61,7 @@ def plan(name: str) -> str:
 
 
 def quiesced(folder: Path, **views: str) -> Reading:
-    """What is told, after it was made sure that nobody speaks of a session pool."""
+    """Return the reading, after checks that nothing names a session pool."""
     found = reading(folder, {f"V${name}": table for name, table in views.items()})
     assert not [each for each in by_rules(found) if each.key == "session_pool"]
     assert [row.pool for row in found.groups] == [None] * len(found.groups)
@@ -145,7 +145,7 @@ def test_groups_held_by_a_quiesce_are_not_called_well(tmp_path: Path) -> None:
     (others,) = [row for row in found.groups if row.name == "OTHER_GROUPS"]
     assert "322 sessions wait until the quiesce" in in_words(found, others)
     known = others._replace(used=1.0, waiting=0.0, doubt="")
-    assert (known.wanted, known.throttled_percent) == (None, None), "who is held wants CPU, and no view counts that"
+    assert (known.wanted, known.throttled_percent) == (None, None), "held sessions want CPU, and no view counts that"
     assert "quiesced 322 sessions held" in " ".join(" ".join(map(plain, group(others, found))).split())
     assert "quiesce_held=322" in perfdata(found, ())
     assert summary(totals(found), "1 alert", "") == "0 statements queued; 322 sessions held by the quiesce; 1 alert"
@@ -193,7 +193,7 @@ def test_v_session_alone_shows_a_quiesce_while_a_session_waits_for_it(tmp_path: 
 
 
 def test_a_session_that_once_quiesced_does_not_do_so_now(tmp_path: Path) -> None:
-    """Once the database is let in again, V$SESSION shows his last wait, and a full pool is a full pool."""
+    """Once the database is let in again, V$SESSION shows the last wait of SYS, and a full pool is a full pool."""
     was = BY_SYS.replace("| WAITING |", "| WAITED KNOWN TIME |")
     found = reading(tmp_path, {"V$INSTANCE": instance("NORMAL"), "V$SESSION": SESSIONS + was})
     assert found.quiesce is None
@@ -208,7 +208,7 @@ def test_a_session_whose_wait_ended_is_not_said_to_wait(tmp_path: Path) -> None:
 
 
 def test_the_session_that_quiesced_is_named_while_the_quiesce_lasts() -> None:
-    """Once all calls had ended no view named him, and DO told to find out who it was; no event told of that."""
+    """Once all calls had ended no view named SYS, DO advised to find out who it was, and there was no event."""
     found = list(polled("quiesce", 6, step=60.0))
     quiesces = [reading.quiesce for _, reading in found if reading.quiesce is not None]
     assert [each.state for each in quiesces][-1] == "QUIESCED"
@@ -237,7 +237,7 @@ def test_the_session_that_quiesced_is_forgotten_when_it_is_over() -> None:
 
 
 def test_sessions_that_may_be_held_are_not_called_well_without_v_session(tmp_path: Path) -> None:
-    """`OTHER_GROUPS: it hardly waits` and `The plan is met` were said of 35 sessions that waited."""
+    """`OTHER_GROUPS: it hardly waits` and `The plan is met` were shown for 35 sessions that waited."""
     file = without(tmp_path, "quiesce", "V$SESSION", at=-600)
     clock = Clock()
     found = list(play(SimulatorSource(file, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC)), clock, 2, 1.0))[1]

@@ -1,4 +1,4 @@
-"""V$SESSION falls silent while statements are queued: its last rows say less about the queue with every poll."""
+"""V$SESSION falls silent while statements are queued: its last rows show less of the queue with every poll."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ PARTLY_LISTED = "GV$SESSION lists 1 of 2 queued statements"
 
 
 @pytest.mark.parametrize("queued", [1, 2])
-def test_while_not_all_queued_statements_are_listed_nobody_is_ended_for_the_head(tmp_path: Path, queued: int) -> None:
+def test_no_end_for_the_head_while_the_queue_is_incomplete(tmp_path: Path, queued: int) -> None:
     """The statement that is not listed may be the head, and want more: a session was ended in vain."""
     groups = (
         f"NAME | CURRENT_PQ_SERVERS_ACTIVE | CURRENT_PQS_QUEUED\nREPORTS | 0 | {queued}\nBATCH | 48 | 0\nADHOC | 16 | 0"
@@ -158,6 +158,67 @@ def test_while_not_all_queued_statements_are_listed_nobody_is_ended_for_the_head
         not_known = f"which statements are queued is not known ({PARTLY_LISTED})"
         assert found.heads[0].sentence.endswith(f"; {not_known}")
         assert way(found).sentence == f"{not_known}, so which session to end is not known either"
+        assert not any(each.commands for each in way(found).candidates)
+
+
+def test_who_is_counted_but_perhaps_not_enough_is_said_to_free_too_little(tmp_path: Path) -> None:
+    """DO said that it was not known whether the queue counts him, and JSON that it does."""
+    info = "SID | DOP | PQ_SERVERS | CURRENT_CONSUMER_GROUP\n9 | 8 | | REPORTS"  # it wants 8 or 16
+    found = reading(tmp_path, site(busy(1), idle(5, 900), held=((1, 56), (5, 8)), V_DOLLAR_RSRC_SESSION_INFO=info))
+    own, why = candidate(found, 5), "perhaps not enough alone: it frees 8 of 16 servers"
+    assert (own.frees, own.perhaps, own.why_not) == (8, 8, why)
+    assert advice(found).text.startswith(f"MARTIN 1:5 (idle 15:00) keeps 8 servers; {why}; wait, or decide")
+
+
+def test_that_an_end_does_not_help_is_not_said_where_it_is_not_known_what_is_free(tmp_path: Path) -> None:
+    """By the limit of the last full minute the head has room; DO said that no end lets it start."""
+    views = dict(site(busy(1), idle(5, 900), held=((1, 32), (5, 16)), active=48))
+    del views["DBA_RSRC_PLAN_DIRECTIVES"]
+    metric = "CONSUMER_GROUP_NAME | PARALLEL_SERVERS_LIMIT\nREPORTS | 48\nBATCH | 48\nADHOC | 48"
+    found = reading(tmp_path, {**views, "V$RSRCMGRMETRIC": metric})
+    since = "has changed since the last full minute is not known (GV$RSRCMGRMETRIC of 0:00 ago)"
+    not_known = f"whether the limit of servers of REPORTS {since}, so which session to end"
+    assert advice(found).text == f"wait: {not_known} so that the head of REPORTS starts is not known either"
+    assert way(found).sentence == f"{not_known} is not known either"
+
+
+def test_while_the_database_is_quiesced_nobody_is_ended_for_the_queue(tmp_path: Path) -> None:
+    """No document says whether the queue starts statements then; `why` called it proven."""
+    views = site(busy(1), idle(5, 900), held=((1, 48), (5, 16)))
+    quiesced = "INSTANCE_NUMBER | VERSION | STATUS | ACTIVE_STATE\n1 | 19.22.0.0.0 | OPEN | QUIESCED"
+    found = reading(tmp_path, {**views, "V$INSTANCE": quiesced})
+    assert not advice(found).commands
+    assert way(found).sentence == (
+        "whether a queued statement starts while the database is quiesced is not known, so which session to end is not "
+        "known either"
+    )
+
+
+# What the head does by itself.
+
+
+@pytest.mark.parametrize(("timeout", "action", "then"), [
+    (91, "RUN", ""),
+    (90, "RUN", "0:30: then it starts at once, downgraded if there are too few servers (PQ_TIMEOUT_ACTION RUN)"),
+    (62, "CANCEL", "0:02: then it ends with ORA-07454"),
+    (58, "CANCEL", "0:00: then it ends with ORA-07454"),
+])  # fmt: skip
+def test_nobody_is_ended_for_a_head_that_leaves_the_queue_at_its_timeout(
+    tmp_path: Path, timeout: int, action: str, then: str
+) -> None:
+    """An idle session was ended seconds before the timeout, and work thrown away for a head that starts anyway."""
+    rules = (
+        "PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1 | PARALLEL_QUEUE_TIMEOUT | PQ_TIMEOUT_ACTION\n"
+        f"DAY | REPORTS | CONSUMER_GROUP | 50 | {timeout} | {action}\nDAY | BATCH | CONSUMER_GROUP | 50 | |"
+    )
+    found = reading(tmp_path, site(busy(1), idle(5, 900), held=((1, 48), (5, 16)), DBA_RSRC_PLAN_DIRECTIVES=rules))
+    step = advice(found)
+    assert [each.text for each in step.commands] == ([] if then else ["ALTER SYSTEM KILL SESSION '5,1005,@1';"])
+    if then:
+        sentence = f"reaches its queue timeout in {then}"
+        assert step.text == f"wait: the head of REPORTS {sentence}"
+        assert step.short == f"wait: REPORTS {sentence.partition(': then')[0]}"
+        assert way(found).sentence == f"too late to end a session for it: it {sentence}"
         assert not any(each.commands for each in way(found).candidates)
 
 
@@ -219,7 +280,7 @@ def test_unlisted_holders_are_not_denied(tmp_path: Path) -> None:
 
 
 def test_a_head_above_the_target_is_promised_nothing(tmp_path: Path) -> None:
-    """The head wants 96 of the 64: that it starts once nobody holds a server was seen, and is no proof."""
+    """The head wants 96 of the 64: that such a head starts once all servers are free was seen, but is no proof."""
     more = {"V_DOLLAR_RSRC_SESSION_INFO": "SID | DOP | PQ_SERVERS | CURRENT_CONSUMER_GROUP\n9 | 48 | 96 | REPORTS"}
     found = reading(tmp_path, site(idle(5, 900), held=((5, 16),), active=16, **more))
     assert advice(found).step is Step.CHANGE
@@ -311,7 +372,7 @@ def test_a_sniped_session_is_an_idle_holder_with_nothing_to_lose(tmp_path: Path)
     assert advice(found).step is Step.END
 
 
-def test_an_autonomous_database_knows_kill_alone(tmp_path: Path) -> None:
+def test_an_autonomous_database_offers_only_kill(tmp_path: Path) -> None:
     found = reading(tmp_path, site(busy(1), held=((1, 64),)))
     assert [each.kind for each in candidate(found, 1).commands] == [CommandKind.CANCEL, CommandKind.KILL]
     assert [each.kind for each in way(found).commands] == [CommandKind.DEQUEUE, CommandKind.CANCEL, CommandKind.KILL]
@@ -377,7 +438,7 @@ def test_max_idle_blocker_time_is_named_if_it_is_not_set(tmp_path: Path, minutes
     assert ("idle-holders-stay" in rules) is named
 
 
-def test_where_two_must_end_both_commands_are_copied(tmp_path: Path) -> None:
+def test_if_two_must_end_both_commands_are_copied(tmp_path: Path) -> None:
     found = reading(tmp_path, site(busy(1), idle(5, 900), idle(6, 800), held=((1, 48), (5, 8), (6, 8))))
     step = advice(found)
     assert step.script == "ALTER SYSTEM KILL SESSION '5,1005,@1';\nALTER SYSTEM KILL SESSION '6,1006,@1';"

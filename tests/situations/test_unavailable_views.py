@@ -67,7 +67,7 @@ def test_a_session_that_cannot_be_seen_is_not_denied() -> None:
     for reading, sid in ((no_sessions, first), (no_servers, idle)):
         assert answer(reading, sid).startswith(f"cannot tell whether session {sid} is queued or runs in parallel: GV$")
         assert why_not_known(reading, AskedStatement.of(sid))
-    assert answer(no_servers, first).startswith(f"{queued.sql_id} of "), "V$SESSION tells it"
+    assert answer(no_servers, first).startswith(f"{queued.sql_id} of "), "V$SESSION shows it"
     assert answer(no_sessions, idle).splitlines()[0].endswith(f"holds {holder.servers} servers")
     assert "cannot tell whether it runs or is idle" in answer(no_sessions, idle)
 
@@ -91,7 +91,7 @@ def test_a_queue_that_is_only_counted_is_an_alert_with_its_number() -> None:
     assert checked.state is PluginState.WARNING
     assert f"queued={number};" in checked.line
     assert checked.line.count("no answer in time") == 1, "one outage is named once"
-    assert "servers_idle_held=U;" in checked.line, "who of the holders is idle V$SESSION tells"
+    assert "servers_idle_held=U;" in checked.line, "V$SESSION shows which holders are idle"
     member = key_figures_of(blind)
     assert (member.queued, member.severity) == (number, "warn")
     assert "not known: which statements are queued and whether a session" in member.unknown
@@ -124,7 +124,7 @@ def test_a_queue_that_is_only_counted_is_an_alert_with_its_number() -> None:
     ],
 )
 def test_check_once_alerts_and_a_fleet_name_the_same_cause_once(view: str, cause: str) -> None:
-    """`check -v` told it four times; `alerts` said that something is not known, and not what."""
+    """`check -v` reported it four times; `alerts` did not name what is not known."""
     reading = unseen(view)
     assert cause in not_known(reading)
     checked = "\n".join(result(reading, (), (), verbose=True).more)
@@ -136,7 +136,7 @@ def test_check_once_alerts_and_a_fleet_name_the_same_cause_once(view: str, cause
     assert cause in key_figures_of(reading).unknown
 
 
-def test_of_a_database_that_does_not_answer_nothing_is_listed_view_by_view(tmp_path: Path) -> None:
+def test_a_database_without_answers_has_no_list_of_views(tmp_path: Path) -> None:
     clock = Clock()
     *_, reading = play(SimulatorSource(without(tmp_path, "storm"), clock=clock), clock, 2, 20.0)
     checked = result(reading, (), (), verbose=True)
@@ -273,7 +273,7 @@ def test_what_only_a_missing_view_shows_is_not_denied(scenario: str, record: typ
     [("V$INSTANCE", "quiesced", "no starved group"), ("DBA_RSRC_PLAN_DIRECTIVES", "cpu_starved", "no downgrade")],
 )
 def test_all_is_not_well_while_a_rule_cannot_be_checked(tmp_path: Path, view: str, key: str, is_absent: str) -> None:
-    """ "Nothing is wrong", and "no starved group", while `alerts` said that it is not known."""
+    """ "Nothing is wrong", and "no starved group", while `alerts` called it not known."""
     file, clock = without(tmp_path, "quiet", view, at=-600), Clock()
     found = list(play(SimulatorSource(file, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC)), clock, 2, 1.0))[1]
     (clear,) = all_clear(found)

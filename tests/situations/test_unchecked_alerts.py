@@ -157,7 +157,7 @@ def test_a_queue_that_another_view_counts_as_empty_is_over() -> None:
 
 
 def test_an_unchecked_alert_neither_ends_nor_begins_again() -> None:
-    """In Events nothing ends; the end is told with the words in which the alert was last seen."""
+    """In Events nothing ends; the end has the last text of the alert."""
     turns, changes = AlertTurns(), AlertChanges()
     readings = read({2: (PLAN,), 3: (PLAN,), 4: (PLAN,)})
     reported = [

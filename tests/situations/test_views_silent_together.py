@@ -1,4 +1,4 @@
-"""Several views fall silent together: what only they show has its age, and what nobody shows is not said."""
+"""Several views fall silent together: what only they show has its age, and what no view shows is left out."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_quiesce_that_another_view_shows_is_known(tmp_path: Path) -> None:
 
 
 def test_unseen_sessions_are_not_said_to_wait_for_the_quiesce(tmp_path: Path) -> None:
-    """DO let "the waiting sessions" in; the alert said who waits for the quiesce and for how long, as it had been."""
+    """DO let "the waiting sessions" in; the alert named an old wait for the quiesce as if it were current."""
     for _, reading in course(tmp_path, "quiesce", "V$INSTANCE", "V$SESSION", "V$RSRC_PLAN"):
         (alert,), step = [each for each in wrong(reading) if each.key == "quiesced"], to_do(reading)
         assert step is not None
@@ -110,7 +110,7 @@ def test_only_pool_waiters_are_old_while_v_session_is_silent(tmp_path: Path) -> 
      (("V$SESSION", "V$PX_SESSION"), "", " (as of {} ago)")],
     ids=["the list", "the servers", "both"],
 )  # fmt: skip
-def test_what_is_known_of_a_holder_is_as_old_as_the_view_that_shows_it(
+def test_facts_of_a_holder_have_the_age_of_their_view(
     tmp_path: Path, views: tuple[str, ...], holds: str, waits: str
 ) -> None:
     _, reading = course(tmp_path, "locked", *views)[-1]
@@ -121,7 +121,7 @@ def test_what_is_known_of_a_holder_is_as_old_as_the_view_that_shows_it(
 
 
 def test_a_missing_count_is_not_compared_with_the_target(tmp_path: Path) -> None:
-    """Tab 4 said "in use 40  against the target - of 96": V$RSRC_PLAN, which counts them, was silent."""
+    """Tab 4 showed "in use 40  against the target - of 96": V$RSRC_PLAN, which counts them, was silent."""
     _, reading = course(tmp_path, "pdb", "V$RSRC_PLAN")[-1]
     line = plain(queue_line(reading, Watch()))
     assert reading.header.servers.counted is None

@@ -30,7 +30,7 @@ def keep_reads_of_a_look() -> None:
 
 
 class OddSource:
-    """A source that does at each read what `manner` says: nothing, die, spin, sleep, fail.
+    """A source that does at each read what `manner` names: nothing, die, spin, sleep, fail.
 
     `reading` is a file that is created when a read has begun.
     """

@@ -103,7 +103,7 @@ def flat(looks: Sequence[Look], room: Look = NO_ROOM, warm: int = 0) -> str:
     """Return the maxima of the middle third and of the last third in a line. Raises Broken if something grows.
 
     `room` is by how many threads, files and tasks the last third may be higher, for what comes and goes, such as a
-    recording that a key begins and ends. With fewer than `warm` polls memory is not judged, and the line says so.
+    recording that a key begins and ends. With fewer than `warm` polls memory is not judged, and the line notes it.
     """
     third = max(1, len(looks) // 3)
     before, after = (

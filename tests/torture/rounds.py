@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Broken(AssertionError):  # noqa: N818 - presman is what broke
-    """presman failed; the text says in what and how."""
+    """presman failed; the text names where and how."""
 
 
 class Rounds:

@@ -71,7 +71,7 @@ WAIT #0: nam='db file sequential read' ela= 301 file#=4 block#=12 blocks=1 obj#=
 
 
 def changed(content: bytes, rng: random.Random) -> bytes:
-    """Return a file with a few changes, such as strangers, editors and broken disks make."""
+    """Return a file with a few changes, such as other programs, editors and broken disks make."""
     for _ in range(rng.choice((1, 1, 2, 4, 12))):
         content = rng.choice(_CHANGES)(content, rng)
     return content
@@ -120,7 +120,7 @@ def _cut(content: bytes, rng: random.Random) -> bytes:
 _CHANGES: tuple[Callable[[bytes, random.Random], bytes], ...] = (_number, _number, _word, _word, _bits, _lines, _cut)
 
 
-# ---- what strangers send
+# ---- answers of other servers
 
 
 def _config(number: int, rng: random.Random, folder: Path) -> int:

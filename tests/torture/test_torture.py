@@ -102,7 +102,7 @@ def test_a_monitor_with_random_keys(tmp_path: Path) -> None:
 # ---- what judges them
 
 
-def test_a_month_goes_on_with_new_names() -> None:
+def test_new_names_appear_through_a_month() -> None:
     """The second round of a course is one course later, and none of its statements was there before."""
     course = endurance._course(task("mixed", 4, Path()), 4)
     month = endurance.Month(course)
@@ -181,7 +181,7 @@ def test_an_internal_error_of_a_command_is_reported(monkeypatch: pytest.MonkeyPa
 
 
 def test_rounds_end_with_their_number_or_with_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a clock that goes on by a second at each look, two and a half seconds are three rounds; one is always done."""
+    """With a clock that advances a second at each look, 2.5 seconds are three rounds; one is always done."""
     seconds = iter(range(1000))
     monkeypatch.setattr(time, "monotonic", lambda: next(seconds))
     assert (list(Rounds(4)), list(Rounds(9, 2.5)), list(Rounds(9, 0.5))) == ([0, 1, 2, 3], [0, 1, 2], [0])

@@ -13,7 +13,7 @@ from presman.figures.drawing.lines import plain
 from presman.recording.playback_values import Stretch
 from presman.sources import SourceError
 from presman.tui import player as player_module
-from presman.tui.player import _SUMMED_UP, FOLLOWING, SPEEDS, Following, Player, Stopped, Told, _passed
+from presman.tui.player import _SUMMED_UP, FOLLOWING, SPEEDS, Following, PlaybackNotice, Player, Stopped, _passed
 from presman.tui.replay_app import ReplayApp, _fitted, scrub_lines
 
 START = datetime(2026, 3, 12, 3, tzinfo=UTC)
@@ -116,7 +116,7 @@ def test_steps_and_jumps_start_where_the_previous_one_leads() -> None:
     found.ask(lambda: posted.append(found.aimed_at))
     assert answered(found) == 7
     notice, *instants = posted
-    assert isinstance(notice, Told)
+    assert isinstance(notice, PlaybackNotice)
     assert (notice.text.startswith("No poll after "), notice.how) == (True, {"timeout": 8})
     assert instants == [TEN.at(9), TEN.at(7)]
 

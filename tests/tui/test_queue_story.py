@@ -17,7 +17,7 @@ from presman.analysis.readings.session_readings import PlanStep
 from presman.analysis.trends import Watch
 from presman.analysis.trends.statement_runs import StatementRun
 from presman.figures.drawing.lines import length, plain, wrap
-from presman.figures.statement_figures import QUEUE, at_timeout
+from presman.figures.statement_figures import QUEUE
 from presman.polling.poller import Poller
 from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.parallel import goal_line, queue_line
@@ -419,12 +419,12 @@ async def test_an_open_page_requests_details() -> None:
 
 def test_the_action_at_the_timeout_is_shown() -> None:
     cancelled, run, unread = queued(1), queued(2, timeout_action="RUN"), queued(3, timeout_action="", timeout_left=9.0)
-    assert at_timeout(cancelled) == "it ends with ORA-07454"
-    assert at_timeout(run).startswith("it starts at once, downgraded if")
+    assert cancelled.at_timeout == "it ends with ORA-07454"
+    assert run.at_timeout.startswith("it starts at once, downgraded if")
     show = QUEUE.column("timeout_left_s").show
     assert (show(cancelled), show(run)) == ("56:26 ✕", "56:33 ▶")
     assert show(queued(1, timeout_left=None)) == "-"
-    assert (at_timeout(unread), show(unread)) == (
+    assert (unread.at_timeout, show(unread)) == (
         "it ends with ORA-07454 or starts at once (PQ_TIMEOUT_ACTION was not read)", "0:09 ?"
     )  # fmt: skip
     state = QUEUE.column("timeout_left_s").state

@@ -29,7 +29,7 @@ from presman.recording.writer import RecordingWriter
 from presman.tui.exports import MOST_WAITING, PollRecording
 from presman.tui.feed import Arrived, Lost
 from presman.tui.past_timeline import Recall, timeline_before
-from presman.tui.player import SPEEDS, Jumped, Player, Recalled, Stopped, Told
+from presman.tui.player import SPEEDS, Jumped, PlaybackNotice, Player, Recalled, Stopped
 from presman.tui.replay_app import scrub_lines
 from presman.tui.timeline import Timeline
 from tests.recording.recorded import START, polled, record
@@ -83,7 +83,7 @@ async def test_keys_play_step_and_jump(tmp_path: Path) -> None:
         await until(at(60))
         await acting.keys("p")
         await until(lambda: "There is no event before this." in "".join(each.message for each in app._notifications))
-        app.post_message(Told("2 polls before this cannot be read."))
+        app.post_message(PlaybackNotice("2 polls before this cannot be read."))
         await until(lambda: "2 polls before this cannot" in "".join(each.message for each in app._notifications))
         await acting.keys("plus")
         assert app.player.speed == SPEEDS[2]
@@ -389,7 +389,7 @@ def posted_by_player(path: Path, *asked: Callable[[Player], None], begin: str = 
         with changed:
             if isinstance(message, Jumped | Arrived):
                 found.append(f"{'>' * isinstance(message, Jumped)}{message.snapshot.number}")
-            elif isinstance(message, Told | Stopped | Lost):
+            elif isinstance(message, PlaybackNotice | Stopped | Lost):
                 found.append(message.text)
             changed.notify_all()
         return True

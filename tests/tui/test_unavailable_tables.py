@@ -44,7 +44,7 @@ async def test_unavailable_blocked_sessions_are_reported(size: tuple[int, int]) 
 
 @acted
 async def test_a_reason_without_room_is_wrapped() -> None:
-    why = " and ".join(["V$SESSION told nothing of what it is asked"] * 3)
+    why = " and ".join(["V$SESSION has none of the columns that it is asked for"] * 3)
     async with stage(replace(quiet(), unseen=(UnavailableView("V$SESSION", why),)), size=(80, 24)) as acting:
         assert f"Not known: {why}." in " ".join((await acting.press("9")).split())
 

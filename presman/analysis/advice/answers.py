@@ -17,11 +17,11 @@ from msgspec.structs import replace
 
 from presman.analysis.advice.contenders import Candidate, Unblock
 from presman.analysis.advice.ending import NEARLY_DONE, WORKS, ending
-from presman.analysis.advice.kept import who_wants
+from presman.analysis.advice.kept import still_short, who_wants
 from presman.analysis.advice.step import Proof
 from presman.analysis.readings.forecast_readings import helps_none, is_proven
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Cause
+from presman.analysis.readings.statement_readings import Cause, QueueHead
 from presman.base.formats import counted, duration, in_about, listed
 
 NAMED = 3
@@ -47,7 +47,7 @@ def answered(found: Unblock, reading: Reading) -> Unblock:
             return objections[index] or (objected and f"not enough alone, and of another one: {objected}")
         if each in alone and found.needed == 1:
             return ""
-        return _why_not_this(each, waits) or _why_not_beside(each, found)
+        return _why_not_this(each, waits) or _why_not_beside(each, found, reading)
 
     why = [why_not(index, each) for index, each in enumerate(found.candidates)]
     candidates = (_with_commands(each, no, found, reading) for each, no in zip(found.candidates, why, strict=True))
@@ -88,8 +88,8 @@ def _why_none(found: Unblock, reading: Reading) -> Iterator[str]:
         yield f"who holds servers is not known: {found.unknown}"
     if found.doubt is not None:
         yield str(found.doubt)
-    if found.by_forecast:
-        yield f"the head {found.by_forecast}"
+    if found.leaves_soon:
+        yield f"the head {found.leaves_soon}"
     elif found.soon is not None:
         yield f"the head {'may' if found.wait is None else 'should'} start by itself {in_about(found.soon)}"
     if found.looks_first:
@@ -139,14 +139,20 @@ def _is_like(each: Candidate, chosen: Sequence[Candidate]) -> bool:
     return each.enough and (each.statement.idle is not None or any(one.statement.idle is None for one in chosen))
 
 
-def _why_not_beside(each: Candidate, found: Unblock) -> str:
+def _why_not_beside(each: Candidate, found: Unblock, reading: Reading) -> str:
     """Return why a candidate is not offered beside the chosen ones."""
-    missing = max((one.short for one in found.head.shortages), default=0)
     if not each.enough:
-        return f"not enough alone: it frees {each.frees} of {counted(missing, 'server')}"
+        return too_little(each, found.head, reading)
     if all(one.statement.idle is not None for one in found.candidates[: found.needed]):
         return "ending an idle holder is enough, and loses no work"
     return "those above are enough"
+
+
+def too_little(each: Candidate, head: QueueHead, reading: Reading) -> str:
+    """Return that the end of a candidate is not enough for a head, or not if the head wants as many as it may."""
+    missing = max((one.short for one in head.shortages), default=0)
+    perhaps = "" if still_short([each.statement], head, reading) else "perhaps "
+    return f"{perhaps}not enough alone: it frees {each.frees} of {counted(missing, 'server')}"
 
 
 def is_new(found: Unblock) -> bool:

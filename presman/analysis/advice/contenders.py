@@ -12,7 +12,7 @@ from math import inf
 
 from msgspec import Struct
 
-from presman.analysis.advice.ending import step_left
+from presman.analysis.advice.ending import NEARLY_DONE, step_left
 from presman.analysis.advice.freeing import alike, freeing, is_blocker, spare
 from presman.analysis.advice.step import Proof
 from presman.analysis.parallel.counted_servers import Counted
@@ -28,7 +28,7 @@ from presman.analysis.readings.statement_readings import (
     group_title,
     is_known,
 )
-from presman.base.formats import counted, in_about, listed
+from presman.base.formats import counted, duration, in_about, listed
 from presman.rows.commands import Command, CommandKind
 
 
@@ -129,8 +129,8 @@ class Unblock(Struct, frozen=True):
 
     @property
     def only_waits(self) -> bool:
-        """Whether the head should start, or all needed statements end, by itself soon, so that nothing is to be run."""
-        return self.soon is not None or bool(self.by_forecast and not any(each.commands for each in self.candidates))
+        """Whether the head should leave the queue, or all needed statements end, soon: nothing is to be run."""
+        return self.soon is not None or bool(self.leaves_soon and not any(each.commands for each in self.candidates))
 
     @property
     def outdated(self) -> str:
@@ -151,13 +151,26 @@ class Unblock(Struct, frozen=True):
     @property
     def wait(self) -> float | None:
         """The seconds after which the head should start by itself; None if other statements may come before it."""
-        if self.by_forecast:
+        if self.leaves_soon:
             return self.starts_within
         return None if self.rivals or self.unsure else self.soon
 
     @property
-    def by_forecast(self) -> str:
-        """The sentence that the head should start by itself soon if only the forecast says so (it covers all)."""
+    def times_out(self) -> str:
+        """The sentence that the head reaches its queue timeout soon, "" if not: then no end helps it."""
+        first = self.head.statement
+        if first.timeout_left is None or first.timeout_left > NEARLY_DONE:
+            return ""
+        return f"reaches its queue timeout in {duration(first.timeout_left)}: then {first.at_timeout}"
+
+    @property
+    def leaves_soon(self) -> str:
+        """The sentence that the head leaves the queue soon, whoever ends: at its timeout, or by its forecast.
+
+        "" if not, or if the statements that should end by themselves say so (a forecast covers all).
+        """
+        if self.times_out:
+            return self.times_out
         if self.starts_within is None or (self.soon is not None and not self.rivals and not self.unsure):
             return ""
         within = in_about(self.starts_within).replace("in about", "within")

@@ -7,7 +7,7 @@ lose, on the tab that lists it. `between` of a step are its words of medium leng
 
 from collections.abc import Iterator, Sequence
 
-from presman.analysis.advice.answers import NO_USE, is_new
+from presman.analysis.advice.answers import NO_USE, is_new, too_little
 from presman.analysis.advice.contenders import Candidate, Unblock, want_the_same
 from presman.analysis.advice.ending import LONG_IDLE, SAVES_LITTLE, pause, refusal, saves_little, step_left, time_left
 from presman.analysis.advice.freeing import no_use
@@ -35,9 +35,10 @@ def head_step(found: Unblock, reading: Reading) -> ToDo:
         return step._replace(text=f"{step.text}{found.too_few}", between=(step.text,))
     if found.doubt is not None and not found.unknown:
         return _not_known(found.doubt, found, reading)
-    if found.by_forecast and not found.outdated:
-        text, short = (f"wait: {each} {found.by_forecast}" for each in (head_in_words(head), name))
-        return ToDo(Step.WAIT, text, short.partition(", by")[0], "parallel", subject=name)
+    if found.leaves_soon and not found.outdated:
+        text, short = (f"wait: {each} {found.leaves_soon}" for each in (head_in_words(head), name))
+        short = short.partition(", by")[0].partition(": then")[0]
+        return ToDo(Step.WAIT, text, short, "parallel", subject=name)
     if found.soon is not None and not found.outdated:
         return _wait_for(found, "should start by itself")
     if found.itself is not None:
@@ -340,7 +341,9 @@ def _why_beside(found: Unblock, candidate: Candidate, reading: Reading) -> tuple
     if none_start and candidate.frees == candidate.perhaps:
         lacking = none_start.partition(", so")[0]
         return none_start, f"wait: {each.who} keeps {counted(each.servers, 'server')}, {lacking}"
-    return str(found.head.not_known or "whether the queue counts its servers here is not known"), short
+    # Certain to be counted, it speaks for itself; else that it is not known is the objection to it.
+    unsure = too_little(candidate, found.head, reading) if candidate.frees == candidate.perhaps else candidate.objection
+    return str(found.head.not_known or unsure), short
 
 
 def _idle_elsewhere(found: Unblock, each: RunningStatement, reading: Reading) -> tuple[str, ...]:

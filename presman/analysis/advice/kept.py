@@ -108,7 +108,7 @@ def who_wants(names: Sequence[str], reading: Reading, them: str = "") -> str:
 def starts_no_head(each: RunningStatement, names: Sequence[str], reading: Reading) -> str:
     """Return what the heads of these queues lack if the end of `each` alone is too little for all, "" otherwise."""
     heads = [head for head in reading.heads if group_title(head) in names and head.not_known is None]
-    short = {group_title(head): _still_short([each], head, reading) for head in heads}
+    short = {group_title(head): still_short([each], head, reading) for head in heads}
     if not short or not all(short.values()):
         return ""
     return f"{listed([_lacks(name, servers) for name, servers in short.items()])}, so {not_enough_now()}"
@@ -117,7 +117,7 @@ def starts_no_head(each: RunningStatement, names: Sequence[str], reading: Readin
 def too_few(blocked: Sequence[RunningStatement], head: QueueHead, reading: Reading) -> str:
     """Return what a head lacks if the servers of blocked statements and blockers are too few for it, "" otherwise."""
     held = [each for each in reading.running if each in blocked or is_blocker(each, blocked)]
-    short = _still_short(held, head, reading) if held and head.not_known is None else 0
+    short = still_short(held, head, reading) if held and head.not_known is None else 0
     return f"; {_lacks(group_title(head), short)}, so that alone is not enough now" if short else ""
 
 
@@ -135,7 +135,7 @@ def _starts_some(each: RunningStatement, names: Sequence[str], reading: Reading,
     if not is_open or any(head.not_known for head in heads):
         return EndingWords("")
     enough = [group_title(head) for head in heads if _is_enough(each, head, reading)]
-    short = [(group_title(head), _still_short([each], head, reading)) for head in heads]
+    short = [(group_title(head), still_short([each], head, reading)) for head in heads]
     lacking = [_lacks(name, servers) for name, servers in short if servers]
     if enough == [group_title(head) for head in heads]:
         if not certain:
@@ -154,7 +154,7 @@ def _is_enough(each: RunningStatement, head: QueueHead, reading: Reading) -> boo
     return is_covered and not first_may_want_more(head, reading)
 
 
-def _still_short(ended: Sequence[RunningStatement], head: QueueHead, reading: Reading) -> int:
+def still_short(ended: Sequence[RunningStatement], head: QueueHead, reading: Reading) -> int:
     """Return the servers a head lacks under its worst shortage once `ended` have ended; 0 if it may start then."""
     counts = Counted.of(reading)
     found = [freed for each in ended if (freed := freeing(each, head.shortages, counts))]

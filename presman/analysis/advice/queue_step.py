@@ -45,9 +45,9 @@ def queue_step(reading: Reading, *, decides: bool = True) -> ToDo | None:
     best = ended or steps[ranks.index(min(ranks))]
     if ended is None and len(heads) > 1:  # WHY may show another head first: that of the row under the cursor
         best = _naming_its_queue(best)
-    starts_soon = heads[0].wait is not None and not heads[0].by_forecast
+    starts_soon = heads[0].wait is not None and not heads[0].leaves_soon
     turns = None if best.step is not Step.WAIT or starts_soon else _idle_while_queues_take_turns(heads, reading)
-    return turns or (_beside_the_first(best, queue_name(heads[0].head)) if steps[0].step is Step.WAIT else best)
+    return turns or (_beside_the_first(best, heads[0], steps[0]) if steps[0].step is Step.WAIT else best)
 
 
 def _naming_nobody(found: Unblock) -> Unblock:
@@ -55,11 +55,15 @@ def _naming_nobody(found: Unblock) -> Unblock:
     return replace(found, candidates=tuple(replace(each, commands=()) for each in found.candidates))
 
 
-def _beside_the_first(step: ToDo, name: str) -> ToDo:
-    """Return a step about another queue than the first, with the reason: the first, the most urgent, can only wait."""
+def _beside_the_first(step: ToDo, first: Unblock, waits: ToDo) -> ToDo:
+    """Return a step about another queue than the first, with what to do about that, the most urgent: to wait.
+
+    It can only wait unless there is somebody whose end a person may decide.
+    """
+    name, may_end = queue_name(first.head), any(each.proven for each in first.candidates)
     if not step.subject or name == step.subject or name in step.text:
         return step
-    text = f"{step.text}; for {name} you can only wait"
+    text = f"{step.text}; for {name}{f', {waits.short}' if may_end else ' you can only wait'}"
     return step._replace(text=text, between=(step.text, *step.between))
 
 
@@ -112,7 +116,7 @@ def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) ->
     for found in heads:
         helping = {each.statement.executing(): each for each in found.candidates}
         idle = [helping[each.executing()] for each in idle_to_end(reading) if each.executing() in helping]
-        if found.turns and idle:
+        if found.turns and idle and not found.leaves_soon:
             each, kept = idle[0].statement, kept_by(idle[0].statement, found.turns, reading)
             told = _of_its_end(idle[0], kept, reading)
             others = f"; {who_wants(kept.queues, reading, ' them')}" if kept.doubt else ""
@@ -184,7 +188,7 @@ def _forecast_words(effect: EndingEffect | None, reading: Reading) -> str:
     """Return when the queue empties with and without these ends; "" if that is not known or no better."""
     if effect is None or not effect.is_sooner():
         return ""
-    starts = f"the last queued statement starts {effect.sooner_words()}"
+    starts = f"the last queued statement {'' if effect.proven else 'perhaps '}starts {effect.sooner_words()}"
     if effect.through is None or effect.otherwise is None or effect.is_within_chance():
         return starts
     then, otherwise = (clock(reading.at + timedelta(seconds=each))[:5] for each in (effect.through, effect.otherwise))

@@ -49,7 +49,7 @@ def _to_do(reading: Reading, *, decides: bool) -> ToDo | None:
         return None
     # A quiesce comes first: it holds all users, not only those of the queue.
     queue = queue_step(reading, decides=decides)
-    if queue is not None and queue.step is Step.END and reading.quiesce is None:
+    if queue is not None and queue.step is Step.END:
         return _with_others(queue, found)
     for state in ("bad", "warn", "note"):
         equals = [alert for alert in _lasting_first(worst_first(found), reading) if alert.state == state]

@@ -66,8 +66,8 @@ def sentence(found: Unblock, doubtful: int, reading: Reading) -> str:
         return f"{_blocked_first(found.blocked)}{found.too_few}"
     if found.doubt is not None:
         return f"{found.doubt}, so which session to end is not known either"
-    if found.by_forecast and found.only_waits:
-        return f"wait: it {found.by_forecast}"
+    if found.leaves_soon and found.only_waits:
+        return f"{'too late to end a session for it' if found.times_out else 'wait'}: it {found.leaves_soon}"
     fixed = found.refused
     more = f"; {refused_holder(fixed)}" if fixed is not None and found.needed and found.soon is None else ""
     words = f"{_what_helps(found, doubtful, reading)}{more}"
@@ -222,10 +222,13 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     commands = ending(head.statement, reading).commands
     shortages = head.shortages
     recent = head.not_known if head.not_known is not None and head.not_known.is_recent else None
-    doubt = _may_be_gone(reading) or (head.not_known if recent is None else None)
+    # What was so in the last full minute may help to choose a session, but not to tell whether the head lacks servers.
+    is_doubted = recent is None or head.cause is Cause.UNKNOWN
+    doubt = _not_known_of(reading) or (head.not_known if is_doubted else None)
     if not shortages or (doubt is not None and doubt is not head.not_known):
         nobody = Unblock(head, (), 0, commands, why_none_named(head), doubt=doubt)
-        return nobody if doubt is None else replace(nobody, sentence=sentence(nobody, 0, reading))
+        is_told = doubt is not None or nobody.leaves_soon
+        return replace(nobody, sentence=sentence(nobody, 0, reading)) if is_told else nobody
     certain = [each for each in reading.running if each.certain]  # not those that may be monitors' GV$ queries
     helpers = [helper for each in certain if (helper := freeing(each, shortages, counts))]
     # A session may queue while an open cursor of its own keeps servers: its end would end the head with it.
@@ -262,11 +265,13 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     return replace(whole, sentence=sentence(whole, len(reading.running) - len(certain), reading))
 
 
-def _may_be_gone(reading: Reading) -> NotKnown | None:
-    """Return that an instance may be gone while V$INSTANCE does not answer; None if it answers, or all are there.
+def _not_known_of(reading: Reading) -> NotKnown | None:
+    """Return what is not known of the whole database: how a quiesce affects the queue, or whether an instance is gone.
 
-    Limits and the target are parts of the servers of the open instances.
+    Limits and the target are parts of the servers of the open instances. V$INSTANCE may not answer.
     """
+    if reading.quiesce is not None:
+        return NotKnown("whether a queued statement starts while the database is quiesced")
     view = reading.unanswered("V$INSTANCE")
     silent = (each for each in reading.header.instances if each.servers.target is None)
     known = ((each.inst_id, each.name) for each in silent if len(reading.header.instances) > 1)

@@ -207,6 +207,15 @@ class QueuedStatement(ParallelStatement, frozen=True, kw_only=True):
     starts: StartForecast | None = None
     reason: QueueReason = QueueReason.UNKNOWN
 
+    @property
+    def at_timeout(self) -> str:
+        """What happens to it at its timeout. Before 18 it always gets the error."""
+        if self.timeout_action == "RUN":
+            return "it starts at once, downgraded if there are too few servers (PQ_TIMEOUT_ACTION RUN)"
+        if not self.timeout_action:
+            return "it ends with ORA-07454 or starts at once (PQ_TIMEOUT_ACTION was not read)"
+        return "it ends with ORA-07454"
+
     def waits_like(self, other: QueuedStatement) -> bool:
         """Whether this is the other statement, or has waited as long, so that it is not known which is first."""
         if other.waited is not None and self.waited is not None and abs(other.waited - self.waited) < SAME_WAIT:

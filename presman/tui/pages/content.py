@@ -120,6 +120,7 @@ _STATES = (
     ("‖ PAUSED 0:42", "warn", "the view is frozen; polling and history continue"),
     ("◀ 03:12:40", "warn", "scrolled back to that time"),
     ("✕ LOST 0:12, retry in 4s", "bad", "no connection; the last data stays on screen, with its age"),
+    ("rates over 2.9s", "dim", "so long, and not for the interval, as after F5, another tab or another interval"),
     ("✕ REFUSED 0:12", "bad", "no connection, and no retry, because wrong passwords lock accounts: F5 retries"),
 )
 

@@ -19,7 +19,6 @@ from presman.figures.figure import Table
 from presman.figures.session_figures import SESSIONS, why_in_group
 from presman.figures.statement_figures import (
     QUEUE,
-    at_timeout,
     first_of_queue,
     queue_position,
     starts_in_words,
@@ -84,7 +83,7 @@ def queued(row: statement_readings.QueuedStatement, reading: Reading) -> list[Li
         lines.append(sentence(f"Its group has no queue timeout{timeout_source(row)}: it waits until it starts."))
     else:
         left = f"{duration(row.timeout_left)}{timeout_source(row)}"
-        lines.append(sentence(f"It reaches its queue timeout in {left}: then {at_timeout(row)}.", "warn"))
+        lines.append(sentence(f"It reaches its queue timeout in {left}: then {row.at_timeout}.", "warn"))
     if words := starts_in_words(row):
         lines.append(sentence(words))
     lines += unblocking(row, reading)

@@ -57,7 +57,7 @@ def parameter(value: str, inst_id: int = 1, name: str = "parallel_servers_target
 
 
 def changed(*polls: tuple[object, ...]) -> list[str]:
-    """Return what is said of the last of some polls that read other settings."""
+    """Return the changes at the last of some polls with different settings."""
     watch, changes = SettingWatch(), []
     for number, rows in enumerate(polls):
         found = watch.add(snapshot(*rows, after=60.0 * number))
@@ -106,7 +106,7 @@ def test_a_silent_view_changed_nothing_and_the_plan_has_its_own_event() -> None:
 def test_rows_that_were_not_read_again_are_not_looked_at_again() -> None:
     watch, first = SettingWatch(), snapshot(parameter("96"))
     watch.add(first)
-    watch._parameters = {}  # whoever looked would find all of it new
+    watch._parameters = {}  # all of it would look new
     assert watch.add(snapshot(after=2.0, sections=first.sections)).parameters == ()
 
 
@@ -166,7 +166,7 @@ def test_pluggable_databases_are_opened_and_closed() -> None:
 
     opened, closed = pdbs((1, "READ WRITE")), pdbs((1, "MOUNTED"), after=2)
     assert watched(opened, closed, pdbs((1, "READ ONLY"), after=4)) == ["PDB SALES was closed", "PDB SALES was opened"]
-    assert watched(opened, snapshot(instance(), after=2), pdbs((1, "READ ONLY"), after=4)) == [], "V$PDBS told nothing"
+    assert watched(opened, snapshot(instance(), after=2), pdbs((1, "READ ONLY"), after=4)) == [], "V$PDBS was silent"
     both, one = pdbs((1, "READ WRITE"), (2, "READ WRITE"), instances=2), ((1, "READ WRITE"), (2, "MOUNTED"))
     assert watched(both, pdbs(*one, after=2, instances=2)) == ["PDB SALES was closed on instance 2"]
     assert watched(both, pdbs((1, "READ WRITE"), after=2)) == ["instance 2 (DB2) is gone"], "with all that was there"
@@ -186,7 +186,7 @@ def test_a_plan_that_a_window_switched_names_it() -> None:
     assert watched(before, now) == ["plan DAY → NIGHT (by MONDAY)"]
 
 
-def test_where_no_plan_is_in_force_the_name_that_the_view_has_for_that_is_none() -> None:
+def test_the_name_for_no_plan_in_force_is_not_shown() -> None:
     """V$RSRC_PLAN has INTERNAL_PLAN then, V$RSRC_PLAN_HISTORY no name, as the note of the switch says it."""
 
     def poll(plan: str, *names: str) -> Snapshot:
@@ -214,7 +214,7 @@ def test_the_first_poll_reports_events_of_one_day_before() -> None:
         (NOON - timedelta(hours=20), PLAN_CHANGED, "plan WEEK → DAY"),
         (NOON - timedelta(hours=2), PLAN_CHANGED, "plan DAY → NIGHT"),
         (NOON - timedelta(hours=1), INSTANCE_CHANGED, "instance 2 (DB2) was started"),
-    ], "instance 1 was started ten days ago, and what was before WEEK nobody knows"
+    ], "instance 1 was started ten days ago, and the plan before WEEK is not known"
 
 
 def test_of_the_day_before_only_plan_changes_are_reported() -> None:
@@ -262,7 +262,7 @@ def test_an_alert_that_comes_and_goes_ends_once_it_has_been_away_for_a_minute() 
     often = (*AGAIN, (40, []), (50, [ETL]))
     there = of_alerts(*often)
     ended = (40, "ended, seen for 0:02, last: ETL waits")
-    assert there == [*of_alerts(*AGAIN), ended, (50, "warning: ETL waits")], "who came back once has an end at once"
+    assert there == [*of_alerts(*AGAIN), ended, (50, "warning: ETL waits")], "an alert that came back once ends at once"
     assert of_alerts(*often, (60, []), (70, [ETL]), (80, []), (139, [])) == there
     on_and_off = (80, "ended, seen on and off for 0:30, last: ETL waits")
     assert of_alerts(*often, (60, []), (70, [ETL]), (80, []), (140, [])) == [*there, on_and_off]
@@ -350,7 +350,7 @@ def changes() -> list[DatabaseEvent]:
         (INSTANCE_CHANGED, 390, f"instance 2 (CHGDB2) was restarted (started {RESTARTED:%H:%M:%S})"),
     ],
 )  # fmt: skip
-def test_what_is_altered_in_the_scenario_is_found_once(kind: str, at: int, text: str) -> None:
+def test_each_alteration_of_the_scenario_is_found_once(kind: str, at: int, text: str) -> None:
     """The target is set 130 s after the start, when V$RSRC_PLAN shows it; the directive 200 s, in a queue."""
     assert [each.at - START for each in changes() if (each.kind, each.text) == (kind, text)] == [timedelta(seconds=at)]
 
@@ -363,7 +363,7 @@ def test_events_are_in_order_of_time_and_calm_verdicts_are_none() -> None:
 
 
 def test_a_downgraded_statement_is_one_event_while_it_runs() -> None:
-    """24 of 32 are a quarter less. Who has what it asked for, or whose degree is not told, is none."""
+    """24 of 32 are a quarter less. A statement with its full or an unknown degree is no downgrade."""
     one = readings.running()
     whole, unknown = (
         replace(one, sid=one.sid + 1, degree=degree, requested=degree, downgraded=0.0) for degree in (32, None)
@@ -391,7 +391,7 @@ def test_a_verdict_of_six_polls_is_an_event_at_its_beginning(polls: int, numbers
     ("verdict", "texts"),
     [
         (Verdict.NEAR_LIMIT, []),  # a group that works at its limit comes and goes between the two
-        (Verdict.PARTLY, []),  # nobody knows whether it gets its share
+        (Verdict.PARTLY, []),  # whether it gets its share is not known
         (Verdict.CONTENDED, ["ETL: at its limit → contended, entitlement met"]),
     ],
 )

@@ -43,26 +43,26 @@ def good_and_bad(*readings: Reading) -> tuple[int, int]:
     return found.good, found.bad
 
 
-def test_one_that_starts_in_time_is_good_and_counts_once() -> None:
+def test_a_start_in_time_is_good_and_counts_once() -> None:
     serial = waits(1, 5.0).serial
     queue, start = at(0, [waits(1, 5.0)]), at(10, held=[runs(1, 5.0, serial=serial)])
     assert good_and_bad(queue) == (0, 0), "it has not started yet"
     assert good_and_bad(queue, start, at(20, held=[runs(1, 15.0, serial=serial)])) == (1, 0)
 
 
-def test_one_that_waits_for_longer_is_bad_before_it_starts_and_stays_so() -> None:
+def test_a_longer_wait_is_bad_before_its_start_and_stays_so() -> None:
     serial = waits(1, 25.0).serial
     late = at(0, [waits(1, 25.0)]), at(10, [waits(1, 35.0)])
     assert good_and_bad(*late) == (0, 1)
     assert good_and_bad(*late, at(20, held=[runs(1, 5.0, serial=serial)]), at(30)) == (0, 1)
 
 
-def test_one_that_leaves_the_queue_before_its_time_does_not_count() -> None:
+def test_a_statement_that_leaves_the_queue_early_does_not_count() -> None:
     assert good_and_bad(at(0, [waits(1, 5.0)]), at(10)) == (0, 0)
 
 
-def test_one_that_is_first_seen_at_work_waited_less_than_a_poll() -> None:
-    assert good_and_bad(at(0, held=[runs(1, 100.0)])) == (0, 0), "it was there before anybody watched"
+def test_a_statement_first_seen_running_waited_less_than_a_poll() -> None:
+    assert good_and_bad(at(0, held=[runs(1, 100.0)])) == (0, 0), "it was there before the first poll"
     assert good_and_bad(at(0), at(10, held=[runs(1, 5.0)])) == (1, 0)
     assert good_and_bad(at(0), at(40, held=[runs(1, 5.0)])) == (0, 0), "in 40 seconds it may have waited for 35"
 
@@ -71,7 +71,7 @@ def test_other_groups_do_not_count() -> None:
     assert good_and_bad(at(0, [waits(1, 99.0, "ETL")]), at(10, held=[runs(2, 5.0, "ETL")])) == (0, 0)
 
 
-def test_nobody_ends_nor_starts_while_the_queue_cannot_be_seen() -> None:
+def test_no_start_or_end_counts_while_the_queue_cannot_be_seen() -> None:
     unseen = (UnavailableView("V$PX_SESSION", "V$PX_SESSION: ORA-00942"),)
     assert good_and_bad(at(0, [waits(1, 5.0)]), replace(at(10), unseen=unseen)) == (0, 0)
 
@@ -84,7 +84,7 @@ def test_half_an_hour_and_a_day_are_counted_apart() -> None:
     # Poll 1900 comes 1880 seconds after the one before it: what is first seen there at work does not count.
     assert (found.good, found.bad) == (2, 1)
     assert (found.recent, found.day) == ((1, 0), (2, 1))
-    assert found.watched == 25.0, "nobody watched in the 1880 seconds"
+    assert found.watched == 25.0, "no poll in the 1880 seconds"
     later = counts(at(0), at(10, held=[runs(1, 5.0)]), at(86_500))
     assert (later.good, later.day) == (1, (0, 0))
 
@@ -148,4 +148,4 @@ def test_what_was_recorded_is_counted_by_the_same_rule() -> None:
     (found,) = recorded_goals([GOAL], lives, AT, AT + timedelta(seconds=100), 5.0)
     assert (found.good, found.bad) == (2, 3)
     (slow,) = recorded_goals([GOAL], lives, AT, AT + timedelta(seconds=100), 60.0)
-    assert (slow.good, slow.bad) == (1, 3), "who did not queue may have waited for a minute"
+    assert (slow.good, slow.bad) == (1, 3), "a statement that was not seen queued may have waited for a minute"

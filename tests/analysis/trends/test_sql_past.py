@@ -67,7 +67,7 @@ def test_the_first_poll_stands_for_no_time_and_the_second_for_half_a_second() ->
 
 
 def test_an_idle_holder_is_shown_as_idle_while_it_idles() -> None:
-    """Idle for 4 s at 30 s, so since 26 s: 14 s at 40 s; at 20 s he worked, and at 50 s he is gone."""
+    """Idle for 4 s at 30 s, so since 26 s: 14 s at 40 s; at 20 s it worked, and at 50 s it is gone."""
     watch = Watch()
     watch.add(at(20, running(elapsed=5.0)))
     watch.add(at(30, running(elapsed=None, idle=4.0)))
@@ -80,7 +80,7 @@ def test_an_idle_holder_is_shown_as_idle_while_it_idles() -> None:
 
 
 def test_what_came_later_than_the_instant_is_left_out() -> None:
-    """At 22 s the first runs for 7 s; nobody knows then that it will end."""
+    """At 22 s the first runs for 7 s; its end is not known then."""
     past = sql_past(seen(), SQL, 0, NOON + timedelta(seconds=22))
     assert (past.executions, past.mean_run) == (1, None)
     assert (past.newest[0].ran(past.at), past.newest[0].ended) == (7.0, None)

@@ -28,10 +28,10 @@ from presman.reports.advise_report import (
     _finding,
     _group_waits,
     _judged,
+    _meets_all,
     _notes,
     _replayed_choice,
     _replays,
-    _told,
     _with_promise,
     least,
 )
@@ -276,12 +276,12 @@ def test_the_effect_of_a_choice_is_shown_for_groups_with_statements() -> None:
 def test_a_replay_judges_a_goal_within_its_error(wait: float, off_by: float | None, met: bool | None) -> None:
     """The goal is certainly missed if the wait exceeds it by more than the error of the replay."""
     after, right = outcome([0, 5, wait], "EBB", skipped=1), replace(FOUND, now=FOUND.observed)
-    assert _told(after, [(GOAL, right)], off_by) is met
+    assert _meets_all(after, [(GOAL, right)], off_by) is met
     too_long = replace(right, now=61.0 + 90.0)
-    assert _told(after, [(GOAL, too_long)], off_by) is (None if (wait, off_by) == (61.1, 31.0) else met)
+    assert _meets_all(after, [(GOAL, too_long)], off_by) is (None if (wait, off_by) == (61.1, 31.0) else met)
     etl = Goal("ETL", 0.95, 60.0), right
-    assert _told(outcome([0, 5, 0], "EBB"), [(GOAL, right), etl], 31.0) is None, "one goal cannot be judged"
-    assert _told(outcome([61, 5, 0], "EBB"), [(GOAL, right), etl], 31.0) is False, "the other is missed"
+    assert _meets_all(outcome([0, 5, 0], "EBB"), [(GOAL, right), etl], 31.0) is None, "one goal cannot be judged"
+    assert _meets_all(outcome([61, 5, 0], "EBB"), [(GOAL, right), etl], 31.0) is False, "the other is missed"
 
 
 @pytest.mark.parametrize(
@@ -301,7 +301,7 @@ def test_a_goal_is_met_only_with_the_early_starts_of_the_replay_added(
 ) -> None:
     """A choice was reported to meet the goals although the replay had 1 timeout and 13 were observed."""
     after, found = outcome([0, 5, wait], "EBB", skipped=1), replace(FOUND, observed=was, now=now)
-    assert _told(after, [(GOAL, found)], 5.0) is met
+    assert _meets_all(after, [(GOAL, found)], 5.0) is met
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def test_an_outage_hits_what_it_names_while_it_lasts() -> None:
 
 
 def test_an_outage_of_all_views_names_none(tmp_path: Path) -> None:
-    """The error said that the list must not be empty, but not what to write."""
+    """The error named the empty list, but not what to write."""
     path = tmp_path / "empty.toml"
     path.write_text('title = "t"\n[[outages]]\nat = 1\nlasts = 1\nviews = []\n')
     with pytest.raises(ScenarioError) as found:
@@ -90,7 +90,7 @@ def test_a_view_that_answers_again_is_whole_at_once() -> None:
             assert analyse(None, snapshot).why_unavailable("V$SESSION")
 
 
-def test_one_view_and_then_all_of_them() -> None:
+def test_an_outage_of_one_view_then_of_all() -> None:
     clock = Clock()
     poller = Poller(SimulatorSource(OUTAGE, clock=clock, start=BEGIN), clock=clock)
     poller.open()
