@@ -206,6 +206,36 @@ def test_without_a_containers_target_nothing_is_promised(tmp_path: Path) -> None
     assert "should start" not in advice(found)
 
 
+NOT_DOCUMENTED = (
+    "how many servers REPORTS may hold is not known (what the limit of subplan DAYTIME means for servers is not "
+    "documented), so presman cannot say whether it starts"
+)
+
+
+@pytest.mark.parametrize(
+    ("metric", "sentence"),
+    [("", NOT_DOCUMENTED), ("64", NOT_DOCUMENTED), ("16", "REPORTS holds 16 of 16 allowed; short by 16 servers")],
+)
+def test_what_a_group_in_a_limited_subplan_may_hold_is_known_by_the_metric_alone(
+    tmp_path: Path, metric: str, sentence: str
+) -> None:
+    """By CPU the subplan has a quarter. Oracle's manuals say of servers only what a group's own limit means."""
+    rules = table(
+        "PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1 | UTILIZATION_LIMIT",
+        "P | DAYTIME | PLAN | 50 | 25",
+        "P | OTHER_GROUPS | CONSUMER_GROUP | 50 | ",
+        "DAYTIME | REPORTS | CONSUMER_GROUP | 100 | ",
+    )
+    found = reading(tmp_path, {
+        **site("1 | 0 | P | TRUE | ON | 16 | 64 | FULL", (9, "REPORTS", 60)),
+        "DBA_RSRC_PLAN_DIRECTIVES": rules,
+        "V$RSRC_CONSUMER_GROUP": "NAME | CURRENT_PQ_SERVERS_ACTIVE\nREPORTS | 16",
+        "V$RSRCMGRMETRIC": f"CONSUMER_GROUP_NAME | PARALLEL_SERVERS_LIMIT\nREPORTS | {metric}",
+    })  # fmt: skip
+    assert sentence in head(found).sentence
+    assert "should start" not in advice(found)
+
+
 def test_inside_a_container_the_part_that_the_cdb_plan_gives_counts(tmp_path: Path) -> None:
     plan = table(f"{PLAN} | PARALLEL_SERVER_LIMIT | SHARES", "1 | 3 | P | TRUE | ON | 32 | 64 | FULL | 50 | 1")
     views = {

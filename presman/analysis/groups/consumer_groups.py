@@ -326,7 +326,7 @@ def _cluster(
     number, percent = server_pools.allowed(key, facts, budgets)
     whole = budgets.get(first.con_id) if first.con_id > ROOT else None
     found: dict[str, Any] = {"inst_id": CLUSTER, "servers_limit": number, "servers_limit_percent": percent}
-    found["limit_view"] = server_pools.why_limit_unknown(key, facts)
+    found["limit_view"] = server_pools.why_limit_unknown(key, facts, budgets)
     found |= {"all_used": together, "container_servers": whole.target if whole is not None else None}
     if len(rows) == 1:
         return first._replace(**found)

@@ -136,8 +136,8 @@ class Queues(NamedTuple):
         directive = self.facts.division.shares[inst_id].directives.get(key)
         if directive is not None and directive.parallel_stmt_critical.startswith("BYPASS"):
             yield NotKnown(f"why statements of {group} queue", "PARALLEL_STMT_CRITICAL is BYPASS_QUEUE")
-        if view := server_pools.why_limit_unknown(key, self.facts):
-            yield NotKnown(f"how many servers {group} may hold", view)
+        if why := server_pools.why_limit_unknown(key, self.facts, self.budgets):
+            yield NotKnown(f"how many servers {group} may hold", why)
         elif old := server_pools.old_limit(key, self.facts, inst_id):
             yield old
         elif recent := server_pools.limit_by_metric(key, self.facts, self.budgets, inst_id):

@@ -287,29 +287,39 @@ def allowed(key: Key, facts: Facts, found: Mapping[int, ServerBudget]) -> tuple[
     V$RSRCMGRMETRIC shows the limit, without a cluster: there it is not documented whose servers it counts, and it may
     be older than the loss of an instance.
     """
-    budget = found.get(key[0]) or found[ROOT]
-    target = budget.target if budget.target is not None else found[ROOT].target
+    target = _target(key, found)
     if any(_has_directives(key, facts, inst_id) for inst_id in facts.division.differing):
-        fraction = None if why_limit_unknown(key, facts) else next(iter(_fractions(key, facts)))
+        fraction = None if why_limit_unknown(key, facts, found) else next(iter(_fractions(key, facts)))
         if fraction is None:
             return None, None
         return (None if target is None else whole_servers(fraction, target)), round(100 * fraction)
-    # A metric limit of the target or more limits nothing.
-    shown = facts.plans.shown_servers_limits.get(key)
+    return _shown_limit(key, facts, found), None
+
+
+def _target(key: Key, found: Mapping[int, ServerBudget]) -> int | None:
+    """Return the target that the limit of a group is a part of, None if not known."""
+    budget = found.get(key[0]) or found[ROOT]
+    return budget.target if budget.target is not None else found[ROOT].target
+
+
+def _shown_limit(key: Key, facts: Facts, found: Mapping[int, ServerBudget]) -> int | None:
+    """Return the limit that V$RSRCMGRMETRIC shows for a group; one of the target or more limits nothing."""
+    shown, target = facts.plans.shown_servers_limits.get(key), _target(key, found)
     if shown is None or not facts.system.is_alone or (target is not None and shown >= target):
-        return None, None
-    return shown, None
+        return None
+    return shown
 
 
-def why_limit_unknown(key: Key, facts: Facts) -> str:
-    """Return why it is not known whether a group has a limit on servers, "" if it is: the view that should show it.
+def why_limit_unknown(key: Key, facts: Facts, found: Mapping[int, ServerBudget]) -> str:
+    """Return why it is not known whether a group has a limit on servers: the view that should show it; "" if it is.
 
     It is known by the directives of its plan, and on one instance by V$RSRCMGRMETRIC. If the instances run plans with
     different limits, it is not documented which one holds.
     """
-    if key in facts.plans.shown_servers_limits and facts.system.is_alone:
-        return ""
     each = facts.division.differing
+    if key in facts.plans.shown_servers_limits and facts.system.is_alone:
+        unclear = (facts.division.shares[inst_id].unclear.get(key, "") for inst_id in each)
+        return next(unclear, "") if _shown_limit(key, facts, found) is None else ""
     unknown = (_why_no_directives(key, facts, inst_id) for inst_id in each if not _has_directives(key, facts, inst_id))
     return next(filter(None, unknown), DIFFERENT_PLANS if len(_fractions(key, facts)) > 1 else "")
 
@@ -320,14 +330,15 @@ def _fractions(key: Key, facts: Facts) -> set[float | None]:
 
 
 def _why_no_directives(key: Key, facts: Facts, inst_id: int) -> str:
-    """Return the view that should show the directives of a group's plan, "" if it has none."""
+    """Return why the directives of a group's plan do not show its limit, "" if it has none."""
     record: RecordType = RsrcPlan
     if facts.plans.is_plan_shown(inst_id, key[0]):
         record = facts.plans.books.record_of(key[0])
     is_unknown = unavailable(facts.snapshot, record, _COLUMNS_OF_LIMITS[record])
     # Without V$RSRC_PLAN, other views show which plan should be in force, not which one is.
     is_assumed = record is RsrcPlan and facts.plans.plan_of(inst_id, key[0])
-    return view_of(facts.snapshot, record) if is_unknown or is_assumed else ""
+    view = view_of(facts.snapshot, record) if is_unknown or is_assumed else ""
+    return facts.division.shares[inst_id].unclear.get(key, view)
 
 
 _COLUMNS_OF_LIMITS: Mapping[RecordType, tuple[str, ...]] = {
@@ -338,16 +349,13 @@ _COLUMNS_OF_LIMITS: Mapping[RecordType, tuple[str, ...]] = {
 
 
 def _has_directives(key: Key, facts: Facts, inst_id: int) -> bool:
-    """Whether the plan of a group is known to be in force, and its directives were read with their limits."""
-    plans, (con_id, _) = facts.plans, key
+    """Whether the plan of a group is known to be in force, and its directives say how many servers it may hold."""
+    plans, shares, con_id = facts.plans, facts.division.shares[inst_id], key[0]
     record = plans.books.record_of(con_id)
-    if (
-        not plans.is_plan_shown(inst_id, con_id)
-        or {*_COLUMNS_OF_LIMITS[record]} & facts.snapshot.section(record).absent
-    ):
+    lacks = {*_COLUMNS_OF_LIMITS[record]} & facts.snapshot.section(record).absent
+    if lacks or key in shares.unclear or not plans.is_plan_shown(inst_id, con_id):
         return False
-    is_read = key in facts.division.shares[inst_id].shares
-    return is_read or plans.plan_of(inst_id, con_id) in plans.books.of(con_id).directives
+    return key in shares.shares or plans.plan_of(inst_id, con_id) in plans.books.of(con_id).directives
 
 
 def why_not_in_force(con_id: int, facts: Facts, inst_id: int) -> str:
