@@ -56,9 +56,8 @@ class ServerPool(Struct, frozen=True):
     maximum: int | None
     highwater: int | None = None
 
-    @property
     def left(self) -> float:
-        """The servers left of `maximum`, infinite if that is not known."""
+        """Return the servers left of `maximum`, infinite if that is not known."""
         return inf if self.in_use is None or self.maximum is None else max(0, self.maximum - self.in_use)
 
 
