@@ -172,6 +172,34 @@ def test_a_group_in_two_subplans_has_both_shares() -> None:
     assert percents(shares("P", rows)) == pytest.approx({"A": 70, "B": 30})
 
 
+LIMITED = directive("P", "X", 60, type="PLAN", utilization_limit=25)
+
+
+@pytest.mark.parametrize(
+    ("above", "inside", "servers", "is_clear"),
+    [
+        ((LIMITED,), (directive("X", "A", 50),), None, False),
+        ((LIMITED,), (directive("X", "A", 50, utilization_limit=50),), None, False),
+        ((LIMITED,), (directive("X", "A", 50, parallel_server_limit=50),), 0.5, True),  # for servers this replaces it
+        ((LIMITED,), (directive("X", "W", 50, type="PLAN"), directive("W", "A", 50)), None, False),
+        ((directive("P", "X", 60, type="PLAN"),), (directive("X", "A", 50, utilization_limit=50),), 0.5, True),
+    ],
+)
+def test_what_the_limit_of_a_subplan_means_for_servers_is_not_known(
+    above: tuple[PlanDirective, ...], inside: tuple[PlanDirective, ...], servers: float | None, is_clear: bool
+) -> None:
+    found = shares("P", [*above, *inside])
+    assert (found.servers.get((0, "A")), (0, "A") not in found.unclear) == (servers, is_clear)
+
+
+@pytest.mark.parametrize("limit", ["parallel_server_limit", "utilization_limit"])
+def test_limits_of_servers_in_two_subplans_are_not_added_up(limit: str) -> None:
+    rows = [directive("P", name, 50, type="PLAN") for name in "XY"]
+    found = shares("P", [*rows, directive("X", "A", 50, **{limit: 25}), directive("Y", "A", 50, **{limit: 75})])
+    assert (found.servers, found.unclear.keys()) == ({}, {(0, "A")})
+    assert shares("P", [*rows, directive("X", "A", 50), directive("Y", "A", 50)]).unclear == {}, "it has no limit"
+
+
 def test_plans_that_name_each_other_end() -> None:
     rows = [directive("P", "Q", 50, type="PLAN"), directive("Q", "P", 50, type="PLAN"), directive("Q", "A", 50)]
     assert percents(shares("P", rows))["A"] == pytest.approx(25)

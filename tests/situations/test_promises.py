@@ -206,6 +206,36 @@ def test_without_a_containers_target_nothing_is_promised(tmp_path: Path) -> None
     assert "should start" not in advice(found)
 
 
+NOT_DOCUMENTED = (
+    "how many servers REPORTS may hold is not known (what the limit of subplan DAYTIME means for servers is not "
+    "documented), so presman cannot say whether it starts"
+)
+
+
+@pytest.mark.parametrize(
+    ("metric", "sentence"),
+    [("", NOT_DOCUMENTED), ("64", NOT_DOCUMENTED), ("16", "REPORTS holds 16 of 16 allowed; short by 16 servers")],
+)
+def test_what_a_group_in_a_limited_subplan_may_hold_is_known_by_the_metric_alone(
+    tmp_path: Path, metric: str, sentence: str
+) -> None:
+    """By CPU the subplan has a quarter. Oracle's manuals say of servers only what a group's own limit means."""
+    rules = table(
+        "PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1 | UTILIZATION_LIMIT",
+        "P | DAYTIME | PLAN | 50 | 25",
+        "P | OTHER_GROUPS | CONSUMER_GROUP | 50 | ",
+        "DAYTIME | REPORTS | CONSUMER_GROUP | 100 | ",
+    )
+    found = reading(tmp_path, {
+        **site("1 | 0 | P | TRUE | ON | 16 | 64 | FULL", (9, "REPORTS", 60)),
+        "DBA_RSRC_PLAN_DIRECTIVES": rules,
+        "V$RSRC_CONSUMER_GROUP": "NAME | CURRENT_PQ_SERVERS_ACTIVE\nREPORTS | 16",
+        "V$RSRCMGRMETRIC": f"CONSUMER_GROUP_NAME | PARALLEL_SERVERS_LIMIT\nREPORTS | {metric}",
+    })  # fmt: skip
+    assert sentence in head(found).sentence
+    assert "should start" not in advice(found)
+
+
 def test_inside_a_container_the_part_that_the_cdb_plan_gives_counts(tmp_path: Path) -> None:
     plan = table(f"{PLAN} | PARALLEL_SERVER_LIMIT | SHARES", "1 | 3 | P | TRUE | ON | 32 | 64 | FULL | 50 | 1")
     views = {
@@ -257,7 +287,7 @@ def test_on_a_cluster_the_target_is_called_a_sum(tmp_path: Path) -> None:
     )
 
 
-def test_instances_with_different_plans_have_limits_of_their_own(tmp_path: Path) -> None:
+def test_where_instances_run_plans_with_different_limits_neither_is_taken_for_that_of_the_queue(tmp_path: Path) -> None:
     rules = table(
         "PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1 | PARALLEL_SERVER_LIMIT",
         "DAY | REPORTS | CONSUMER_GROUP | 50 | 50",
@@ -265,10 +295,17 @@ def test_instances_with_different_plans_have_limits_of_their_own(tmp_path: Path)
     )
     groups = table("INST_ID | NAME | CURRENT_PQ_SERVERS_ACTIVE", "1 | REPORTS | 20", "2 | REPORTS | 12")
     more = {"DBA_RSRC_PLAN_DIRECTIVES": rules, "GV$RSRC_CONSUMER_GROUP": groups}
-    day = head(reading(tmp_path, cluster((1, "DAY", 20, 64), (2, "NIGHT", 12, 64), **more)))
-    assert (day.cause, day.held, day.allowed) == (Cause.NOT_CHOSEN, 32, 64), "50 % of 128 on instance 1"
-    night = head(reading(tmp_path, cluster((1, "NIGHT", 20, 64), (2, "DAY", 12, 64), **more)))
-    assert (night.cause, night.held, night.allowed) == (Cause.GROUP, 32, 32), "25 % of 128 on instance 1"
+    for plans in (("DAY", "NIGHT"), ("NIGHT", "DAY")):
+        each, other = plans
+        found = reading(tmp_path, cluster((1, each, 20, 64), (2, other, 12, 64), **more))
+        assert (head(found).cause, head(found).held, head(found).allowed) == (Cause.UNKNOWN, 32, None)
+        assert str(head(found).not_known) == (
+            "how many servers REPORTS may hold is not known (the instances run different plans)"
+        )
+        (row,) = (row for row in found.cluster_groups() if row.name == "REPORTS")
+        assert (row.servers_limit, row.limit_view) == (None, "the instances run different plans")
+    same = reading(tmp_path, cluster((1, "DAY", 20, 64), (2, "DAY", 12, 64), **more))
+    assert (head(same).cause, head(same).allowed) == (Cause.NOT_CHOSEN, 64), "50 % of 128"
 
 
 # What cannot be seen.

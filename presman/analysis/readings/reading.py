@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from math import inf
 from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -54,6 +55,11 @@ class ServerPool(Struct, frozen=True):
     target: int | None
     maximum: int | None
     highwater: int | None = None
+
+    @property
+    def left(self) -> float:
+        """The servers left of `maximum`, infinite if that is not known."""
+        return inf if self.in_use is None or self.maximum is None else max(0, self.maximum - self.in_use)
 
 
 class InstanceReading(Struct, frozen=True):
