@@ -175,7 +175,7 @@ def test_a_group_that_is_held_off(values: Any, text: str, key: str, state: str, 
     assert (alert.text, alert.key, alert.state, alert.amount, alert.subject) == (text, key, state, amount, "BATCH")
 
 
-def test_the_alert_names_who_quiesces_and_counts_who_waits() -> None:
+def test_the_alert_names_the_session_that_quiesces_and_counts_waiting_ones() -> None:
     def text(*values: Any) -> str:
         (alert,) = quiesced(replace(reading(), quiesce=Quiesce(*values)))
         return alert.text

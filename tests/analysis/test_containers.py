@@ -183,15 +183,15 @@ def test_inside_the_cdbs_limit_on_cpu_is_read() -> None:
     assert of(reading, 4, "OTHER_GROUPS").limited_by == "HR (UTILIZATION_LIMIT)"
 
 
-@pytest.mark.parametrize("told_by", ["service", "plan"])
-def test_on_autonomous_databases_the_limit_is_a_number_of_cpus(told_by: str) -> None:
+@pytest.mark.parametrize("known_by", ["service", "plan"])
+def test_on_autonomous_databases_the_limit_is_a_number_of_cpus(known_by: str) -> None:
     """16 is the number of CPUs: no limit of its own, even on an Autonomous Database."""
     given = inside(shares=2, utilization_limit=16)
     rows = [*INSIDE[:-2], active_plan("DWCS_PLAN", con_id=4, shares=2, utilization_limit=16),
             directive("DWCS_PLAN", "PAY", 3), directive("DWCS_PLAN", "OTHER_GROUPS", 1)]  # fmt: skip
     reading = (
         loads({(4, "PAY"): (6.3, 9.0)}, *given, cloud_service="DWCS")
-        if told_by == "service"
+        if known_by == "service"
         else loads({(4, "PAY"): (6.3, 9.0)}, *rows)
     )
     assert (of(reading, 4, "PAY").limit, of(reading, 4, "PAY").verdict) == (None, Verdict.CONTENDED)

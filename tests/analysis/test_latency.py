@@ -123,7 +123,7 @@ def test_an_event_without_waits_has_no_figures() -> None:
     assert found.estimated_mean_us is None
 
 
-def test_a_wait_that_goes_on_is_reported_as_missing_from_the_histogram() -> None:
+def test_an_open_wait_is_reported_as_missing_from_the_histogram() -> None:
     """Beside `resmgr:pq queued 2.00 sessions` the line read "no waits"."""
     assert plain(brief("now", of({}), 80)).split(maxsplit=3) == ["now", "2.0", "s", "no wait has ended"]
 

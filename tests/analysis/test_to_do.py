@@ -124,7 +124,7 @@ def cancel(sid: int) -> str:
 
 
 def test_without_an_idle_holder_a_person_decides() -> None:
-    """DO said to decide whose work to end, and TO START IT beside it named the session."""
+    """DO left it open which session to end, and TO START IT beside it named the session."""
     nobody = "no idle session holds servers that the head of BATCH could use: wait"
     reading = one_queue(running(526))
     found = advice(reading)
@@ -174,7 +174,7 @@ def test_the_deciding_half_of_the_text_stays_while_it_fits() -> None:
 
 
 def test_working_sessions_are_cancelled_and_idle_ones_ended() -> None:
-    """It said to cancel the idle one, whose work would be lost, and did not name the other."""
+    """DO advised to cancel the idle one, whose work would be lost, and did not name the other."""
     idle = running(526, servers=16, **IDLE)
     found = advice(one_queue(idle, running(144, servers=16)))
     together = "end MARTIN 1:526 and cancel MARTIN 1:144"
@@ -777,10 +777,10 @@ def test_an_end_too_small_for_each_head_is_said_to_start_none() -> None:
     ranged = replace(both.heads[1], wants=Servers(16, 32))
     some = "ending it is enough for ETL, but BATCH is short by 32; the plan decides which is first"
     order = "the plan decides which is first, and no view shows it"
-    for etl, known, told_of_it in ((enough, some, some), (ranged, "what ending it would do is not known", order)):
+    for etl, known, effect in ((enough, some, some), (ranged, "what ending it would do is not known", order)):
         other = replace(both, heads=(both.heads[0], etl))
         assert advice(other).text == f"{keeps}{known}; wait, or decide whether to end it"
-        assert unblock(other)[1].sentence == f"{keeps}{told_of_it}"
+        assert unblock(other)[1].sentence == f"{keeps}{effect}"
     foretold = foreseen(both, 0, 700.0, 900.0)
     assert "ending it should start the last queued statement" in advice(foretold).text, "that is more than now"
 

@@ -164,8 +164,8 @@ def test_no_end_for_the_head_while_the_queue_is_incomplete(tmp_path: Path, queue
         assert not any(each.commands for each in way(found).candidates)
 
 
-def test_who_is_counted_but_perhaps_not_enough_is_said_to_free_too_little(tmp_path: Path) -> None:
-    """DO said that it was not known whether the queue counts him, and JSON that it does."""
+def test_counted_servers_that_may_be_too_few_are_called_so(tmp_path: Path) -> None:
+    """DO called it not known whether the queue counts these servers, and JSON counted them."""
     info = "SID | DOP | PQ_SERVERS | CURRENT_CONSUMER_GROUP\n9 | 8 | | REPORTS"  # it wants 8 or 16
     found = reading(tmp_path, site(busy(1), idle(5, 900), held=((1, 56), (5, 8)), V_DOLLAR_RSRC_SESSION_INFO=info))
     own, why = candidate(found, 5), "perhaps not enough alone: it frees 8 of 16 servers"
@@ -173,7 +173,7 @@ def test_who_is_counted_but_perhaps_not_enough_is_said_to_free_too_little(tmp_pa
     assert advice(found).text.startswith(f"MARTIN 1:5 (idle 15:00) keeps 8 servers; {why}; wait, or decide")
 
 
-def test_that_an_end_does_not_help_is_not_said_where_it_is_not_known_what_is_free(tmp_path: Path) -> None:
+def test_an_end_is_not_called_useless_if_free_servers_are_not_known(tmp_path: Path) -> None:
     """By the limit of the last full minute the head has room; DO said that no end lets it start."""
     views = dict(site(busy(1), idle(5, 900), held=((1, 32), (5, 16)), active=48))
     del views["DBA_RSRC_PLAN_DIRECTIVES"]
@@ -185,7 +185,7 @@ def test_that_an_end_does_not_help_is_not_said_where_it_is_not_known_what_is_fre
     assert way(found).sentence == f"{not_known} is not known either"
 
 
-def test_while_the_database_is_quiesced_nobody_is_ended_for_the_queue(tmp_path: Path) -> None:
+def test_no_end_for_the_queue_while_the_database_is_quiesced(tmp_path: Path) -> None:
     """No document says whether the queue starts statements then; `why` called it proven."""
     views = site(busy(1), idle(5, 900), held=((1, 48), (5, 16)))
     quiesced = "INSTANCE_NUMBER | VERSION | STATUS | ACTIVE_STATE\n1 | 19.22.0.0.0 | OPEN | QUIESCED"
@@ -206,9 +206,7 @@ def test_while_the_database_is_quiesced_nobody_is_ended_for_the_queue(tmp_path: 
     (62, "CANCEL", "0:02: then it ends with ORA-07454"),
     (58, "CANCEL", "0:00: then it ends with ORA-07454"),
 ])  # fmt: skip
-def test_nobody_is_ended_for_a_head_that_leaves_the_queue_at_its_timeout(
-    tmp_path: Path, timeout: int, action: str, then: str
-) -> None:
+def test_no_end_for_a_head_near_its_queue_timeout(tmp_path: Path, timeout: int, action: str, then: str) -> None:
     """An idle session was ended seconds before the timeout, and work thrown away for a head that starts anyway."""
     rules = (
         "PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1 | PARALLEL_SERVER_LIMIT | PARALLEL_QUEUE_TIMEOUT "

@@ -160,7 +160,7 @@ def test_the_same_session_again_is_another_span() -> None:
 
 
 def test_a_session_that_never_ran_before_it_queued() -> None:
-    """The start of an execution may be told as when it was submitted."""
+    """The start of an execution may be the time of its submission."""
     spans = StatementRuns()
     waiting = analyse(None, snapshot(instance(), active_plan(), queued_session(1, "ETL", 10.0))).queue
     spans.add(at(0, queue=(replace(waiting[0], serial=7, sql_id="9md3ukhghgj58"),)))

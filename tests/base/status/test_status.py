@@ -229,7 +229,7 @@ def test_a_run_writes_its_status_repeatedly() -> None:
     assert "presman-status" not in {thread.name for thread in threading.enumerate()}
 
 
-def test_a_run_without_a_status_file_reports_that_and_goes_on(home: Path) -> None:
+def test_a_run_without_a_status_file_reports_that_and_continues(home: Path) -> None:
     (home / "presman").write_text("in the way")
     events: list[LogEvent] = []
     with reporting("record", "x", list, events.append):
