@@ -438,11 +438,11 @@ class Reading(Struct, frozen=True, dict=True):
     def effect_of(self, *way: RunningStatement) -> EndingEffect | None:
         """Return what ending these statements would do to the whole queue, None if not forecast.
 
-        Nothing is proven while a limit may have changed since it was read: courses played before rest on it.
+        Nothing is proven while a fact that decides a start is not known: courses played before rest on it.
         """
         found = None if self.forecast is None else self.forecast.effect_of(*(each.executing() for each in way))
-        is_old = any(head.not_known is not None and head.not_known.age is not None for head in self.heads)
-        return replace(found, proven=False) if found is not None and is_old else found
+        is_known = all(head.not_known is None for head in self.heads)
+        return found if found is None or is_known else replace(found, proven=False)
 
     @once
     def cluster_groups(self) -> tuple[GroupReading, ...]:
