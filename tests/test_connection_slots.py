@@ -35,7 +35,7 @@ def test_a_safe_connection_stays_and_does_not_count_for_its_address() -> None:
     assert slots.take(4, "b", 99.0) == (True, None)
 
 
-def test_one_address_takes_no_place_of_another() -> None:
+def test_an_address_does_not_take_slots_of_another() -> None:
     slots = filled(4, 3, "b", "a", "a", "a")
     assert slots.take(4, "a", 10.0) == (True, 1), "as many as one may have: one of its own"
     assert slots.take(5, "c", 10.0) == (True, 2), "full: one of the address that has most, though b's is older"

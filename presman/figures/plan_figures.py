@@ -33,7 +33,7 @@ def _limit(row: PlanRow) -> str:
 
 def _servers(row: PlanRow) -> str:
     if row.servers_limit is None:
-        return ABSENT
+        return "?" if row.servers_unclear else ABSENT
     is_its_own = row.servers_percent is not None and row.servers_target is not None
     return f"{row.servers_limit}" + (f" ({row.servers_percent} %)" if is_its_own else "")
 
@@ -101,7 +101,8 @@ PLAN: Table[PlanRow] = Table(
              "of all CPUs or of the limit above it.", "limit", text=_limit, width=17),
         Line("px_servers_limit", "PX of target", COUNT,
              f"Parallel servers it may hold: {_VIEW}.PARALLEL_SERVER_LIMIT, else UTILIZATION_LIMIT, of the target; "
-             "without either what its pluggable database may hold. In brackets the percent of the target.",
+             "without either what its pluggable database may hold. In brackets the percent of the target. ?: what a "
+             "limit of a subplan means for servers is not documented.",
              "servers_limit", text=_servers, width=12),
         Line("degree_limit", "DOP", COUNT, f"{_VIEW}.PARALLEL_DEGREE_LIMIT_P1.", "degree_limit"),
         Line("queue_timeout", "queue", TEXT,

@@ -95,7 +95,7 @@ def test_containers_without_a_plan_that_use_their_entitlement_are_a_note() -> No
 
 
 @pytest.mark.parametrize("values", [{"doubt": "impossible"}, {"used": None}, {"usage": None}])
-def test_what_groups_use_is_not_known_where_one_is_in_doubt_or_none_is_counted(values: dict[str, Any]) -> None:
+def test_usage_of_groups_is_not_known_if_one_is_doubtful_or_none_counted(values: dict[str, Any]) -> None:
     assert cpu_without_plan(on(reading([using(16.0, **values)]), cpu_managed="OFF")) == []
 
 
@@ -175,7 +175,7 @@ def test_a_group_that_is_held_off(values: Any, text: str, key: str, state: str, 
     assert (alert.text, alert.key, alert.state, alert.amount, alert.subject) == (text, key, state, amount, "BATCH")
 
 
-def test_the_alert_names_who_quiesces_and_counts_who_waits() -> None:
+def test_the_alert_names_the_session_that_quiesces_and_counts_waiting_ones() -> None:
     def text(*values: Any) -> str:
         (alert,) = quiesced(replace(reading(), quiesce=Quiesce(*values)))
         return alert.text

@@ -203,7 +203,7 @@ def test_an_idle_holder_shows_the_statement_it_has_not_fetched() -> None:
     assert (found.idle, found.sql_id, found.child, found.status) == (700.0, "q", 0, "INACTIVE")
 
 
-def test_idle_holders_stand_before_those_that_work_however_many_servers_they_hold() -> None:
+def test_idle_holders_come_before_working_ones_of_any_size() -> None:
     rows: list[Any] = []
     for sid, servers, status in ((1, 4, "ACTIVE"), (2, 1, "INACTIVE"), (3, 8, "ACTIVE"), (4, 2, "INACTIVE")):
         rows.append(row(Session, sid=sid, serial=1, status=status, last_call_et=700, sql_id="q"))

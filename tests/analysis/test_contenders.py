@@ -43,7 +43,7 @@ def test_a_start_is_certain_once_there_is_enough_for_both(servers: int, taken: t
 
 
 @pytest.mark.parametrize("unknown", ["target", "in_use", "wants"])
-def test_without_the_targets_figures_nothing_is_promised_and_nothing_doubted(unknown: str) -> None:
+def test_without_figures_of_the_target_nothing_is_promised_or_doubted(unknown: str) -> None:
     assert rivals(heads({unknown: None}), running(1, servers=30)) == ()
 
 
@@ -83,7 +83,7 @@ def test_a_rival_takes_no_more_than_its_own_limit_leaves(allowed: int, held: int
     assert rivals(heads(etl={"allowed": allowed, "held": held}), running(1, servers=30)) == taken
 
 
-def test_where_one_queue_serves_all_only_who_has_waited_longer_comes_before() -> None:
+def test_in_one_queue_only_longer_waits_come_before() -> None:
     found = heads()
     later, fifo = found.heads[1].statement.waited, replace(found.header, px_managed="FIFO")
     assert later is not None
@@ -93,7 +93,7 @@ def test_where_one_queue_serves_all_only_who_has_waited_longer_comes_before() ->
 
 
 @pytest.mark.parametrize(("sooner", "taken"), [(1.0, ("ETL",)), (-0.5, ("ETL",)), (-1.0, ()), (-1.5, ())])
-def test_who_came_within_a_second_may_come_before(sooner: float, taken: tuple[str, ...]) -> None:
+def test_a_wait_within_a_second_may_come_before(sooner: float, taken: tuple[str, ...]) -> None:
     found = heads()
     waited = found.heads[0].statement.waited
     assert waited is not None
@@ -115,7 +115,7 @@ def test_a_rival_that_may_want_more_than_there_is() -> None:
     assert larger(None) == ("ETL",)
 
 
-def test_names_as_one_says_them() -> None:
+def test_names_in_a_sentence() -> None:
     assert [listed(names) for names in ((), ("A",), ("A", "B"), ("A", "B", "C"))] == ["", "A", "A and B", "A, B and C"]
 
 
@@ -131,7 +131,7 @@ def chosen(short: int, *helpers: Freeing) -> list[int]:
     return sids(in_order(helpers, (), [short])[0])
 
 
-def test_of_two_that_free_enough_the_one_with_less_work_lost_is_chosen() -> None:
+def test_the_session_that_loses_less_work_is_chosen() -> None:
     small, large = freeing(1, 20, elapsed=100.0), freeing(2, 20, elapsed=200.0)
     assert chosen(16, large, small) == [1]
     unknown = freeing(3, 16, elapsed=None, last_call=None)
@@ -140,13 +140,13 @@ def test_of_two_that_free_enough_the_one_with_less_work_lost_is_chosen() -> None
     assert chosen(41, small, large) == []
 
 
-def test_of_those_that_do_not_free_enough_the_largest_comes_first_and_then_what_is_least() -> None:
+def test_of_sessions_too_small_alone_the_largest_comes_first() -> None:
     """32 are short: 24 and 8, not 24 and 20."""
     three = freeing(1, 20, elapsed=10.0), freeing(2, 24, elapsed=10.0), freeing(3, 8, elapsed=1.0)
     assert sorted(chosen(32, *three)) == [2, 3]
 
 
-def test_an_idle_holder_is_chosen_before_who_works_and_the_longest_idle_first() -> None:
+def test_the_longest_idle_holder_is_chosen_before_working_ones() -> None:
     work = freeing(1, 20, elapsed=1.0)
     idle = [freeing(sid, 20, idle=seconds, status="INACTIVE") for sid, seconds in ((2, 100.0), (3, 900.0))]
     assert chosen(16, work, *idle) == [3]

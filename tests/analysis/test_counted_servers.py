@@ -25,7 +25,7 @@ def is_counted(reading: Reading, row: Any = IDLE) -> bool | None:
     return Counted.of(reading).of_statement(row, everybody=False)
 
 
-def test_what_three_polls_have_shown_holds_while_sums_are_ambiguous() -> None:
+def test_facts_of_three_polls_hold_while_sums_are_ambiguous() -> None:
     """48 of 64 are counted: of 16 and 48 it is the 16; of four times 16 it may be any."""
     clear, ambiguous, bypassed = held(48, 48), held(48, 16, 16, 16), Bypassed()
     assert (is_counted(clear), is_counted(ambiguous)) == (False, None)

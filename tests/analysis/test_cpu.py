@@ -91,7 +91,7 @@ def test_what_ends_a_delta(before: list[Any], after: list[Any]) -> None:
     ],
     ids=["now unreadable", "was unreadable", "other order"],
 )
-def test_what_could_not_be_read_once_does_not_end_a_delta(before: list[Any], after: list[Any]) -> None:
+def test_a_failed_read_does_not_end_a_delta(before: list[Any], after: list[Any]) -> None:
     counter = {"active_sessions": 1}
     reading = between([*before, group("A", **counter)], [*after, group("A", consumed_cpu_time=4000, **counter)])
     assert cluster(reading, "A").used == 2.0
@@ -350,7 +350,7 @@ def test_without_the_groups_view_active_sessions_are_counted_from_the_sessions()
     assert (found.name, found.active_sessions, found.in_plan) == ("A", 2, False)
 
 
-def test_inside_a_pluggable_database_nobody_is_called_starved() -> None:
+def test_inside_a_pluggable_database_no_group_is_called_starved() -> None:
     fixed: list[Any] = [instance(), active_plan(con_id=3), row(GroupMetric, con_id=3, num_cpus=8)]
     fixed += [directive("DAY", "A", 9), directive("DAY", "B", 1)]
     old = [group("A", con_id=3), group("B", con_id=3)]
@@ -386,7 +386,7 @@ def test_a_container_whose_plan_cannot_be_read_still_takes_its_part() -> None:
     }
 
 
-def test_who_came_in_the_middle_is_due_a_part_of_what_it_wants_and_who_was_there_all_of_it() -> None:
+def test_a_group_that_came_in_the_interval_is_due_only_a_part() -> None:
     assert Load(2.0, 2.0).due(9.0) == 4.0
     assert Load(2.0, 2.0).due(3.0) == 3.0
     assert Load(2.0, 2.0, lasting=0.5).due(9.0) == 2.0

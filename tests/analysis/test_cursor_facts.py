@@ -33,7 +33,7 @@ OUTSIDE = """<!DOCTYPE o [<!ENTITY x SYSTEM "file:///etc/passwd">]>
     ],
     ids=["empty", "text", "cut", "entity", "bomb", "outside", "deep", "long", "nul"],
 )
-def test_what_cannot_be_read_gives_an_empty_story(text: str) -> None:
+def test_unreadable_text_gives_no_facts(text: str) -> None:
     assert story(text) == DopStory()
 
 
@@ -66,7 +66,7 @@ def test_a_manual_degree_was_not_derived() -> None:
     assert dop_story(half, None) == ["Automatic DOP derived 26 from CPU."]
 
 
-def test_where_no_reason_is_given_what_automatic_dop_derived_is_the_reason() -> None:
+def test_without_a_reason_the_automatic_dop_is_the_reason() -> None:
     assert DopStory(24, cpu_degree=24, io_degree=19).why == "auto: CPU 24, I/O 19"
     assert DopStory(8, io_degree=9).why == "auto: I/O 9"
     assert DopStory(12, "degree limit", cpu_degree=24).why == "degree limit"

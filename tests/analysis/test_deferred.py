@@ -41,7 +41,7 @@ def test_it_equals_a_tuple_of_the_same_rows() -> None:
     assert repr(rows) == "(1, 2)"
 
 
-def test_what_was_looked_at_is_made_again_before_the_next_look_and_else_not() -> None:
+def test_used_rows_are_prepared_again_and_unused_ones_are_not() -> None:
     made: list[str] = []
 
     def rows(name: str) -> LazyRows[int]:
@@ -84,9 +84,7 @@ def test_sessions_and_histograms_of_a_reading_are_not_made_until_asked_for(monke
     assert len(histograms) == 1
 
 
-def test_what_several_ask_of_a_reading_is_worked_out_once_and_of_a_changed_one_anew(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_shared_results_are_computed_once_for_each_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     monkeypatch.setattr(alert_rules, "RULES", (*alert_rules.RULES, lambda reading: [asked.append(reading)][:0]))
     reading = analyse(None, snapshot(queued_session(1, "BATCH")))

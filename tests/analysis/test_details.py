@@ -68,12 +68,12 @@ def test_cost_is_per_execution() -> None:
     assert (found.rows, found.megabytes, found.offloaded, found.saved) == (24.0, 100.0, 0.5, 0.75)
 
 
-def test_without_a_storage_layer_nothing_is_said_of_it() -> None:
+def test_without_a_storage_layer_it_is_not_mentioned() -> None:
     found = cost(row(CursorTotals, executions=1, physical_read_bytes=MB, io_interconnect_bytes=MB))
     assert found.offloaded is found.saved is None
 
 
-def test_one_that_never_ran_has_no_means() -> None:
+def test_a_statement_that_never_ran_has_no_averages() -> None:
     found = cost(row(CursorTotals))
     assert found.elapsed is found.cpu is found.servers is None
 
@@ -93,7 +93,7 @@ def longop(sid: int, sofar: int, total: int, **more: Any) -> SessionLongops:
     return row(SessionLongops, sid=sid, **(given | more))
 
 
-def test_whose_work_a_server_does_is_not_guessed_on_a_cluster() -> None:
+def test_a_servers_coordinator_is_not_guessed_on_a_cluster() -> None:
     """Its coordinator may be on any instance; the instance in V$PX_SESSION is used, a SID alone is not."""
     rows = [longop(1, 10, 100, inst_id=2), longop(2, 10, 100, inst_id=2), longop(9, 5, 10, inst_id=1)]
     alone, known = (1, 9, "a"), {(2, 1): (1, 9)}
@@ -102,7 +102,7 @@ def test_whose_work_a_server_does_is_not_guessed_on_a_cluster() -> None:
     assert set(operations(rows, known)) == {alone, (2, 9, "a")}
 
 
-def test_what_an_ended_session_left_behind_is_nobodys_work() -> None:
+def test_rows_of_an_ended_session_belong_to_no_server() -> None:
     """V$SESSION_LONGOPS keeps the row of a session that was killed half way; its SID has another SERIAL# now."""
     left = row(SessionLongops, sid=9, serial=70, sql_id="a", opname="Table Scan", target="T", sofar=1, totalwork=9)
     now = row(Session, sid=9, serial=71, sql_id="a", status="ACTIVE")
@@ -129,7 +129,7 @@ def test_servers_on_another_instance_belong_to_their_coordinator() -> None:
     assert {place: each[0].total for place, each in found.items()} == {(1, 9, "a"): 80}
 
 
-def test_what_was_left_a_while_ago_is_less_now() -> None:
+def test_remaining_time_decreases_since_it_was_read() -> None:
     rows = [longop(1, 10, 100, time_remaining=90), longop(2, 5, 10, qcsid=8, time_remaining=20)]
     found = operations(rows, {}, age=25.0)
     assert (found[1, 9, "a"][0].remaining, found[1, 8, "a"][0].remaining) == (65.0, None)

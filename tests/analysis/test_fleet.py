@@ -37,7 +37,7 @@ def test_key_figures_are_those_of_the_reading() -> None:
     assert found.throttled_percent == 100 * found.waiting / (found.used + found.waiting)
 
 
-def test_what_is_not_known_is_no_zero() -> None:
+def test_unknown_figures_are_not_zero() -> None:
     unseen = replace(quiet(), basis=(Evidence("queue", ("GV$SESSION",), "no grant"),))
     assert key_figures_of(unseen).queued is None
     assert key_figures_of(quiet()).queued == 0
@@ -47,7 +47,7 @@ def test_what_is_not_known_is_no_zero() -> None:
     assert (found.alerts, found.severity) == (0, "good")
 
 
-def test_where_nothing_is_wrong_it_says_by_which_views_and_what_was_not_seen() -> None:
+def test_an_all_clear_names_its_views_and_what_was_not_seen() -> None:
     views = ("V$SESSION", "V$SYSSTAT")
     seen = tuple(Evidence(what, (view,), "") for what, view in zip(("queue", "downgrade"), views, strict=True))
     assert key_figures_of(replace(quiet(), basis=seen)).worst == "Nothing is wrong now (by V$SESSION, V$SYSSTAT)"
@@ -57,7 +57,7 @@ def test_where_nothing_is_wrong_it_says_by_which_views_and_what_was_not_seen() -
     )
 
 
-def test_one_where_something_cannot_be_seen_stands_before_those_that_are_well() -> None:
+def test_a_database_with_unknown_facts_comes_before_those_that_are_well() -> None:
     unseen = replace(quiet(), basis=(Evidence("queue", ("GV$SESSION",), "no grant"),))
     late = replace(quiet(), late=(LateView("V$PX_SESSION", None),))
     found = [Member(name, ConnectionState.LIVE, key_figures_of(reading)) for name, reading in (
@@ -71,7 +71,7 @@ def test_one_where_something_cannot_be_seen_stands_before_those_that_are_well() 
     assert found[2].key_figures.worst.startswith("not known: V$PX_SESSION: no answer in time; ")
 
 
-def test_trouble_comes_first_and_equals_stand_by_name() -> None:
+def test_alerts_come_first_and_equals_by_name() -> None:
     names = [member.name for member in by_trouble([*every_state(), live("a-web")])]
     assert names == [
         "test-lost", "prod-dwh", "test-wrong", "prod-erp", "test-late", "test-over", "test-new", "a-web", "prod-web",
@@ -79,14 +79,14 @@ def test_trouble_comes_first_and_equals_stand_by_name() -> None:
     assert counts(every_state())[ConnectionState.LIVE] == 3
 
 
-def test_one_that_is_late_stands_before_one_that_was_stopped_and_that_before_one_that_starts() -> None:
+def test_late_databases_come_before_stopped_and_starting_ones() -> None:
     states = (ConnectionState.STARTING, ConnectionState.STOPPED, ConnectionState.LATE, ConnectionState.REFUSED)
     members = [Member(name, state) for name, state in zip("abcd", states, strict=True)]
     assert [each.name for each in by_trouble([*members, live("e")])] == ["d", "c", "b", "a", "e"]
     assert [each.name for each in by_trouble([live("z", alerts=1, severity="warn"), *members])][:3] == ["d", "z", "c"]
 
 
-def test_a_storm_stands_before_a_wait_of_ten_seconds() -> None:
+def test_a_storm_comes_before_a_wait_of_ten_seconds() -> None:
     reading = busy()
     short = replace(reading.heads[0], cause=Cause.NEVER_FITS, wants=Servers(36, 72), target=24, allowed=None)
     long = replace(reading.heads[0], queue_waited=27 * 260.0)  # 7,020 s

@@ -34,13 +34,13 @@ def test_an_idle_holder_that_helps_under_one_limit_is_ended_beside_one_that_help
     assert not covers([IDLE_OF_ANOTHER_GROUP, OF_THE_GROUP], [16, 49])
 
 
-def test_without_anybody_who_helps_under_a_limit_nobody_is_chosen() -> None:
+def test_none_is_chosen_if_none_helps_under_a_limit() -> None:
     assert _choose_to_end([IDLE_OF_ANOTHER_GROUP], [1, 1]) == []
     assert _choose_to_end([], [1]) == []
     assert _choose_to_end([IDLE_OF_ANOTHER_GROUP, freeing(4, 0, 99)], [1, 1]) == []
 
 
-def test_of_idle_holders_those_that_do_alone_come_first() -> None:
+def test_idle_holders_that_are_enough_alone_come_first() -> None:
     """Two keep 16 each for long; one keeps 32 for a moment: it alone is enough."""
     one, other = freeing(1, 16, 16, idle=9000.0), freeing(2, 16, 16, idle=8000.0)
     alone = freeing(3, 32, 32, idle=10.0)
@@ -49,7 +49,7 @@ def test_of_idle_holders_those_that_do_alone_come_first() -> None:
     assert sids(_choose_to_end([freeing(5, 0, 0, idle=9.0, sets=1), one], [16, 16])) == [1]
 
 
-def test_one_that_does_alone_is_better_than_one_that_gains_more_for_its_work() -> None:
+def test_one_that_is_enough_alone_comes_before_a_better_ratio() -> None:
     little, enough = freeing(1, 8, 8, elapsed=1.0), freeing(2, 32, 32, elapsed=900.0)
     assert sids(_choose_to_end([little, enough], [32, 32])) == [2]
     most = freeing(3, 24, 24, elapsed=900.0)
@@ -79,7 +79,7 @@ def test_those_that_end_by_themselves_are_waited_for_where_they_are_enough() -> 
     assert _choose([busy, late, soon], [81, 81], []) == []
 
 
-def test_by_time_those_come_that_end_first_and_no_more_than_it_takes() -> None:
+def test_the_earliest_ends_come_first_and_only_as_many_as_needed() -> None:
     five, nine, twenty = ending(1, 5.0, 8, 8), ending(2, 9.0, 32, 32), ending(3, 20.0, 64, 64)
     helpers = [twenty, freeing(9, 64, 64), nine, five, ending(4, 1.0, 0, 0)]
     assert sids(by_time(helpers, [8, 8])) == [1]

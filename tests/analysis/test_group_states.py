@@ -116,7 +116,7 @@ def test_groups_with_alerts_come_in_the_order_of_the_alerts() -> None:
     assert [row.name for row in found] == ["D", "B", "A", "C"], "a group without trouble is last"
 
 
-def test_what_a_group_wants_is_not_known_where_cpu_is_not_managed() -> None:
+def test_a_groups_demand_is_not_known_if_cpu_is_not_managed() -> None:
     row = group("A", verdict=Verdict.NOT_MANAGED, used=7.9, waiting=0.0)
     assert (row.used, row.wanted, row.throttled_percent) == (7.9, None, None)
 

@@ -123,7 +123,7 @@ def test_an_event_without_waits_has_no_figures() -> None:
     assert found.estimated_mean_us is None
 
 
-def test_a_wait_that_goes_on_is_reported_as_missing_from_the_histogram() -> None:
+def test_an_open_wait_is_reported_as_missing_from_the_histogram() -> None:
     """Beside `resmgr:pq queued 2.00 sessions` the line read "no waits"."""
     assert plain(brief("now", of({}), 80)).split(maxsplit=3) == ["now", "2.0", "s", "no wait has ended"]
 
@@ -134,7 +134,7 @@ def test_an_average_of_nearly_a_second_is_written_in_digits() -> None:
     assert "avg 999.7ms" in plain(brief("now", span, 120))
 
 
-def test_what_matters_most_of_a_span_is_whole_at_every_width() -> None:
+def test_the_line_of_a_period_has_only_whole_figures() -> None:
     """ "p50 <2:14 p99…" stood on 60 columns that had blanks between its parts."""
     span = of({1024: 5, 134217728: 2})
     whole = plain(brief("now", span, 120)).split()
@@ -276,7 +276,7 @@ def test_summaries_include_every_histogram() -> None:
     ]  # fmt: skip
 
 
-def test_what_no_bucket_can_be_is_left_out() -> None:
+def test_impossible_buckets_are_left_out() -> None:
     """A bound of nothing and a count below 0: their share of the estimated time would be a division by nothing."""
     rows = [
         EventHistogram(1, PLACE[1], upper, count) for upper, count in ((0, 7), (-8, 2), (512, 5), (1024, -5), (2048, 1))
@@ -314,7 +314,7 @@ def test_a_low_rate_is_per_hour_or_per_day(seconds: float, words: str) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(5.3, "5.3 s"), (59.9, "59.9 s"), (60.2, "1:00"), (125.0, "2:05")])
-def test_one_and_the_same_time_is_written_in_one_way(seconds: float, words: str) -> None:
+def test_equal_times_are_written_in_one_way(seconds: float, words: str) -> None:
     """It was `last 5.3 s` and `0:05 of 15 min` beside each other, and `60.2 s` above them."""
     counted = histograms.now(Histogram(1, "e", (Bucket(1024, 4, 4),), seconds=seconds))
     (over, *_) = figures(counted, counted, None, 15)

@@ -155,7 +155,7 @@ def test_every_rule_has_its_cases() -> None:
     assert {rule.key for rule in RULES} == set(CASES)
 
 
-def test_what_matters_most_comes_first_and_nothing_twice() -> None:
+def test_the_most_severe_findings_come_first_and_only_once() -> None:
     rows = [directive("DAY", "A", 60, utilization_limit=40), mapping("NOWHERE")]
     found = findings(*rows)
     order = [list(Severity).index(each.severity) for each in found]

@@ -47,7 +47,7 @@ def just_after() -> tuple[Snapshot, Reading]:
     return changes(AWAY, AWAY)[0]
 
 
-def test_what_the_lost_instance_coordinated_does_not_run() -> None:
+def test_statements_of_a_lost_instance_do_not_run() -> None:
     _, reading = just_after()
     (gone,) = reading.running
     assert (gone.inst_id, gone.orphaned, gone.servers_by_instance) == (2, True, {1: 12})
@@ -58,7 +58,7 @@ def test_what_the_lost_instance_coordinated_does_not_run() -> None:
     assert objection(gone) == "it is gone with instance 2, so there is no session to end"
 
 
-def test_what_does_not_run_any_more_is_no_new_downgrade() -> None:
+def test_a_lost_statement_is_no_new_downgrade() -> None:
     snapshot, reading = just_after()
     (gone,) = reading.running
     less = replace(reading, running=(replace(gone, degree=6, requested=12, downgraded=50.0),))

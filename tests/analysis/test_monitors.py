@@ -62,7 +62,7 @@ def test_another_user_of_the_sid_proves_nothing() -> None:
     assert coordinators(*PAIR, server(1, 11, 5), process(1, 11, "P000", "FALSE", serial=3)) == [5]
 
 
-def test_what_came_or_went_between_two_reads_is_left_out_if_all_servers_were_listed() -> None:
+def test_servers_that_came_or_went_between_two_reads_are_left_out() -> None:
     assert coordinators(*PAIR, server(1, 11, 5), process(1, 99, "P000", "FALSE")) == []
     reading = analyse(None, snapshot(*PAIR, server(1, 11, 5)))
     assert [(each.sid, each.certain) for each in reading.running] == [(5, False)]

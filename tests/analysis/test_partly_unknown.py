@@ -56,7 +56,7 @@ def test_no_group_is_called_well_when_an_instance_returns() -> None:
     assert {row.verdict for row in back.cluster_groups() if row.used is None} == {Verdict.UNKNOWN}
 
 
-def test_of_many_groups_without_a_delta_three_are_named() -> None:
+def test_three_of_many_groups_without_a_delta_are_named() -> None:
     (alert,) = basis_not_known(changes_at(390.0))
     assert "(no delta of SYS_GROUP, REPORTS, SHOP and 1 more yet)" in alert.text
 

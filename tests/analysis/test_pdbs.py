@@ -237,7 +237,7 @@ def test_io_limits_are_judged_on_each_instance_and_exhaustion_is_the_metrics() -
     assert [found[inst_id, "SALES"].servers_limit for inst_id in (0, 1, 2)] == [40, 20, 40]
 
 
-def test_what_is_limited_is_a_pluggable_database_and_not_the_root_or_the_seed() -> None:
+def test_only_pluggable_databases_are_limited_not_root_or_seed() -> None:
     fixed = [*containers(1), row(Parameter, con_id=1, name="max_mbps", value="200")]
     rows = [row(RsrcPdb, con_id=con_id, pdb_name=name) for con_id, name in ((1, "R"), (2, "SEED"), (3, "SALES"))]
     found = analyse(snapshot(*fixed, *rows), snapshot(*fixed, *rows, after=2.0, number=2)).io_limited

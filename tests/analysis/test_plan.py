@@ -111,7 +111,7 @@ def test_pending_and_legacy_directives_do_not_count() -> None:
     assert percents(shares("P", rows)) == pytest.approx({"A": 60, "B": 40})
 
 
-def test_a_plan_of_which_only_legacy_directives_are_seen_is_what_they_say() -> None:
+def test_a_plan_with_only_legacy_directives_is_read_from_them() -> None:
     """The Reference knows them as what was there before an import made another of it; where there is no other, they are
     what there is."""
     rows = [directive("P", "A", 60, status="LEGACY"), directive("P", "B", 40, status="LEGACY")]
@@ -170,6 +170,34 @@ def test_a_group_in_two_subplans_has_both_shares() -> None:
         directive("Y", "A", 100),
     ]
     assert percents(shares("P", rows)) == pytest.approx({"A": 70, "B": 30})
+
+
+LIMITED = directive("P", "X", 60, type="PLAN", utilization_limit=25)
+
+
+@pytest.mark.parametrize(
+    ("above", "inside", "servers", "is_clear"),
+    [
+        ((LIMITED,), (directive("X", "A", 50),), None, False),
+        ((LIMITED,), (directive("X", "A", 50, utilization_limit=50),), None, False),
+        ((LIMITED,), (directive("X", "A", 50, parallel_server_limit=50),), 0.5, True),  # for servers this replaces it
+        ((LIMITED,), (directive("X", "W", 50, type="PLAN"), directive("W", "A", 50)), None, False),
+        ((directive("P", "X", 60, type="PLAN"),), (directive("X", "A", 50, utilization_limit=50),), 0.5, True),
+    ],
+)
+def test_what_the_limit_of_a_subplan_means_for_servers_is_not_known(
+    above: tuple[PlanDirective, ...], inside: tuple[PlanDirective, ...], servers: float | None, is_clear: bool
+) -> None:
+    found = shares("P", [*above, *inside])
+    assert (found.servers.get((0, "A")), (0, "A") not in found.unclear) == (servers, is_clear)
+
+
+@pytest.mark.parametrize("limit", ["parallel_server_limit", "utilization_limit"])
+def test_limits_of_servers_in_two_subplans_are_not_added_up(limit: str) -> None:
+    rows = [directive("P", name, 50, type="PLAN") for name in "XY"]
+    found = shares("P", [*rows, directive("X", "A", 50, **{limit: 25}), directive("Y", "A", 50, **{limit: 75})])
+    assert (found.servers, found.unclear.keys()) == ({}, {(0, "A")})
+    assert shares("P", [*rows, directive("X", "A", 50), directive("Y", "A", 50)]).unclear == {}, "it has no limit"
 
 
 def test_plans_that_name_each_other_end() -> None:
@@ -270,9 +298,7 @@ def test_claims_stay_within_the_whole_and_the_limits(rows: list[PlanDirective], 
 
 
 @given(plans(), st.data())
-def test_who_wakes_up_a_little_takes_no_more_from_the_others_than_that(
-    rows: list[PlanDirective], data: st.DataObject
-) -> None:
+def test_a_group_that_wakes_up_takes_no_more_than_it_wants(rows: list[PlanDirective], data: st.DataObject) -> None:
     figures = shares("P", rows)
     before = data.draw(wants(figures))
     idle = sorted(set(figures.shares) - set(before))
@@ -297,7 +323,7 @@ def test_weights_are_handed_out_as_the_scheduler_does_slice_by_slice(parts: list
         assert min(claims[key], want) == pytest.approx(amount, abs=1e-6)
 
 
-def test_what_a_level_does_not_want_flows_on() -> None:
+def test_unused_cpu_of_a_level_goes_to_the_next() -> None:
     rows = [directive("P", "TOP", 100), directive("P", "MIDDLE", 0, 100), directive("P", "LOW", 0, 0, 100)]
     now = shares("P", rows).entitled({(0, "TOP"): 0.1, (0, "MIDDLE"): 0.3, (0, "LOW"): 2.0})
     # TOP and MIDDLE have what they want and may claim all they are guaranteed; LOW is due the other 60 %.
@@ -326,7 +352,7 @@ def test_shares_with_levels_below_are_doubted_too() -> None:
     assert book.doubt("P", 0) == "its method is RATIO, which divides by shares, but it has levels below the first"
 
 
-def test_before_12_a_limit_on_cpu_is_none_on_servers() -> None:
+def test_before_12_a_cpu_limit_does_not_limit_servers() -> None:
     rows = [directive("P", "A", 50, utilization_limit=40), directive("P", "B", 50, parallel_server_limit=30)]
     assert PlanBook.read([], rows).shares("P").servers == pytest.approx({(0, "A"): 0.4, (0, "B"): 0.3})
     assert PlanBook.read([], rows, cpu_limits_servers=False).shares("P").servers == pytest.approx({(0, "B"): 0.3})

@@ -79,7 +79,7 @@ def test_whether_the_plan_of_a_container_steers_cpu(rows: list[RsrcPlan], manage
     assert facts(*rows).cpu_managed(1, 3) is managed
 
 
-def test_an_autonomous_database_is_told_by_its_service_or_its_plans() -> None:
+def test_an_autonomous_database_is_known_by_its_service_or_plans() -> None:
     assert facts(CDB, cloud_service="DWCS").autonomous
     assert facts(active_plan("FORCE:DWCS_PLAN")).autonomous
     assert not facts(active_plan("OLTP_PLAN")).autonomous, "a user's own plan may have this name"

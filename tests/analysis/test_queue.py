@@ -151,7 +151,7 @@ def too_large(*more: Any, limit: int = 25) -> Reading:
         (16, 32, True),
     ],
 )
-def test_no_head_is_said_never_to_start_while_one_as_large_runs(degree: int, held: int, never: bool) -> None:
+def test_a_head_as_large_as_a_running_one_may_start(degree: int, held: int, never: bool) -> None:
     running = twin(3, "sql8", degree, 2)
     running[-1] = running[-1]._replace(resource_consumer_group="Q")
     reading = too_large(*running, group("Q", current_pqs_queued=1, current_pq_servers_active=held))
@@ -234,7 +234,7 @@ def test_the_cause_is_what_must_give_way(
         (Servers(2, 4), "short by up to 2 servers"),
     ],
 )
-def test_what_is_not_known_exactly_is_given_as_a_range(asked: Servers, end: str) -> None:
+def test_inexact_figures_are_ranges(asked: Servers, end: str) -> None:
     assert explain(asked, 4, QueueState(ServerBudget(62, 64)))[2].endswith(end)
 
 
@@ -329,7 +329,7 @@ def test_the_next_in_line_of_11_2_goes_first_and_its_clock_is_resource_managers(
     assert [(each.sid, each.waited) for each in reading.queue] == [(2, 950.0), (1, 900.0)]
 
 
-def test_only_a_wait_that_goes_on_is_a_place_in_the_queue() -> None:
+def test_only_an_open_wait_is_a_place_in_the_queue() -> None:
     rows = [queued_session(1, "A", state="WAITED KNOWN TIME"), queued_session(2, "A", event="resmgr:cpu quantum")]
     assert analyse(None, snapshot(*rows)).queue == ()
 
@@ -350,7 +350,7 @@ def test_timeouts_count_down_and_say_what_happens_then() -> None:
 
 @pytest.mark.parametrize("action", ["CANCEL", "RUN"])
 def test_an_exceeded_timeout_is_promised_to_no_statement_of_its_queue(action: str) -> None:
-    """The plan said 30 s, the database still used 600 s: heads timed out "in 0:00" for two minutes."""
+    """The plan had 30 s, the database still used 600 s: heads timed out "in 0:00" for two minutes."""
     at_30 = {"parallel_queue_timeout": 30, "pq_timeout_action": action}
     rows = [active_plan(), directive("DAY", "A", 50, **at_30), directive("DAY", "B", 50, **at_30)]
     waits = [queued_session(1, "A", 135.0), queued_session(2, "A", 20.0), queued_session(3, "B", 39.0)]
@@ -377,7 +377,7 @@ def test_a_timeout_is_outlived_after_two_polls_however_long_they_take() -> None:
     assert [each.timeout_left for each in analyse(None, late).queue] == [None]
 
 
-def test_what_a_queue_has_in_common_is_looked_up_once_however_long_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_common_facts_of_a_queue_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = Mock(wraps=queue.queue_timeout)
     monkeypatch.setattr(queue, "queue_timeout", asked)
     rows = [
@@ -490,7 +490,7 @@ def test_every_cause_with_its_servers_and_words(
     assert sentence.startswith("wants ")
 
 
-def test_the_targets_of_several_instances_are_said_to_be_added_up() -> None:
+def test_the_target_of_several_instances_is_called_a_sum() -> None:
     _, _, sentence = explain(Servers(32, 32), 16, QueueState(ServerBudget(50, 64, instances=2)))
     assert sentence == (
         "wants 32 servers (DOP 16, two sets); 50 of the target's 64 are in use (the targets of 2 instances added "
@@ -561,13 +561,13 @@ ONE_SET = plan("", ":Q1000", ":Q1000")
 FOUR_TREES = plan("", ":Q1000", "", ":Q2001", ":Q2000", "", ":Q3002", ":Q3001", ":Q3000", "", ":Q4000")
 
 
-def test_what_the_queued_session_shows_goes_before_all() -> None:
+def test_figures_of_the_queued_session_come_first() -> None:
     assert wanted(*ONE_SET, *execution((1, 1)), pq_servers=16) == Servers(16, 16, WantsSource.PQ_SERVERS)
     assert wanted(pq_servers=8) == Servers(8, 8, WantsSource.PQ_SERVERS)
 
 
 @pytest.mark.parametrize("pq_servers", [None, 0, 4, 12, 40])
-def test_what_is_no_small_multiple_of_the_degree_is_another_statements(pq_servers: int | None) -> None:
+def test_pq_servers_must_be_a_small_multiple_of_the_degree(pq_servers: int | None) -> None:
     assert wanted(*TWO_SETS, pq_servers=pq_servers) == Servers(16, 16, WantsSource.PLAN)
 
 
@@ -647,7 +647,7 @@ def test_lines_that_an_adaptive_plan_skips_do_not_count() -> None:
     assert wanted(*lines, row(PlanXml, sql_id="sql7", other_xml=xml)) == Servers(8, 16, WantsSource.PLAN)
 
 
-def test_what_is_below_a_coordinator_that_is_forced_serial_has_no_servers() -> None:
+def test_lines_below_a_serial_coordinator_have_no_servers() -> None:
     """Its lines keep their table queues (FORCED SERIAL in DBMS_XPLAN); the tree beside it is parallel."""
     lines = [
         row(PxPlanLine, id=1, depth=1, operation="PX COORDINATOR", options="FORCED SERIAL"),

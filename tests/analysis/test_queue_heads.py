@@ -77,7 +77,7 @@ def test_a_statement_that_may_run_anywhere_has_what_is_free_anywhere() -> None:
         (SERVICES, "first", "service first"),
     ],
 )
-def test_one_that_is_confined_has_what_is_free_there(rows: list[Any], service: str, by: str) -> None:
+def test_a_confined_statement_has_what_is_free_on_its_instances(rows: list[Any], service: str, by: str) -> None:
     # 56 of the 64 of instance 1 are in use: one or two sets of DOP 8 are 8 or 16 servers.
     found = head(*rows, service=service)
     assert (found.in_use, found.target, found.cause) == (56, 64, Cause.SYSTEM)
@@ -161,7 +161,7 @@ def test_the_room_before_is_that_below_every_limit(limits: list[ServerLimit], wa
     assert over(*limits, wants=wants) is is_over
 
 
-def test_where_others_may_be_chosen_the_counts_must_be_the_same() -> None:
+def test_if_others_may_be_chosen_the_counts_must_agree() -> None:
     assert over(LIMIT, contested=True)
     assert not over(LIMIT, contested=True, then=23)
     assert not over(LIMIT._replace(held=19), contested=True)

@@ -138,7 +138,7 @@ def test_more_cpu_than_there_is_cannot_be() -> None:
         (0.5, None, Host.UNKNOWN),
     ],
 )
-def test_what_is_known_of_the_host(busy_part: float | None, cpus: float | None, host: Host) -> None:
+def test_known_facts_of_the_host(busy_part: float | None, cpus: float | None, host: Host) -> None:
     assert host_of(replace(instance(), host_busy=busy_part, host_cpus=cpus)) is host
 
 
@@ -150,7 +150,7 @@ def test_a_caged_instance_on_a_larger_host() -> None:
         assert not has_spare_host(replace(caged, **facts)), facts
 
 
-def test_what_a_group_wants_and_is_due() -> None:
+def test_demand_and_entitlement_of_a_group() -> None:
     assert Load(2.0, 3.0, 9).wanted == 5.0
     assert Load(0.0, 0.0, 9).wanted == 9.0, "waits that are not over are not counted yet"
     assert Load(2.0, 0.0, 9).wanted == 2.0

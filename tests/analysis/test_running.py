@@ -63,9 +63,7 @@ def test_a_session_with_servers_read_after_it_is_no_longer_queued(
 
 
 @pytest.mark.parametrize(("remaining", "nearer"), [(9.0, True), (10.0, True), (10.5, False)])
-def test_an_estimate_in_whole_seconds_may_stay_for_two_seconds_while_the_work_goes_on(
-    remaining: float, nearer: bool
-) -> None:
+def test_an_estimate_in_whole_seconds_may_stay_for_two_seconds(remaining: float, nearer: bool) -> None:
     before = row(SessionLongops, opname="Table Scan", target="SALES", sofar=100, time_remaining=10)
     facts: Any = SimpleNamespace(
         earlier_operations={(1, 9, "x"): [before]}, deltas=SimpleNamespace(interval=lambda _: 2.0)

@@ -129,7 +129,7 @@ def test_a_rate_of_a_column_that_is_not_there_is_not_known(absent: set[str], rat
     assert of_sessions(Facts.of(*seen))[1, 7] == rates
 
 
-def test_of_several_rows_numbers_are_added_up_and_the_first_text_and_instant_stays() -> None:
+def test_several_rows_add_up_numbers_and_keep_the_first_text() -> None:
     rows: list[dict[str, Amount | None]] = [
         {"bytes": None, "work": "", "since": None},
         {"bytes": 2.0, "work": "sort", "since": NOON},

@@ -124,7 +124,7 @@ def cancel(sid: int) -> str:
 
 
 def test_without_an_idle_holder_a_person_decides() -> None:
-    """DO said to decide whose work to end, and TO START IT beside it named the session."""
+    """DO left it open which session to end, and TO START IT beside it named the session."""
     nobody = "no idle session holds servers that the head of BATCH could use: wait"
     reading = one_queue(running(526))
     found = advice(reading)
@@ -174,7 +174,7 @@ def test_the_deciding_half_of_the_text_stays_while_it_fits() -> None:
 
 
 def test_working_sessions_are_cancelled_and_idle_ones_ended() -> None:
-    """It said to cancel the idle one, whose work would be lost, and did not name the other."""
+    """DO advised to cancel the idle one, whose work would be lost, and did not name the other."""
     idle = running(526, servers=16, **IDLE)
     found = advice(one_queue(idle, running(144, servers=16)))
     together = "end MARTIN 1:526 and cancel MARTIN 1:144"
@@ -563,7 +563,7 @@ def test_a_statement_about_to_end_is_waited_for_beside_an_idle_holder() -> None:
     assert advice(reading).text == f"{way.sentence}, and then the head of BATCH can start"
 
 
-def test_do_and_to_start_it_give_the_same_reason_to_end_nobody() -> None:
+def test_do_and_to_start_it_give_the_same_reason_against_an_end() -> None:
     alone, together = running(526, **PAUSE), (running(526, servers=16, **PAUSE), running(144, servers=16, elapsed=9.0))
     for reading in (one_queue(alone), one_queue(*together)):
         assert "too early" in unblock(waiting(reading, 17.0))[0].sentence
@@ -622,7 +622,7 @@ def test_waiting_counts_by_the_earliest_end_that_is_enough() -> None:
     )
 
 
-def test_where_two_must_end_the_last_is_named() -> None:
+def test_if_two_must_end_the_last_is_named() -> None:
     found = advice(one_queue(ending(405, 8.0, servers=16), ending(992, 21.0, servers=16)))
     assert found.text == (
         "wait: the head of BATCH should start by itself in about 0:21, when MARTIN 1:992, the last of 2, ends"
@@ -642,7 +642,7 @@ def one_of_them_may_want_more(reading: Reading) -> Reading:
     return replace(reading, heads=(head, *reading.heads[1:]), queue=(*reading.queue, other))
 
 
-def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() -> None:
+def test_if_queues_take_turns_only_a_forecast_proves_an_end() -> None:
     """Free servers of one instant decide nothing: which head is first, and what it wants, changes within seconds."""
     both = storm(running(526, **IDLE))  # keeps the 32 that each of the two heads is short of
     etl = replace(both.heads[1], wants=Servers(48, 48), shortages=(Shortage(48, everybody=True),))
@@ -749,9 +749,7 @@ def test_a_limit_that_binds_only_at_most_does_not_forbid_an_end(short: int, grou
 
 
 @pytest.mark.parametrize("waits", [(None, 60.0), (60.0, None), (None, None)])
-def test_no_end_if_the_longest_wait_is_not_known(
-    waits: tuple[float | None, float | None],
-) -> None:
+def test_no_end_if_the_longest_wait_is_not_known(waits: tuple[float | None, float | None]) -> None:
     reading = one_queue(running(526, **IDLE), equals=1)
     first, other = (replace(each, waited=waited) for each, waited in zip(reading.queue[:2], waits, strict=True))
     head = replace(reading.heads[0], statement=first)
@@ -779,10 +777,10 @@ def test_an_end_too_small_for_each_head_is_said_to_start_none() -> None:
     ranged = replace(both.heads[1], wants=Servers(16, 32))
     some = "ending it is enough for ETL, but BATCH is short by 32; the plan decides which is first"
     order = "the plan decides which is first, and no view shows it"
-    for etl, known, told_of_it in ((enough, some, some), (ranged, "what ending it would do is not known", order)):
+    for etl, known, effect in ((enough, some, some), (ranged, "what ending it would do is not known", order)):
         other = replace(both, heads=(both.heads[0], etl))
         assert advice(other).text == f"{keeps}{known}; wait, or decide whether to end it"
-        assert unblock(other)[1].sentence == f"{keeps}{told_of_it}"
+        assert unblock(other)[1].sentence == f"{keeps}{effect}"
     foretold = foreseen(both, 0, 700.0, 900.0)
     assert "ending it should start the last queued statement" in advice(foretold).text, "that is more than now"
 
@@ -858,7 +856,7 @@ def test_a_queue_at_its_own_limit_takes_no_turns_for_other_servers() -> None:
         assert unblock(replace(lately, groups=(batch_group, group("ETL", px_servers=32))))[0].turns == turns
 
 
-def test_do_names_the_holders_own_queue_where_it_is_short_of_the_target_alone() -> None:
+def test_do_names_the_holders_own_queue_if_it_lacks_only_the_target() -> None:
     """A limit that holds no head back does not matter: BATCH wants these servers as ETL does."""
     both = storm(running(526, **IDLE), running(144))
     found = advice(replace(both, groups=(group("BATCH", servers_limit=64, px_servers=32),)))

@@ -114,7 +114,7 @@ def sids(one: Unblock) -> list[int]:
     return [each.statement.sid for each in one.candidates]
 
 
-def test_the_systems_target_is_freed_by_anybody() -> None:
+def test_any_session_frees_servers_of_the_target() -> None:
     # 64 of 64 in use, ETL wants 8 to 16: short by 16 at most
     one = found(
         waiting(9, "ETL", 8), holder(1, "BATCH", 20, elapsed=300), holder(2, "ETL", 24, elapsed=50),
@@ -128,7 +128,7 @@ def test_the_systems_target_is_freed_by_anybody() -> None:
     assert one.candidates[0].commands[0].text == "ALTER SYSTEM CANCEL SQL '3, 1003, @1, 9md3ukhghgj58';"
 
 
-def test_a_groups_limit_is_freed_by_the_group_alone() -> None:
+def test_only_its_own_sessions_free_servers_of_a_groups_limit() -> None:
     # BATCH holds 32 of 32 (50 % of 64); 24 more are free, so only an end in BATCH helps
     one = found(
         waiting(9, "BATCH", 8), holder(1, "BATCH", 20), holder(2, "BATCH", 12), holder(3, "ETL", 8, idle=5000),
@@ -225,7 +225,7 @@ def test_servers_that_may_not_be_counted_are_not_relied_on() -> None:
     assert [(each.frees, each.perhaps) for each in one.candidates] == [(20, 20), (0, 12), (0, 12)]
 
 
-def test_one_that_wants_more_than_the_target_needs_all_of_it() -> None:
+def test_a_statement_above_the_target_needs_all_of_it() -> None:
     # the published case: 36 wanted on a target of 24, 12 in use; it was seen to start once nothing was
     one = found(waiting(9, "ETL", 36), holder(1, "ETL", 12), target=24, active=12, plan=DAY, held={"ETL": 12})
     assert one.head.cause is Cause.NEVER_FITS
@@ -269,7 +269,7 @@ def test_as_many_are_waited_for_as_are_needed_the_soonest_first() -> None:
         waiting(9, "ETL", 8), nearly(1, "ETL", 8, 25), nearly(2, "ETL", 8, 3), nearly(3, "ETL", 8, 12),
         holder(4, "ETL", 40, idle=9), active=64, plan=DAY, held={"ETL": 64},
     )  # fmt: skip
-    assert (one.needed, sids(one), one.wait) == (2, [2, 3, 4, 1], 12.0), "then who is enough alone"
+    assert (one.needed, sids(one), one.wait) == (2, [2, 3, 4, 1], 12.0), "those enough alone next"
 
 
 def test_a_session_is_ended_for_what_waiting_does_not_free() -> None:
@@ -348,7 +348,7 @@ def test_a_monitors_gv_query_is_never_advised_against() -> None:
     assert (one.needed, sids(one)) == (1, [1])  # though the monitor's query "loses least"
 
 
-def test_what_may_be_a_monitor_is_not_advised_against_either() -> None:
+def test_a_possible_monitor_is_not_advised_against_either() -> None:
     """Without V$PX_PROCESS a statement may be a monitor: no session is named, and the reason is given."""
     one = cluster(listed=False)
     assert (one.needed, sids(one)) == (0, [])

@@ -211,7 +211,7 @@ def test_groups_without_parallel_statements_are_left_out() -> None:
     assert compare(reading(0)) == ()
 
 
-def test_of_an_instant_in_the_past_nothing_is_divided() -> None:
+def test_an_earlier_instant_gives_no_average() -> None:
     later = reading(2, after=60, pqs_queued=10)
     (one,) = compare(reading(2, pqs_queued=10), counter_marks(later), counter_marks(later))
     assert one.now.mean_queue is None
@@ -245,7 +245,7 @@ def test_what_is_shown_is_what_is_judged(queued_ms: int, queued: int, mean: floa
     assert one.worse is worse
 
 
-def test_what_was_watched_as_long_as_the_history_reaches_back_is_the_hour() -> None:
+def test_polls_as_long_as_the_history_are_the_hour() -> None:
     first = reading(2, pqs_queued=10, pqs_completed=10, pq_queued_time=100_000)
     then = reading(4, minute(-1, "BATCH", 5, 2, 32), after=60, pqs_queued=16, pqs_completed=14, pq_queued_time=280_000)
     (one,) = compare(then, {}, counter_marks(first))
@@ -259,7 +259,7 @@ def test_counters_that_a_release_lacks_count_none_that_came() -> None:
     assert CounterMark(NOON, none._replace(completed=5, timeouts=2), 3, 4).came == 14
 
 
-def test_a_minute_of_no_length_is_none_however_short_one_is() -> None:
+def test_a_minute_of_zero_length_does_not_count() -> None:
     def short(length: int) -> GroupMetricHistory:
         return row(GroupMetricHistory, consumer_group_name="BATCH", intsize_csec=length, end_time=NOON,
                    avg_queued_parallel_stmts=3.0, avg_active_parallel_stmts=1.0)  # fmt: skip

@@ -143,7 +143,7 @@ def test_groups_below_others_are_due_what_those_leave_as_published() -> None:
     [(45.4, 45.0, 6.0), (28.2, 59.3), (24.1, 24.0, 28.9, 7.2, 5.8)],
     ids=["96.4 % of the host", "87.5 % of the host", "90.0 % of the host"],
 )
-def test_what_no_group_used_of_a_host_is_not_missing(measured: tuple[float, ...]) -> None:
+def test_cpu_that_no_group_used_is_not_missing(measured: tuple[float, ...]) -> None:
     """Published measurements of a whole host: a plan that gives just these parts was kept, whatever was lost."""
     total = sum(measured)
     rows = [directive("DAY", f"G{i}", round(1000 * part / total)) for i, part in enumerate(measured)]
@@ -227,7 +227,7 @@ def test_a_plan_that_is_kept_and_leaves_a_group_nothing_is_not_praised() -> None
     assert first[0] == (" ▲ ", "warn"), "no green above two red"
 
 
-def test_groups_that_are_left_nothing_are_listed_as_one_says_them() -> None:
+def test_groups_without_cpu_are_listed_in_a_sentence() -> None:
     plan = [directive("DAY", "WEB", 100), *(directive("DAY", name, 0, mgmt_p2=30) for name in "ABC")]
     reading = read(loads({"WEB": (15.7, 2.0)} | dict.fromkeys("ABC", (0.1, 3.9)), *plan))
     (kept,) = conformance(reading)

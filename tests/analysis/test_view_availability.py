@@ -230,7 +230,7 @@ def test_every_view_that_a_table_names_is_one_that_a_reading_checks() -> None:
     assert named <= known
 
 
-def test_one_query_speaks_for_a_view() -> None:
+def test_one_query_stands_for_a_view() -> None:
     records = main_records(Release(19))
     assert {Session, EventHistogram, SystemEvent} <= set(records)
     assert not {SessionCount, NamedSession, WatchedHistogram} & set(records)

@@ -45,7 +45,7 @@ def test_an_age_has_a_unit() -> None:
         seconds_of("14", bare=False)
 
 
-def test_what_is_too_long_for_milliseconds_names_its_unit() -> None:
+def test_times_too_long_for_milliseconds_name_their_unit() -> None:
     """Under `mean ms` 8:03 looked like 8 ms; and no figure is cut by its column."""
     values = (None, 0.5, 25_725.12, 99_999.96, 100_000.0, 483_000.0, 400_000_000.0)
     texts = [milliseconds(each, 2, 8) for each in values]

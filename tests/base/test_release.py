@@ -20,7 +20,7 @@ def test_a_release_is_read_from_its_first_two_numbers(text: str, release: tuple[
     assert Release.parse(text) == Release(*release)
 
 
-def test_what_has_no_number_is_no_release() -> None:
+def test_text_without_a_number_is_no_release() -> None:
     with pytest.raises(ValueError, match="not an Oracle release: 'ten'"):
         Release.parse("ten")
 

@@ -41,7 +41,7 @@ def test_a_page_has_one_heading_above_all_others() -> None:
         assert text.count("\n# ") + text.startswith("# ") >= 1, named(path)
 
 
-def test_a_list_goes_on_behind_a_blank_line() -> None:
+def test_a_list_continues_after_a_blank_line() -> None:
     """Behind a paragraph of its own inside an item: GitHub needs none, the book does."""
     swallowed = re.compile(r"\n\n {4}[^\s`].*\n(?:\d+\.|[-*]) ")
     assert [named(path) for path, text in pages().items() if swallowed.search(text)] == []

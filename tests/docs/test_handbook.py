@@ -42,7 +42,7 @@ def test_every_scenario_of_the_demo_is_an_exercise() -> None:
     assert [name for name in scenarios() if f"presman demo {name}" not in text] == []
 
 
-def test_the_full_house_shows_what_the_handbook_says(tmp_path: Path) -> None:
+def test_the_full_house_agrees_with_the_handbook(tmp_path: Path) -> None:
     file = tmp_path / FULL_HOUSE
     file.write_text(full_house())
     now = [0.0]

@@ -22,7 +22,7 @@ def test_an_interval_is_half_as_wide_again_as_the_courses_make_it_until_five_hav
     assert judged(300.0, 300.0, 300.0, 300.0).widened(RAW, 1.0) == Interval(60.0, 45.0, 90.0)
 
 
-def test_it_is_as_wide_as_it_takes_to_hold_the_outcomes() -> None:
+def test_a_range_is_as_wide_as_outcomes_require() -> None:
     # All five are two half widths above: the next reaches twice as far, up and down.
     assert judged(*[100.0] * 5).widened(RAW, 1.0) == Interval(60.0, 40.0, 100.0)
     # All five are half a half width below.
@@ -51,7 +51,7 @@ def test_an_interval_far_off_is_never_narrower_than_loads_drift() -> None:
     assert Interval(300.0, 290.0, 310.0).widened(1.0, 1.0) == Interval(300.0, 290.0, 310.0)
 
 
-def test_the_record_counts_those_that_were_held_and_tells_the_middle_error() -> None:
+def test_the_record_has_the_number_held_and_the_median_error() -> None:
     assert judged().record() == ForecastRecord(0, 0, None)
     assert judged(50.0, 61.0, 90.0).record() == ForecastRecord(3, 2, 10.0)
 
@@ -101,7 +101,7 @@ def test_all_waiting_statements_are_judged_after_five_outcomes() -> None:
     assert factor(found, 100.0) == 2.0
 
 
-def test_one_that_waits_long_counts_at_each_look() -> None:
+def test_a_long_wait_counts_at_each_look() -> None:
     found = looked(0.0, 60.0, 120.0, many=2)
     found.start(0, 200.0)  # 140, 80 and 20 s later than was foreseen at the three looks: 7, 4 and 1 halves
     found.start(1, 140.0)  # 80 and 20 s later, and 40 s sooner: 4, 1 and 4 halves
@@ -126,7 +126,7 @@ def test_forecasts_of_an_hour_ago_are_forgotten() -> None:
     assert factor(looked(0.0), 3601.0) is None
 
 
-def test_of_a_long_queue_fifty_are_judged_at_most() -> None:
+def test_at_most_fifty_of_a_long_queue_are_judged() -> None:
     found = looked(0.0, many=120)
     for number in range(120):  # every third counts: they start in time, the others much too late
         found.start(number, 60.0 if number % 3 == 0 else 600.0)

@@ -31,12 +31,12 @@ def wants(group: Group, servers: int, waited: float = 5.0) -> Waiting:
     return Waiting(group, servers, servers, waited, TEN)
 
 
-def test_one_starts_when_enough_is_free_the_next_when_it_has_ended() -> None:
+def test_a_statement_starts_when_enough_is_free_the_next_after_it() -> None:
     queue = now(Holder(B, 48, 4.0, TEN), waiting=(wants(A, 32, 9.0), wants(A, 32, 8.0)))
     assert starts(queue) == [6.0, 16.0]
 
 
-def test_what_is_free_is_taken_at_once() -> None:
+def test_free_servers_are_taken_at_once() -> None:
     assert starts(now(Holder(B, 32, 4.0, TEN), waiting=(wants(A, 32),))) == [0.0]
 
 

@@ -33,7 +33,7 @@ def test_four_ends_are_too_few_and_running_statements_do_not_count() -> None:
     assert kaplan_meier([*FIVE[:4], ObservedDuration(60.0, ended=False)]) is None
 
 
-def test_one_that_still_runs_counts_for_as_long_as_it_has_run() -> None:
+def test_a_running_statement_counts_for_its_time_so_far() -> None:
     found = kaplan_meier([*FIVE, ObservedDuration(25.0, ended=False)])
     assert found is not None
     # Six are at risk at 10 s, five at 20 s; at 30 s three, without the one that has run for 25 s.
@@ -42,7 +42,7 @@ def test_one_that_still_runs_counts_for_as_long_as_it_has_run() -> None:
     assert found.mean == 35.0  # 175 seconds, five ends
 
 
-def test_one_that_was_seen_late_is_not_at_risk_before() -> None:
+def test_a_statement_seen_late_is_not_at_risk_before() -> None:
     found = kaplan_meier([*FIVE, ObservedDuration(45.0, entry_age=35.0)])
     assert found is not None
     # Five are at risk at 10 s, three at 30 s; at 40 s three again: the late one is there.
@@ -87,11 +87,11 @@ def test_the_time_left_is_what_is_left_to_those_that_last_longer(run: float, cha
 
 
 @pytest.mark.parametrize("means", [10, 100, 1000])
-def test_one_that_runs_far_longer_than_all_others_has_a_mean_time_left(means: int) -> None:
+def test_an_exceptionally_long_statement_has_a_mean_time_left(means: int) -> None:
     # Nothing is remembered beyond the last end: half of those alike have 20 s x ln 2 left, however long they have run.
     assert [HALVES.left(20.0 * means, chance) for chance in (0.0, 0.5)] == pytest.approx([0.0, 13.8629436])
 
 
-def test_what_part_lasts_longer() -> None:
+def test_part_of_statements_that_last_longer() -> None:
     assert [HALVES.longer_than(seconds) for seconds in (0.0, 5.0, 10.0, 15.0, 20.0)] == [1.0, 0.75, 0.5, 0.375, 0.25]
     assert HALVES.longer_than(40.0) == pytest.approx(0.25 / 2.718281828)

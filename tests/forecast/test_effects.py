@@ -133,7 +133,7 @@ def test_effect_of_an_end_in_words() -> None:
     assert effect_words(None) == ""
 
 
-def test_it_stands_beside_the_candidate_where_there_is_room() -> None:
+def test_the_effect_is_beside_the_candidate_if_it_fits() -> None:
     holder = running(605, idle=300.0, status="INACTIVE", servers=64)
     rows = (waiting(310.0),)
     head = QueueHead(
@@ -156,7 +156,7 @@ def test_it_stands_beside_the_candidate_where_there_is_room() -> None:
     assert any("if ended: 2 of the queue start at once, the last" in plain(line) for line in candidates_lines(found))
 
 
-def test_what_was_played_is_kept_for_a_minute_in_which_it_is_not_offered() -> None:
+def test_effects_are_kept_for_a_minute_without_an_offer() -> None:
     forecaster, effects = watched(), Effects()
     offered, model = one_holder(310.0), None
     forecaster._history.add(offered)

@@ -147,12 +147,12 @@ def test_an_idle_holder_of_which_nothing_is_known_makes_it_uncertain() -> None:
     assert found.high > 300.0
 
 
-def test_servers_in_use_that_nobody_is_seen_to_hold_stay_in_use() -> None:
+def test_servers_without_a_visible_holder_stay_in_use() -> None:
     starts = forecast_of(watched(), 310.0, waiting(310.0), rules=RULES._replace(in_use=40))
     assert starts.why_none == "it does not start within 4 hours in most courses"
 
 
-def test_servers_of_a_group_that_nobody_is_seen_to_hold_stay_its_own() -> None:
+def test_a_groups_servers_without_a_visible_holder_stay_its_own() -> None:
     limit = ServerLimit("BATCH", 40, 64, "", 0, "BATCH")
     starts = forecast_of(watched(), 310.0, waiting(310.0), rules=RULES._replace(limits={(0, "BATCH"): (limit,)}))
     assert starts.median is None
@@ -189,7 +189,7 @@ def test_ranges_are_as_wide_as_all_waiting_statements_need() -> None:
     assert above[1] > 1.5 * above[0]
 
 
-def test_one_that_leaves_the_queue_without_starting_is_not_judged() -> None:
+def test_a_statement_that_leaves_without_starting_is_not_judged() -> None:
     forecaster = watched()
     forecast_of(forecaster, 310.0, waiting(310.0))
     quiet = reading(315.0)
@@ -302,7 +302,7 @@ def test_statements_first_seen_at_their_end_do_not_count() -> None:
     assert forecast_of(forecaster, 310.0, waiting(310.0)).why_none.endswith("has seen 0")
 
 
-def test_what_was_seen_before_can_be_given() -> None:
+def test_earlier_observations_can_be_given() -> None:
     forecaster = Forecaster()
     runs = [
         StatementRun(1, sid, 7, "9md3ukh000j58", 0, "BATCH", "RPT", 32, started=AT + timedelta(seconds=60 * sid),
@@ -319,7 +319,7 @@ def test_an_earlier_reading_begins_anew() -> None:
     assert starts.why_none.endswith("has seen 0")
 
 
-def test_one_that_should_have_started_and_did_not_is_foreseen_no_more_and_counts_as_missed() -> None:
+def test_an_overdue_start_has_no_forecast_and_counts_as_missed() -> None:
     forecaster = watched()
     first = forecast_of(forecaster, 310.0, waiting(310.0))
     assert first.high is not None

@@ -63,7 +63,7 @@ def forecast_of(forecaster: Forecaster) -> list[StartForecast]:
 
 
 @pytest.mark.parametrize("seed", range(1, 6))
-def test_ten_seconds_after_they_came_all_ten_starts_are_within_what_is_foreseen(seed: int) -> None:
+def test_ten_seconds_after_arrival_all_ten_starts_are_in_range(seed: int) -> None:
     forecaster, before = Forecaster(seed), SUBMITTED - timedelta(minutes=30)
     forecaster.begin(SUBMITTED, timedelta(hours=1), earlier(before))
     for starts, each in zip(forecast_of(forecaster), WAITED, strict=True):

@@ -156,7 +156,7 @@ def test_a_level_at_its_limit_lets_the_next_level_pass() -> None:
     assert enter(parallel, ask(16, B))
 
 
-def test_one_that_fits_waits_for_the_one_that_was_drawn() -> None:
+def test_a_statement_that_fits_waits_for_the_one_drawn() -> None:
     root = Node("P", children=(node(A, 1.0), node(B, 0.0, 1.0)))
     parallel = queue(16, root=root)
     enter(parallel, ask(8, C))

@@ -36,7 +36,7 @@ def test_a_statement_lasts_as_those_of_its_sql_id_did_else_its_group_else_all() 
     assert seen.watched == 360.0
 
 
-def test_what_is_asked_again_is_looked_up_once_until_the_next_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repeated_questions_are_answered_once_for_each_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     """A forecast asks it of each statement that came in the last hour."""
     seen, asked = in_turn(6, 60.0), []
     look_up = StatementHistory._durations
@@ -59,7 +59,7 @@ def test_four_are_too_few() -> None:
     assert seen.ended == 4
 
 
-def test_what_ended_more_than_an_hour_ago_is_forgotten() -> None:
+def test_statements_ended_over_an_hour_ago_are_forgotten() -> None:
     seen = in_turn(6, 60.0)
     for minute in range(7, 121):
         seen.add(reading(60.0 * minute))
@@ -70,7 +70,7 @@ def test_what_ended_more_than_an_hour_ago_is_forgotten() -> None:
     assert seen.watched == 3600.0
 
 
-def test_of_a_sql_id_that_has_not_ended_for_an_hour_nothing_is_kept() -> None:
+def test_a_sql_id_without_an_end_for_an_hour_is_forgotten() -> None:
     seen = StatementHistory()
     for number in range(200):  # each another SQL_ID, there for one poll of each minute
         held = (holder(600, 5.0, sql_id=f"{number:013}"),) if number % 2 else ()
@@ -112,7 +112,7 @@ def test_polls_that_are_far_apart_twice_are_as_far_apart_as_they_are_meant_to_be
     assert seen.watched == 300.0 + 400.0
 
 
-def test_of_too_many_that_came_those_are_counted_that_came_since_the_oldest_kept() -> None:
+def test_of_too_many_arrivals_those_since_the_oldest_kept_count() -> None:
     seen = StatementHistory()
     for number in range(12):
         rows = [waiting(0.0, sid=1000 * number + each, since=-0.05 * each) for each in range(100)]

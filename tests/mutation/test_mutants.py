@@ -149,7 +149,7 @@ def test_callers_of_a_function_come_first_and_fast_files_ahead(near: Nearest) ->
     assert (before, none) == (frozenset(), {})
 
 
-def test_of_many_callers_those_of_rarely_called_functions_come_first(near: Nearest) -> None:
+def test_callers_of_rarely_called_functions_come_first(near: Nearest) -> None:
     """Twenty tests paint the line; one clicks on it, and takes longer than each of them."""
     show, click = f"{LINT_CDB.path}::Line.show", f"{LINT_CDB.path}::Line.on_click"
     others = {f"a.py::{number:02}": Called(0.1, 0, frozenset({show})) for number in range(20)}
@@ -163,7 +163,7 @@ def test_of_many_callers_those_of_rarely_called_functions_come_first(near: Neare
     assert calls.closest(LINT_CDB.path, "Line.on_click") == {}, "only one test calls it"
 
 
-def test_of_equally_fast_files_the_nearest_comes_first() -> None:
+def test_the_nearest_of_equally_fast_files_comes_first() -> None:
     path = "presman/sources/simulator/views/io.py"
     files = ("tests/tui/test_a.py", "tests/sources/test_b.py", "tests/sources/simulator/test_c.py")
     survey = {file: {file: Called(1.0, 0, frozenset({f"{path}::f"}))} for file in files}

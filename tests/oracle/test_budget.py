@@ -60,7 +60,7 @@ def test_a_slow_view_is_asked_last_from_then_on(bench19: Bench) -> None:
     assert "gv$session" in next(text for text in bench19.server.counters.statements() if "$" in text)
 
 
-def test_where_every_view_hangs_the_read_ends_all_the_same(bench: Bench) -> None:
+def test_the_read_ends_even_if_every_view_hangs(bench: Bench) -> None:
     source = opened(bench)
     bench.server.faults.add(Stage.STATEMENT, Delay(60), "gv$", times=-1)
     answer, seconds = timed(bench, source, Session, Instance, Sysstat, Osstat)

@@ -53,7 +53,7 @@ def test_a_call_is_ended_each_time_it_waits_for_something_else() -> None:
     assert given_up(thin_connection.ROUNDS - 1)[0]
 
 
-def test_one_that_does_not_end_is_left() -> None:
+def test_a_call_that_does_not_end_is_left() -> None:
     assert not given_up(thin_connection.ROUNDS)[0]
 
 

@@ -313,7 +313,7 @@ def test_the_driver_refuses_what_is_no_proxy(loop: Sockets, answer: bytes) -> No
     assert driver.received == [answer]
 
 
-def test_a_proxy_that_goes_on_and_on(loop: Sockets) -> None:
+def test_a_proxy_with_an_endless_answer(loop: Sockets) -> None:
     guard, driver, transport = guarded(loop)
     guard.wire.write(b"CONNECT db:1521 HTTP/1.0\r\n\r\n")
     guard.data_received(b"HTTP/1.1 200 " + bytes(9_000))

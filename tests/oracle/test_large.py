@@ -37,9 +37,9 @@ sessions, texts, plans = (snapshot.section(record) for record in (Session, SqlTe
 print(len(sessions.rows), len(texts.rows), len(plans.rows), len(snapshot.problems()))
 print({len(row.program) for row in sessions.rows}, {row.sql_text.splitlines()[-1] for row in texts.rows})
 print({row.other_xml for row in plans.rows})
-told = Path("/proc/self/status")  # what getrusage says has in it what the parent has
-if told.exists():
-    print(next(int(line.split()[1]) >> 10 for line in told.read_text().splitlines() if line.startswith("VmHWM")))
+status = Path("/proc/self/status")  # getrusage includes the maximum of the parent
+if status.exists():
+    print(next(int(line.split()[1]) >> 10 for line in status.read_text().splitlines() if line.startswith("VmHWM")))
 else:
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 20)
 """
@@ -90,7 +90,7 @@ def lookup(bench: Bench, record: type[SqlText] | type[PlanXml]) -> Request:
 
 
 @pytest.mark.parametrize("bench", some([Release(23)], [Release(12, 1), Release(19)]), ids=str, indirect=True)
-def test_what_is_too_large_for_one_answer_comes_a_few_rows_at_a_time(bench: Bench) -> None:
+def test_too_large_an_answer_comes_a_few_rows_at_a_time(bench: Bench) -> None:
     """Forty rows of a megabyte are too large for one answer, four rows are not."""
     huge(bench, rows=40, program=1_000_000, clob=1)
     counters = bench.server.counters
@@ -128,7 +128,7 @@ def test_large_texts_say_that_they_are_cut(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("bench", USUAL, ids=str, indirect=True)
-def test_what_just_fits_is_whole(bench: Bench) -> None:
+def test_an_answer_that_just_fits_is_whole(bench: Bench) -> None:
     huge(bench, rows=1, program=4_000, clob=100_000)
     sessions, texts, plans = read(bench, *bench.requests(Session), lookup(bench, SqlText), lookup(bench, PlanXml))
     assert sessions.rows[0].program == "p" * 4_000

@@ -172,7 +172,7 @@ def test_activation_of_a_plan(watch: Watch, plan: str) -> None:
     assert watch.group().used == pytest.approx(0.5)
 
 
-def test_time_goes_on_as_the_database_counts_it(watch: Watch) -> None:
+def test_time_passes_by_the_databases_clock(watch: Watch) -> None:
     """Rates also begin anew when the clock is set back."""
     watch.node.at -= timedelta(hours=1)
     assert watch.group().used is None

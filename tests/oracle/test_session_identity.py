@@ -57,7 +57,7 @@ def test_an_answer_without_a_time_or_a_session_is_none(rows: Any) -> None:
 QUERY: Any = SimpleNamespace(name="instance", record=Instance)
 
 
-def test_so_many_rows_are_asked_for_that_all_come_at_once() -> None:
+def test_enough_rows_are_requested_to_come_at_once() -> None:
     """A quarter more than there were, up to the next power of two; 64 at least."""
     found = AnswerFacts()
     assert found.rows(QUERY) == FIRST_ROWS == 512

@@ -42,7 +42,7 @@ def test_three_intervals_from_5_to_30_seconds(refresh: float, chosen: float | No
     assert budget_of(refresh, chosen) == seconds
 
 
-def test_what_did_not_come_is_what_it_was_with_its_age() -> None:
+def test_late_views_keep_their_rows_and_age() -> None:
     source = FakeSource(rows={Session: (ONE,)})
     polling = poller(source)
     polling.poll()
@@ -73,7 +73,7 @@ def test_it_is_asked_again_after_5_10_20_40_and_60_seconds() -> None:
     assert [after - before for before, after in pairwise(asked)] == [5, 10, 20, 40, 60, 60, 60]
 
 
-def test_one_that_answers_again_is_asked_at_every_poll() -> None:
+def test_a_view_that_answers_again_is_read_at_every_poll() -> None:
     source = FakeSource(rows={Session: (ONE,)}, step=5.0)
     polling = poller(source)
     source.answers = silent(Session)  # type: ignore[assignment]

@@ -73,7 +73,7 @@ def test_texts_are_asked_for_after_five_seconds_and_then_each_minute() -> None:
     assert [busy.is_due(after(seconds)) for seconds in (5, 64.9, 65)] == [False, False, True]
 
 
-def test_a_view_that_takes_too_long_is_left_alone_twice_as_long_each_time_for_an_hour_at_most() -> None:
+def test_a_slow_view_pauses_twice_as_long_each_time_up_to_an_hour() -> None:
     busy, at, rests = BusyTexts(), 5.0, []
     busy.add([active("a")], START)
     for _ in range(7):
@@ -114,7 +114,7 @@ def test_a_statement_has_the_text_of_its_own_cursor_or_of_another_child() -> Non
     assert text_of(CursorKey(1, "c", 0), rows) == ()
 
 
-def test_what_is_no_longer_there_is_a_row_without_text_and_what_was_not_asked_is_none() -> None:
+def test_a_missing_text_is_an_empty_row_and_an_unread_one_is_none() -> None:
     lookups, keys = Lookups(), [CursorKey(1, name, 0) for name in ("there", "gone", "later")]
     lookup = BusyTexts().lookup(keys[:2], QUERY, START)
     lookups.learn_texts(lookup, Section((text("there"),)), START)
@@ -149,7 +149,7 @@ def polled(source: FakeSource, seconds: int, **needs: Any) -> list[tuple[int, Re
     return asked
 
 
-def test_of_a_database_they_are_read_once_a_minute_with_the_first_questions_of_a_poll() -> None:
+def test_a_databases_texts_are_read_once_a_minute_with_the_first_queries() -> None:
     sessions = tuple(active(f"sql{number}", sid=number) for number in range(45))
     source = FakeSource(rows={Session: sessions, SqlText: ()}, kind="oracle", step=1.0)
     asked = polled(source, 130)
@@ -164,7 +164,7 @@ def test_a_poll_without_texts_asks_for_none() -> None:
     assert polled(source, 10, texts=False) == []
 
 
-def test_of_what_is_here_they_are_read_in_the_same_poll() -> None:
+def test_local_sources_have_their_texts_in_the_same_poll() -> None:
     source = FakeSource(rows={Session: (active("a"),), SqlText: (text("a"),)}, step=1.0)
     assert [second for second, _ in polled(source, 3)] == [0]
     assert source.last.rows(SqlText) == (text("a"),)  # type: ignore[attr-defined]

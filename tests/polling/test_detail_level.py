@@ -105,7 +105,7 @@ RATES: dict[str, Any] = {"used": None, "waiting": None, "io_mb": None, "io_reque
         ({"STATUS": "CACHED", "STATE": "WAITING", "WAIT_CLASS": "Idle"}, False),
     ],
 )
-def test_which_sessions_a_narrow_poll_reads(values: dict[str, Any], listed: bool) -> None:
+def test_sessions_that_a_narrow_poll_reads(values: dict[str, Any], listed: bool) -> None:
     assert _rows("V$SESSION", Session, {"TYPE": "USER", **values}) == [True, listed]
 
 
@@ -121,7 +121,7 @@ def test_which_sessions_a_narrow_poll_reads(values: dict[str, Any], listed: bool
         ({"STATE": "IDLE", "CURRENT_IDLE_TIME": 0}, False),
     ],
 )
-def test_of_which_sessions_it_asks_resource_manager(values: dict[str, Any], listed: bool) -> None:
+def test_sessions_read_from_resource_manager(values: dict[str, Any], listed: bool) -> None:
     assert _rows("V$RSRC_SESSION_INFO", SessionInfo, values) == [True, listed]
 
 
@@ -288,7 +288,7 @@ def test_a_session_that_was_idle_has_no_rate_until_it_is_read_twice() -> None:
     assert [each.used for each in second.sessions] == [0.5]
 
 
-def test_what_is_not_listed_is_counted_or_not_known() -> None:
+def test_unlisted_sessions_are_counted_or_not_known() -> None:
     counts = (row(SessionCount, inst_id=1, status="INACTIVE", sessions=5000), row(SessionCount, inst_id=1, sessions=3))
     polled = narrow(FakeSource({Session: (WAITER,), NamedSession: (HOLDER,), SessionCount: counts})).poll()
     assert analyse(None, polled).unlisted == 4999

@@ -90,7 +90,7 @@ def test_bounded_by_bytes() -> None:
     assert history.pair(-1)[1] == snapshot(199)
 
 
-def test_what_does_not_change_is_kept_once() -> None:
+def test_unchanged_rows_are_kept_once() -> None:
     changing, same = History(), History()
     for number in range(50):
         changing.append(snapshot(number, sessions=200))
@@ -108,7 +108,7 @@ def test_rows_that_come_and_go(counts: list[int]) -> None:
     assert [history.pair(index)[1] for index in range(len(history))] == snapshots
 
 
-def test_without_a_place_for_files_it_is_kept_in_memory_and_shorter(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_folder_it_is_kept_in_memory_and_shorter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", "/does/not/exist")
     history = History(memory=20_000)
     for number in range(200):

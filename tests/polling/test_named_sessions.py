@@ -32,7 +32,7 @@ def test_coordinators_and_blockers_are_named() -> None:
     assert named(sessions, servers) == {(1, 7), (2, 8), (2, 9), (3, 10), (4, 9), (4, 11)}
 
 
-def test_one_that_was_not_found_is_asked_for_again_after_a_minute() -> None:
+def test_a_session_not_found_is_read_again_after_a_minute() -> None:
     known, keys = NamedSessions(), {(1, 7), (1, 8), (2, 7)}
 
     def wanted(seconds: float) -> list[tuple[int, int]]:

@@ -92,7 +92,7 @@ def test_the_first_screen_agrees_with_the_whole_poll() -> None:
     assert [(each.sid, each.waited) for each in early.queue] == [(each.sid, each.waited) for each in whole.queue]
 
 
-def test_what_only_a_cluster_answers_is_asked_once_it_is_known_to_be_one() -> None:
+def test_cluster_queries_start_once_a_cluster_is_known() -> None:
     source = FakeSource(rows={Instance: (row(Instance, inst_id=1, parallel="YES"),)})
     polling = poller(source)
     polling.poll()
@@ -107,7 +107,7 @@ def test_it_may_be_a_cluster_if_no_view_shows_otherwise() -> None:
     assert source.asked(1) == [ActiveService, PxProcess]
 
 
-def test_progress_is_asked_at_each_poll_while_somebody_is_queued() -> None:
+def test_progress_is_read_at_each_poll_while_a_statement_is_queued() -> None:
     queued = row(Session, inst_id=1, sid=1, event="resmgr:pq queued", state="WAITING")
     source = FakeSource(rows={Session: (queued,)})
     polling = poller(source)
@@ -119,7 +119,7 @@ def test_progress_is_asked_at_each_poll_while_somebody_is_queued() -> None:
     assert [SessionLongops in source.asked(read) for read in range(5)] == [True, True, True, True, False]
 
 
-def test_limits_are_read_again_while_somebody_is_queued() -> None:
+def test_limits_are_read_again_while_a_statement_is_queued() -> None:
     """An end is proven by the limits of now, not by those of a minute ago; a CDB_ view is read in every container."""
     queued = row(Session, inst_id=1, sid=1, event="resmgr:pq queued", state="WAITING")
     root = {Database: (row(Database, cdb="YES"),), Pdb: (row(Pdb, inst_id=1, con_id=2),)}
@@ -140,7 +140,7 @@ def test_limits_are_read_again_while_somebody_is_queued() -> None:
         assert found[:6] == [0, 5, 0, 5, 0, 5], "less than ten seconds old while a statement is queued"
 
 
-def test_what_only_a_container_database_answers_is_asked_once_it_is_known_to_be_one() -> None:
+def test_cdb_queries_start_once_a_cdb_is_known() -> None:
     source = FakeSource(rows={Database: (row(Database, cdb="YES"),)})
     polling = poller(source)
     polling.poll()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from presman.polling.cadence import RegularPolls
 
 
-def test_what_is_asked_for_soon_after_a_regular_poll_is_extra() -> None:
+def test_a_poll_requested_soon_after_a_regular_one_is_extra() -> None:
     polls, every = RegularPolls(), 60.0
     assert not polls.is_extra(0.0, every, asked=True), "the first is a beginning"
     assert not polls.is_extra(60.0, every, asked=False)

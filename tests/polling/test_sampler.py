@@ -195,7 +195,7 @@ def test_samplers_with_phases_of_their_own_poll_one_after_the_other() -> None:
     assert after == [106.0, 106.0, 106.0], "polls are a fifth of an interval apart at least, missed ticks dropped"
 
 
-def test_reconnects_and_goes_on_counting(start: Start) -> None:
+def test_reconnects_and_continues_counting(start: Start) -> None:
     source = FakeSource(failures=[SourceError("gone", code="ORA-03113")])
     sampler, events = start(source)
     event = lost(events)
@@ -426,9 +426,7 @@ def test_many_are_stopped_at_the_same_time(start: Start, monkeypatch: pytest.Mon
     assert not slow.is_alive
 
 
-def test_without_a_thread_for_it_a_read_is_cancelled_all_the_same(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_read_is_cancelled_even_without_a_thread_for_it(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     source = FakeSource(hang=threading.Event())
     sampler, _ = start(source)
     assert source.entered.wait(PATIENCE)
@@ -442,7 +440,7 @@ def _no_thread(_thread: threading.Thread) -> None:
     raise RuntimeError("can't start new thread")
 
 
-def test_one_that_gets_no_thread_has_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sampler_without_a_thread_has_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     sampler = Sampler(FakeSource, refresh=1.0, scope=Scope.CLUSTER, post=lambda event: None)
     monkeypatch.setattr(threading.Thread, "start", _no_thread)
     with pytest.raises(RuntimeError, match="can't start new thread"):

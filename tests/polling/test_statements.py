@@ -53,7 +53,7 @@ def test_those_that_are_still_to_come_are_counted_until_none_is() -> None:
     assert len({each.statement for each in everything.wanted(names(300), QUERIES, START)}) == 300
 
 
-def test_queue_first_then_coordinators_then_nobody_else() -> None:
+def test_queued_sessions_come_first_then_coordinators_and_no_others() -> None:
     sessions = [
         row(Session, inst_id=1, sid=1, sql_id="runs", sql_child_number=2),
         row(Session, inst_id=2, sid=1, sql_id="same sid elsewhere"),
@@ -88,7 +88,7 @@ def test_a_few_statements_per_poll() -> None:
     assert {each.statement for each in second} == set(shown[3:])
 
 
-def test_what_is_not_found_is_asked_again_after_a_minute() -> None:
+def test_a_statement_not_found_is_read_again_after_a_minute() -> None:
     lookups = Lookups()
     wanted = lookups.wanted(names(1), QUERIES, START)
     answers = [found(each.record, each.statement) for each in wanted]
@@ -99,7 +99,7 @@ def test_what_is_not_found_is_asked_again_after_a_minute() -> None:
     assert len(lookups.wanted(names(1), QUERIES, START + timedelta(hours=1))) == 3
 
 
-def test_a_view_that_cannot_be_read_is_left_alone_for_a_minute_for_all_statements() -> None:
+def test_an_unreadable_view_pauses_a_minute_for_all_statements() -> None:
     lookups = Lookups()
     problem = Problem("ORA-00942", "table or view does not exist", "GV$SQL_PLAN")
     wanted = lookups.wanted(names(2), QUERIES, START)
@@ -139,7 +139,7 @@ def test_answers_are_bounded_and_the_ones_on_show_stay() -> None:
     assert len(lookups.sections(other)[PlanXml].rows) == 1
 
 
-def test_one_of_many_keeps_few_and_never_asks_again_for_what_is_on_show() -> None:
+def test_one_of_many_keeps_few_and_never_rereads_what_is_shown() -> None:
     lookups = Lookups(200, PollNeeds(few=True))
 
     def ask(shown: list[CursorKey]) -> int:

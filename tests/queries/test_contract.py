@@ -93,7 +93,7 @@ def test_is_one_select_on_one_view_with_columns_of_that_release(name: str) -> No
         assert not missing, f"presman/rows/catalog.csv lacks {', '.join(missing)} in {release}: {WHAT_TO_ADD}"
 
 
-def test_what_the_catalog_does_not_list_is_missed() -> None:
+def test_columns_outside_the_catalog_are_reported() -> None:
     guessed = parsed("SELECT inst_id, sid FROM gv$tempseg_usage")
     assert unlisted(guessed, SUPPORTED[-1]) == ["V$TEMPSEG_USAGE.SID"]
     misspelt = parsed("SELECT inst_id, sid, con_id, session_addr FROM gv$session WHERE paddr = 1")

@@ -264,7 +264,7 @@ async def ending(code: int | None) -> AsyncIterator[tuple[Ending, str]]:
 
 
 @in_chromium
-async def test_a_page_comes_back_after_every_end_that_nobody_decided(browser: Chromium, folder: Path) -> None:
+async def test_a_page_comes_back_after_every_unintended_end(browser: Chromium, folder: Path) -> None:
     async def comes_back(code: int | None) -> None:
         async with ending(code) as (server, url):
             server.status = 502  # a reverse proxy answers, presman does not
@@ -359,7 +359,7 @@ async def test_a_token_is_asked_for_and_kept(browser: Chromium, folder: Path) ->
 
 
 @in_chromium
-async def test_what_is_copied_goes_to_the_browser(browser: Chromium, folder: Path) -> None:
+async def test_copied_text_goes_to_the_browser(browser: Chromium, folder: Path) -> None:
     async with serving(folder) as server:
         page = await browser.open(server.url)
         await page.shows("● LIVE")

@@ -308,7 +308,7 @@ def test_containers_open_on_one_instance_each_are_summed_over_those(tmp_path: Pa
     assert (web.servers_limit, pay.servers_limit) == (100, 50), "of 200 servers of the cluster"
 
 
-def test_one_instance_without_a_row_of_a_container_takes_no_rate_away(tmp_path: Path) -> None:
+def test_a_missing_row_on_one_instance_removes_no_rate(tmp_path: Path) -> None:
     """P1 is open on both, but only instance 1 has counters of it."""
     views = NODES | {"GV$PDBS": NODES["GV$PDBS"].replace("2 | 3 | P1 | MOUNTED", "2 | 3 | P1 | READ WRITE")}
     rows, found, _ = containers(tmp_path, views)

@@ -97,7 +97,7 @@ def test_cpu_that_others_on_the_host_use_is_blamed_on_the_host(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("busy", [0.5, None], ids=["half of the host is idle", "nothing is known of the host"])
-def test_cpu_that_nobody_used_is_no_starvation(tmp_path: Path, busy: float | None) -> None:
+def test_unused_cpu_is_no_starvation(tmp_path: Path, busy: float | None) -> None:
     found = read(tmp_path, used(GOLD=(4.0, 8.0), LEAD=(4.0, 0.0)), host(busy))
     assert of(found, "GOLD").verdict is Verdict.NOT_EXHAUSTED
     assert about(found, "cpu_starved") == about(found, "host_shared") == []

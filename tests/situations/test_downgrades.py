@@ -89,7 +89,7 @@ def test_no_downgrade_is_not_known(tmp_path: Path, statistics: str | None, why: 
     assert f"whether there is a downgrade ({why})" in result(found, (), ()).line
 
 
-def test_one_instance_that_does_not_count_says_nothing_for_the_other(tmp_path: Path) -> None:
+def test_one_instance_without_counts_is_no_evidence_for_the_other(tmp_path: Path) -> None:
     instances = "INST_ID | VERSION | STATUS\n1 | 19.22.0.0.0 | OPEN\n2 | 19.22.0.0.0 | OPEN"
     polls = {SERIAL: 40}, {SERIAL: 40}
     for inst_ids, text in (

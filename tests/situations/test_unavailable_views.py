@@ -136,7 +136,7 @@ def test_check_once_alerts_and_a_fleet_name_the_same_cause_once(view: str, cause
     assert cause in key_figures_of(reading).unknown
 
 
-def test_of_a_database_that_does_not_answer_nothing_is_listed_view_by_view(tmp_path: Path) -> None:
+def test_a_database_without_answers_has_no_list_of_views(tmp_path: Path) -> None:
     clock = Clock()
     *_, reading = play(SimulatorSource(without(tmp_path, "storm"), clock=clock), clock, 2, 20.0)
     checked = result(reading, (), (), verbose=True)

@@ -239,7 +239,7 @@ def test_counters_that_were_rounded_make_no_rate(tmp_path: Path, column: str) ->
     assert any("v$rsrc_consumer_group.csv: rounded, so that no rate is made of them" in note for note in found.notes)
 
 
-def test_of_statistics_only_those_that_were_rounded_are_lost(tmp_path: Path) -> None:
+def test_only_rounded_statistics_are_lost(tmp_path: Path) -> None:
     serial = "Parallel operations downgraded to serial"
     table = polls("NAME | VALUE", f"{serial} | 7", "redo size | 1.2345E+13", f"{serial} | 9", "redo size | 1.2346E+13")
     found = reading(tmp_path, {**RELEASE_19, "V$SYSSTAT": table})

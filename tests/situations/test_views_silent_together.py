@@ -110,7 +110,7 @@ def test_only_pool_waiters_are_old_while_v_session_is_silent(tmp_path: Path) -> 
      (("V$SESSION", "V$PX_SESSION"), "", " (as of {} ago)")],
     ids=["the list", "the servers", "both"],
 )  # fmt: skip
-def test_what_is_known_of_a_holder_is_as_old_as_the_view_that_shows_it(
+def test_facts_of_a_holder_have_the_age_of_their_view(
     tmp_path: Path, views: tuple[str, ...], holds: str, waits: str
 ) -> None:
     _, reading = course(tmp_path, "locked", *views)[-1]

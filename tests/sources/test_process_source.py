@@ -168,7 +168,7 @@ def test_a_wait_that_is_cancelled_ends(made: Make, tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize("how", ["cancelled", "late"])
-def test_a_driver_that_spins_is_ended_alone(
+def test_a_spinning_driver_is_ended_without_others(
     made: Make, how: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(subprocess_source, "POLL_INTERVAL", 0.01)
@@ -296,7 +296,7 @@ def test_a_process_that_died_before_the_preview_is_reported_at_opening(made: Mak
 
 
 @pytest.mark.parametrize("scenario", some(["rac"], ["queueing"]))
-def test_what_a_preview_has_read_is_not_read_again(scenario: str) -> None:
+def test_rows_of_a_preview_are_not_read_again(scenario: str) -> None:
     recipe = SourceRecipe("tests.sources.odd_sources", "CountingSource", {"scenario": scenario, "seed": 3})
     source = ProcessSource(recipe, kind="oracle", name="counted")
     try:
@@ -318,7 +318,7 @@ def test_what_a_preview_has_read_is_not_read_again(scenario: str) -> None:
         source.end()
 
 
-def test_what_an_old_preview_has_read_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_of_an_old_preview_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     source = PreviewedSource(odd_sources.OddSource())

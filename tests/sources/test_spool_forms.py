@@ -74,7 +74,7 @@ def test_headings_cut_at_the_width_of_their_columns(tmp_path: Path) -> None:
     assert (plan.instance_caging, plan.parallel_servers_total) == ("OFF", 128)
 
 
-def test_a_text_that_goes_on_in_the_next_line(tmp_path: Path) -> None:
+def test_a_text_that_continues_in_the_next_line(tmp_path: Path) -> None:
     text = (
         "       SID PROGRAM    STATUS\n---------- ---------- --------\n         1 sqlplus@ho ACTIVE\n           st99\n"
     )

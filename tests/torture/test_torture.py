@@ -102,7 +102,7 @@ def test_a_monitor_with_random_keys(tmp_path: Path) -> None:
 # ---- what judges them
 
 
-def test_a_month_goes_on_with_new_names() -> None:
+def test_new_names_appear_through_a_month() -> None:
     """The second round of a course is one course later, and none of its statements was there before."""
     course = endurance._course(task("mixed", 4, Path()), 4)
     month = endurance.Month(course)

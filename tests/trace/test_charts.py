@@ -165,7 +165,7 @@ def test_each_bar_is_as_high_as_its_share() -> None:
     assert [each for each in places if each.endswith(" %")] == ["0 %", "20 %", "40 %", "60 %"]
 
 
-def test_of_many_bars_ten_at_most_are_named() -> None:
+def test_at_most_ten_of_many_bars_are_named() -> None:
     bars = [HistogramBar(each, each + 1, 1) for each in range(1, 22)]
     places = places_of(ElementTree.fromstring(svg([SvgChart("x", bars)])))
     assert [each for each in places if each.endswith("µs")] == ["1µs", "4µs", "7µs", "10µs", "13µs", "16µs", "19µs"]

@@ -83,7 +83,7 @@ def test_a_damaged_archive_counts_as_far_as_it_goes(run: Run, tmp_path: Path) ->
     assert int(row(out, f"{packed} ")[0].replace(",", "")) > 1_000
 
 
-def test_what_was_read_before_an_interruption_counts(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waits_read_before_an_interruption_count(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     long, waits = tmp_path / "long.trc", tmp_path / "waits.csv"
     long.write_bytes(b"WAIT #0: nam='log file parallel write' ela= 400 p1=1 p2=6 p3=1\n" * 20_000)
 

@@ -127,7 +127,7 @@ def test_every_place_a_terminal_may_wrap_at() -> None:
         assert waits(wrapped + b"\n", REDO) == [(REDO_WRITE, 501, 58)], wrapped
 
 
-def test_what_follows_a_wait_is_not_taken_for_its_continuation() -> None:
+def test_the_line_after_a_wait_is_not_its_continuation() -> None:
     for following in (
         b"2015-06-01 10:00:00",
         b"2018-11-20T10:00:00.123456+01:00",
@@ -163,7 +163,7 @@ def test_stray_bytes_before_a_wait() -> None:
         assert waits(stray + line + stray + line, REDO) == [(REDO_WRITE, 5, 2)] * 2
 
 
-def test_a_wait_within_the_text_of_a_statement_is_none() -> None:
+def test_a_wait_in_the_text_of_a_statement_does_not_count() -> None:
     line = b"WAIT #0: nam='log file parallel write' ela= 5 files=1 blocks=2\n"
     statement = b"PARSING IN CURSOR #1 len=90 dep=0 uid=0\nselect 1 from dual /*\n" + line + b"*/\nEND OF STMT\n"
     for size in (7, 64, 1 << 20):
@@ -346,7 +346,7 @@ def test_any_size_of_blocks_leaves_the_same_lines_unread(lines: list[bytes], siz
     assert unread(text, size=size, in_order=in_order) == unread(text, in_order=not in_order)
 
 
-def test_only_so_many_names_of_a_hostile_file_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_limited_number_of_names_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     names = trace_parser._Names(EventSelection())
     most = len(names._known) + 10
     monkeypatch.setattr(trace_parser, "_MOST_NAMES", most)

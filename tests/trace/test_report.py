@@ -50,7 +50,7 @@ def test_percentiles_that_are_not_exact_say_how_far_off_they_may_be() -> None:
     assert "within 0.50 %" in "\n".join(lines(ALL, rough))
 
 
-def test_what_is_wrong_with_files_is_noted() -> None:
+def test_problems_of_files_are_noted() -> None:
     bad = FileFigures("a.trc", [], 3, 1200, 0, 1, "WAIT #", 10_000, "cut off")
     found = lines(ALL, names=("db file", "none *"), files=(bad, FileFigures("b.trc", [], 4)))
     assert found[-6:] == [

@@ -11,6 +11,7 @@ multiply.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import NamedTuple
@@ -112,8 +113,9 @@ class PlanShares(Struct, frozen=True):
     """A plan tree and the figures that do not depend on demand.
 
     `shares` are the guaranteed minima; with `unallocated` they sum to 1. `limits` and `servers` hold only limited
-    groups. `directives` has the directive of each group (the first, if several subplans name it). `levels` has the
-    first level (from 1) of its plan or subplan that gives a group a part, for groups that have one.
+    groups. `unclear` are the groups of which no manual says how many servers they may hold, each with the reason; they
+    are not in `servers`. `directives` has the directive of each group (the first, if several subplans name it).
+    `levels` has the first level (from 1) of its plan or subplan that gives a group a part, for groups that have one.
     """
 
     root: Branch
@@ -124,6 +126,7 @@ class PlanShares(Struct, frozen=True):
     directives: Mapping[Key, PlanDirective]
     caps: tuple[Cap, ...]
     levels: Mapping[Key, int]
+    unclear: Mapping[Key, str] = msgspec.field(default_factory=dict)
 
     @classmethod
     def of(cls, root: Branch) -> PlanShares:
@@ -131,15 +134,17 @@ class PlanShares(Struct, frozen=True):
         shares = dict.fromkeys(_keys(root), 0.0)
         unallocated = _guarantee(root, 1.0, shares)
         groups = list(leaves(root))
+        unclear = dict(_unclear(root))
         return cls(
             root,
             shares,
             unallocated,
             _limits((leaf.key, leaf.limit) for leaf in groups),
-            _limits((leaf.key, leaf.servers) for leaf in groups),
+            _limits((leaf.key, leaf.servers) for leaf in groups if leaf.key not in unclear),
             {leaf.key: leaf.directive for leaf in reversed(groups) if leaf.key and leaf.directive},
             tuple(_caps(root)),
             {leaf.key: level for leaf in reversed(groups) if leaf.key and (level := _level(leaf))},
+            unclear,
         )
 
     def divides(self, con_id: int) -> bool:
@@ -219,12 +224,11 @@ class PlanBook(Struct, frozen=True, dict=True):
         if percent is None and self.cpu_limits_servers:
             percent = row.utilization_limit
         limit = _narrow(parent.limit, row.utilization_limit)
-        # The effect of a subplan's server limit on its groups is not documented: only a group's own limit counts.
         servers = _narrow(None, percent)
         parts = tuple([float(part) if part > 0 else 0.0 for part in row[4:12]])
         name = row.group_or_subplan
         if row.type == "PLAN" and name in self.directives:
-            return self._plan(Branch(name, parts, None, limit, None, row), con_id, above)
+            return self._plan(Branch(name, parts, None, limit, servers, row), con_id, above)
         return Branch(name, parts, (con_id, name), limit, servers, row)
 
     def by_weight(self, plan: str, con_id: int) -> bool:
@@ -285,6 +289,31 @@ def _limits(pairs: Iterable[tuple[Key | None, float | None]]) -> dict[Key, float
         else:
             limits[key] = min(1.0, limits.get(key, 0.0) + limit)
     return {key: limit for key, limit in limits.items() if key not in free}
+
+
+def _unclear(root: Branch) -> Iterable[tuple[Key, str]]:
+    """Yield groups of which no manual says how many servers they may hold, and why.
+
+    UTILIZATION_LIMIT is the only limit that a subplan can have (ORA-29356). For CPU it is multiplied with those of its
+    groups; a group's PARALLEL_SERVER_LIMIT replaces it for servers.
+    """
+    number = Counter(_keys(root))
+    for key, branch, limited in _below(root, ""):
+        directive = branch.directive
+        if number[key] > 1 and branch.servers is not None:
+            yield key, "several subplans name it, and how limits of servers then combine is not documented"
+        elif limited and (directive is None or directive.parallel_server_limit is None):
+            yield key, f"what the limit of subplan {limited} means for servers is not documented"
+
+
+def _below(parent: Branch, limited: str) -> Iterable[tuple[Key, Branch, str]]:
+    """Yield the groups of a branch, each with the name of the innermost subplan around it that has a limit, or ""."""
+    for child in parent.branches:
+        if child.key is not None:
+            yield child.key, child, limited
+        else:
+            has_limit = child.directive is not None and child.servers is not None
+            yield from _below(child, child.name if has_limit else limited)
 
 
 def _caps(branch: Branch, above: float | None = None) -> Iterable[Cap]:

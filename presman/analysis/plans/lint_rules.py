@@ -306,6 +306,8 @@ def limit_caps_servers(case: Case) -> Found:
     """UTILIZATION_LIMIT also limits parallel servers."""
     for name, row in case.directives.items():
         percent = row.utilization_limit
+        if (case.con_id, name) in case.shares.unclear:
+            continue
         if percent is not None and percent < 100 and row.parallel_server_limit is None and case.cpu_limits_servers:
             text = f"UTILIZATION_LIMIT of {name} also limits its parallel servers to {percent} % of the target"
             yield name, f"{text}. Set PARALLEL_SERVER_LIMIT if that is not meant."

@@ -34,7 +34,7 @@ class PlanRow(NamedTuple):
     directive's. `servers_target` is what `servers_percent` is a percentage of, None if another limit is the lower one.
     `capacity` is the number of all CPUs. `runs` is the plan of a container. `weighed_by` is the source of
     its part if that is not SHARES. `limited_by` is the owner of the limit that holds a group, if it is not the group's
-    own.
+    own. `servers_unclear` is why it is not known how many servers it may hold.
     """
 
     depth: int
@@ -68,6 +68,7 @@ class PlanRow(NamedTuple):
     runs: str = ""
     weighed_by: str = ""
     limited_by: str = ""
+    servers_unclear: str = ""
 
 
 class PlanPeriod(Struct, frozen=True):
@@ -165,7 +166,7 @@ def plan_view(reading: Reading, snapshot: Snapshot, plan: str = "") -> PlanView:
     capacity, target = sum(each.num_cpus for each in instances), reading.queue_target()
     trees = [(facts.division.shares[each.inst_id].root, each.num_cpus) for each in instances if each.inst_id in on]
     placed = _together(trees or [(shares.root, capacity)])
-    lines = tuple(_with_plan(_line(*each, capacity, target, rows), facts, on) for each in placed)
+    lines = tuple(_with_plan(_line(*each, capacity, target, rows, shares.unclear), facts, on) for each in placed)
     if any(facts.plans.server_wide(inst_id) for inst_id in on):
         lines = tuple(line._replace(guaranteed=None) for line in lines)
     windows = plan_windows(snapshot)
@@ -235,6 +236,7 @@ def _line(
     capacity: float,
     target: int | None,
     rows: Mapping[tuple[int, str], list[GroupReading]],
+    unclear: Mapping[Key, str],
 ) -> PlanRow:
     branch, directive = placed.branch, placed.branch.directive
     row = directive or null_row(PlanDirective)
@@ -243,7 +245,11 @@ def _line(
     groups = found if branch.key is not None else []
     # The limit of a container may be lower than that of the plan: then the percentage is not the one of `target`.
     held = groups[0].may_hold if groups and groups[0].inst_id == CLUSTER else None
-    servers = None if branch.servers is None or target is None else whole_servers(branch.servers, target)
+    why = unclear.get(branch.key, "") if branch.key else ""
+    if _kind(branch) == SUBPLAN and branch.servers is not None:
+        why = "what its limit means for servers is not documented"
+    fraction = None if why else branch.servers
+    servers = None if fraction is None or target is None else whole_servers(fraction, target)
     limit = None if branch.limit is None or not cpus else branch.limit * cpus
     due = placed.share * capacity
     claim = entitlement.together([each.entitled for each in found], [each.verdict for each in found])
@@ -262,7 +268,7 @@ def _line(
         limit=limit,
         limit_percent=row.utilization_limit if directive else _percent(branch.limit),
         servers_limit=servers if held is None else held,
-        servers_percent=_percent(branch.servers),
+        servers_percent=_percent(fraction),
         servers_target=target if servers == (servers if held is None else held) else None,
         degree_limit=row.parallel_degree_limit_p1,
         queue_timeout=row.parallel_queue_timeout,
@@ -278,6 +284,7 @@ def _line(
         comments=row.comments,
         capacity=capacity,
         limited_by=next((each.limited_by for each in groups if each.verdict is verdict), ""),
+        servers_unclear=why,
     )
 
 

@@ -186,7 +186,7 @@ def test_a_plan_that_a_window_switched_names_it() -> None:
     assert watched(before, now) == ["plan DAY → NIGHT (by MONDAY)"]
 
 
-def test_where_no_plan_is_in_force_the_name_that_the_view_has_for_that_is_none() -> None:
+def test_the_name_for_no_plan_in_force_is_not_shown() -> None:
     """V$RSRC_PLAN has INTERNAL_PLAN then, V$RSRC_PLAN_HISTORY no name, as the note of the switch says it."""
 
     def poll(plan: str, *names: str) -> Snapshot:
@@ -350,7 +350,7 @@ def changes() -> list[DatabaseEvent]:
         (INSTANCE_CHANGED, 390, f"instance 2 (CHGDB2) was restarted (started {RESTARTED:%H:%M:%S})"),
     ],
 )  # fmt: skip
-def test_what_is_altered_in_the_scenario_is_found_once(kind: str, at: int, text: str) -> None:
+def test_each_alteration_of_the_scenario_is_found_once(kind: str, at: int, text: str) -> None:
     """The target is set 130 s after the start, when V$RSRC_PLAN shows it; the directive 200 s, in a queue."""
     assert [each.at - START for each in changes() if (each.kind, each.text) == (kind, text)] == [timedelta(seconds=at)]
 

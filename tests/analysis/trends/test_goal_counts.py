@@ -43,25 +43,25 @@ def good_and_bad(*readings: Reading) -> tuple[int, int]:
     return found.good, found.bad
 
 
-def test_one_that_starts_in_time_is_good_and_counts_once() -> None:
+def test_a_start_in_time_is_good_and_counts_once() -> None:
     serial = waits(1, 5.0).serial
     queue, start = at(0, [waits(1, 5.0)]), at(10, held=[runs(1, 5.0, serial=serial)])
     assert good_and_bad(queue) == (0, 0), "it has not started yet"
     assert good_and_bad(queue, start, at(20, held=[runs(1, 15.0, serial=serial)])) == (1, 0)
 
 
-def test_one_that_waits_for_longer_is_bad_before_it_starts_and_stays_so() -> None:
+def test_a_longer_wait_is_bad_before_its_start_and_stays_so() -> None:
     serial = waits(1, 25.0).serial
     late = at(0, [waits(1, 25.0)]), at(10, [waits(1, 35.0)])
     assert good_and_bad(*late) == (0, 1)
     assert good_and_bad(*late, at(20, held=[runs(1, 5.0, serial=serial)]), at(30)) == (0, 1)
 
 
-def test_one_that_leaves_the_queue_before_its_time_does_not_count() -> None:
+def test_a_statement_that_leaves_the_queue_early_does_not_count() -> None:
     assert good_and_bad(at(0, [waits(1, 5.0)]), at(10)) == (0, 0)
 
 
-def test_one_that_is_first_seen_at_work_waited_less_than_a_poll() -> None:
+def test_a_statement_first_seen_running_waited_less_than_a_poll() -> None:
     assert good_and_bad(at(0, held=[runs(1, 100.0)])) == (0, 0), "it was there before the first poll"
     assert good_and_bad(at(0), at(10, held=[runs(1, 5.0)])) == (1, 0)
     assert good_and_bad(at(0), at(40, held=[runs(1, 5.0)])) == (0, 0), "in 40 seconds it may have waited for 35"
@@ -71,7 +71,7 @@ def test_other_groups_do_not_count() -> None:
     assert good_and_bad(at(0, [waits(1, 99.0, "ETL")]), at(10, held=[runs(2, 5.0, "ETL")])) == (0, 0)
 
 
-def test_nobody_ends_nor_starts_while_the_queue_cannot_be_seen() -> None:
+def test_no_start_or_end_counts_while_the_queue_cannot_be_seen() -> None:
     unseen = (UnavailableView("V$PX_SESSION", "V$PX_SESSION: ORA-00942"),)
     assert good_and_bad(at(0, [waits(1, 5.0)]), replace(at(10), unseen=unseen)) == (0, 0)
 

@@ -71,7 +71,7 @@ def test_an_instance_that_was_down_for_ten_minutes_keeps_its_time() -> None:
     assert found[0][0] - used(window(20, 1.0))[0][0] == 10
 
 
-def test_of_two_windows_in_a_minute_the_mean_over_their_lengths_is_taken() -> None:
+def test_two_windows_in_a_minute_are_averaged_by_length() -> None:
     # A plan was switched: 20 seconds at 6.0 and 40 at 3.0 are 20/60 * 6 + 40/60 * 3 = 4 CPUs.
     found = used(window(5, 3.0, intsize_csec=4000), window(25, 6.0, intsize_csec=2000))
     assert [value for _, value in found] == [4.0]

@@ -121,7 +121,7 @@ def test_counters_that_begin_anew_are_not_compared() -> None:
     assert one.hour == one.now
 
 
-def test_what_came_since_the_counters_began_anew_is_all_in_the_hour() -> None:
+def test_all_arrivals_since_a_counter_reset_are_in_the_hour() -> None:
     """A plan is switched 10 s after a mark: 3 statements came in the two minutes since, 2 of them in the first."""
     marks = QueueMarks()
     marks.add(counters(0, 100, 1_000_000))
@@ -159,8 +159,8 @@ def test_the_same_session_again_is_another_span() -> None:
     assert first.ended == second.started == NOON + timedelta(seconds=15)
 
 
-def test_one_that_never_ran_before_it_queued() -> None:
-    """The start of an execution may be told as when it was submitted."""
+def test_a_session_that_never_ran_before_it_queued() -> None:
+    """The start of an execution may be the time of its submission."""
     spans = StatementRuns()
     waiting = analyse(None, snapshot(instance(), active_plan(), queued_session(1, "ETL", 10.0))).queue
     spans.add(at(0, queue=(replace(waiting[0], serial=7, sql_id="9md3ukhghgj58"),)))
@@ -220,16 +220,14 @@ def test_active_sessions_are_kept_by_class_and_those_of_none_are_zero() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "integral"), [(120, (360.0, 120.0)), (121, (0.0, 0.0))])
-def test_of_two_polls_more_than_two_minutes_apart_nothing_is_known_between(
-    seconds: float, integral: tuple[float, float]
-) -> None:
+def test_nothing_is_known_between_polls_over_two_minutes_apart(seconds: float, integral: tuple[float, float]) -> None:
     series, noon = Series(), NOON.timestamp()
     for at_seconds in (0, seconds):
         series.add(of_instances(at_seconds, {0: 3.0, 1: 3.0}))
     assert series.integral(("used", 0, 0, "ETL"), noon, noon + seconds) == integral
 
 
-def test_what_a_series_says_of_a_stretch_of_time() -> None:
+def test_values_of_a_series_over_a_period() -> None:
     """2 CPUs for 10 s, then 4; 200 s later 6, and nothing is known of the time between."""
     series, noon = Series(), NOON.timestamp()
     for seconds, cpus in ((0, 1.0), (10, 2.0), (20, 4.0), (220, 6.0), (230, 8.0)):
@@ -246,7 +244,7 @@ def test_what_a_series_says_of_a_stretch_of_time() -> None:
 
 
 @pytest.mark.parametrize("counter", ["pqs_queued", "pqs_completed"])
-def test_one_counter_that_goes_back_begins_all_anew(counter: str) -> None:
+def test_one_counter_that_goes_back_resets_all(counter: str) -> None:
     """Marks at 0 and 60 s; a counter falls at 60 s: at 120 s a minute is known and not two."""
     marks = QueueMarks()
 

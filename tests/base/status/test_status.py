@@ -110,7 +110,7 @@ def test_how_long_a_run_runs_and_how_old_its_polls_are() -> None:
     assert (line.runs_for, line.age, line.silent, line.database.name, line.database.every) == (0, None, 0, "", 0)
 
 
-def test_the_newest_place_of_a_run_is_kept_and_what_another_program_wrote_left_alone() -> None:
+def test_the_newest_status_is_kept_and_foreign_files_are_left() -> None:
     """A status of a later format is not read and stays; one whose process lives is not removed, whatever is in it."""
     file = StatusFile("record")
     file.write(replace(RUN, format=2))
@@ -229,7 +229,7 @@ def test_a_run_writes_its_status_repeatedly() -> None:
     assert "presman-status" not in {thread.name for thread in threading.enumerate()}
 
 
-def test_a_run_without_a_status_file_reports_that_and_goes_on(home: Path) -> None:
+def test_a_run_without_a_status_file_reports_that_and_continues(home: Path) -> None:
     (home / "presman").write_text("in the way")
     events: list[LogEvent] = []
     with reporting("record", "x", list, events.append):

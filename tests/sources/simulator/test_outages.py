@@ -90,7 +90,7 @@ def test_a_view_that_answers_again_is_whole_at_once() -> None:
             assert analyse(None, snapshot).why_unavailable("V$SESSION")
 
 
-def test_one_view_and_then_all_of_them() -> None:
+def test_an_outage_of_one_view_then_of_all() -> None:
     clock = Clock()
     poller = Poller(SimulatorSource(OUTAGE, clock=clock, start=BEGIN), clock=clock)
     poller.open()

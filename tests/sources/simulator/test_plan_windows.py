@@ -35,7 +35,7 @@ def test_each_container_has_its_own_and_the_next_ends_the_one_before() -> None:
     assert (plans.active, plans.rebuilt) == ({3: "", 4: "DAY"}, 4)
 
 
-def test_so_many_are_kept_of_each_container() -> None:
+def test_a_limited_number_is_kept_for_each_container() -> None:
     plans = Plans()
     plans.change(4, "DAY", 0.0, "")
     for number in range(1, KEPT + 3):

@@ -43,7 +43,7 @@ def test_no_session_waits_for_a_plan_that_does_not_divide_cpu() -> None:
     assert found.split() == (24, 0, 6, 0)
 
 
-def test_what_is_done_is_the_rate_by_the_time() -> None:
+def test_work_is_the_rate_times_the_time() -> None:
     found = stream()
     found.cpu_rate, found.wait_rate, found.call_rate, found.read_rate = 2.0, 1.0, 30.0, 8.0
     found.flow(0.5)
