@@ -204,7 +204,7 @@ def test_its_start_is_reported_for_an_hour() -> None:
 
 
 def test_an_instance_that_was_started_knows_nothing_of_the_minutes_before() -> None:
-    """Its first minute was that of the instance that was gone, so a queue that went with it took turns still."""
+    """Its first minute was that of the lost instance, so a lost queue still took turns."""
     counted = {
         round(seconds(reading)): {each.inst_id for each in snapshot.section(GroupMetric).rows}
         for snapshot, reading in changes(BACK, BACK + 130.0)

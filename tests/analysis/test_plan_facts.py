@@ -124,7 +124,7 @@ def test_the_cpus_that_are_handed_out(rows: list[Any], cpus: float) -> None:
 
 
 def test_a_containers_plan_is_divided_by_its_own_rule() -> None:
-    """Half each. SALES has levels: 60 % for A, the rest for OTHER_GROUPS. HR runs no plan: all is for OTHER_GROUPS."""
+    """Each has half. SALES has 60 % for A, the rest for OTHER_GROUPS. HR runs no plan: OTHER_GROUPS has all."""
     rows = [
         row(Database, cdb="YES"),
         pdb(3, "SALES"),

@@ -576,7 +576,7 @@ def test_a_running_execution_goes_before_the_plan() -> None:
 
 
 def test_published_case_of_four_trees_with_degree_eight_that_were_admitted_as_sixteen() -> None:
-    """Its servers were 64 in all, as V$PX_SESSION shows them by tree; the queue let three of them in below 48."""
+    """V$PX_SESSION showed 64 servers by tree for each; the queue admitted three of them below 48."""
     trees = [(tree, number) for tree in (1, 2, 3, 4) for number in (1, 2)]
     reading = read(*execution(*trees))
     assert reading.queue[0].wants == Servers(16, 16, WantsSource.RUNNING)

@@ -199,7 +199,7 @@ def test_the_number_beside_a_limit_is_that_limits_own() -> None:
 
 @pytest.mark.parametrize(("percent", "confirmed"), [(None, False), (75, False), (50, True)])
 def test_a_containers_limit_of_the_last_full_minute_is_not_current(percent: int | None, confirmed: bool) -> None:
-    """Inside a container V$RSRC_PLAN has the percent of now; V$RSRCPDBMETRIC the servers of a minute that is over."""
+    """Inside a container V$RSRC_PLAN has the current percentage, V$RSRCPDBMETRIC the servers of the last minute."""
     plan = active_plan("DAY", con_id=3, target=80)._replace(parallel_server_limit=percent)
     waiting = [queued_session(7, "BATCH", con_id=3), row(SessionInfo, sid=7, con_id=3, dop=8)]
     metric = row(PdbMetric, con_id=3, parallel_servers_limit=40)

@@ -112,7 +112,7 @@ def test_groups_of_an_instance() -> None:
 
 
 def test_more_cpu_than_there_is_cannot_be() -> None:
-    """Of 24 CPUs up to 31 are believed: a quarter more, and one."""
+    """With 24 CPUs a usage of up to 31 is accepted: a quarter more, and one."""
     for used, is_believed in ((31.0, True), (31.5, False)):
         rows = group("A", used - 1.0), group("B", 1.0)
         found = believed(rows, (instance(),))

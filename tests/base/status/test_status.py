@@ -81,7 +81,7 @@ def test_how_each_database_is() -> None:
 
 
 def test_up_to_which_second_a_run_is_as_it_was() -> None:
-    """Two intervals of 5 s and 10 s besides; 30 s more for the first poll; a process speaks every 5 s."""
+    """Two intervals of 5 s and 10 s more; 30 s more for the first poll; a process writes every 5 s."""
 
     def polled(age: float) -> DatabaseStatus:
         return replace(WELL, last_poll=NOW - timedelta(seconds=age))
@@ -134,7 +134,7 @@ def test_runs_are_listed_the_oldest_first_and_a_dead_one_for_a_day() -> None:
 
 
 def test_cpu_is_a_share_of_the_time_since_the_last_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    """2 s of CPU in 8 s; a word that comes sooner than half of `every` has the share of before."""
+    """2 s of CPU in 8 s; a status written before half of `every` keeps the earlier share."""
     clock, used = [100.0], [1.0]
     monkeypatch.setattr("presman.base.run_status.time.monotonic", lambda: clock[0])
     monkeypatch.setattr("presman.base.run_status.cpu_seconds", lambda: used[0])
