@@ -395,6 +395,8 @@ def test_an_autonomous_database_offers_only_kill(tmp_path: Path) -> None:
         (busy(5, program="replicat@gg1 (TNS V1-V3)", module="OGG-R1"), "replication (GoldenGate or Streams)",
          "replication stops until it is started again"),
         (busy(5, program="oracle@db1 (MRP0)"), "Data Guard", "the standby falls behind"),
+        (idle(5, 900, program="oracle@crm1 (TNS V1-V3)"), "a session of another database",
+         "its statement, which may only pause, fails"),
     ],
 )  # fmt: skip
 def test_a_session_with_more_to_lose_comes_last(tmp_path: Path, session: str, name: str, loss: str) -> None:

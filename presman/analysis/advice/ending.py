@@ -67,7 +67,7 @@ def _would_be_downgraded(victim: Victim, reading: Reading) -> bool:
     session = (victim.inst_id, victim.sid, victim.serial)
     wanted = (each.wants for each in reading.queue if each.executing()[:3] == session)
     wants = next(wanted, None)
-    return reading.header.servers.left < (wants.low if is_known(wants) else 1)
+    return reading.header.servers.left() < (wants.low if is_known(wants) else 1)
 
 
 def refusal(row: ParallelStatement | SessionReading) -> str:

@@ -155,7 +155,7 @@ def budget_of(facts: Facts, pool: ServerPool, where: str = "", inst_ids: tuple[i
     """Return the servers that the queue counts in a pool: by V$RSRC_PLAN, else by V$PX_PROCESS_SYSSTAT."""
     age = facts.snapshot.age_if_late(PxProcessSysstat if pool.counted is None else RsrcPlan)
     in_use = pool.in_use if pool.counted is None else pool.counted
-    return ServerBudget(in_use, pool.target, where, inst_ids, age=age, left=pool.left, maximum=pool.maximum)
+    return ServerBudget(in_use, pool.target, where, inst_ids, age=age, left=pool.left(), maximum=pool.maximum)
 
 
 def counts_servers(facts: Facts) -> bool:
