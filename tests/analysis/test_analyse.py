@@ -407,7 +407,7 @@ def test_how_old_what_is_shown_is() -> None:
     seen = snapshot(at=at, sections=sections)
     assert stale(seen) == 10.0
     assert [(each.view, each.age) for each in late(seen)] == [("V$RSRC_CONSUMER_GROUP", 30.0)]
-    assert stale(snapshot(at=NOON, sections=sections)) == 0.0, "what is newer than the poll is not older than it"
+    assert stale(snapshot(at=NOON, sections=sections)) == 0.0, "rows newer than the poll have no age"
     assert stale(snapshot(at=at, sections={Database: sections[Database]})) is None
 
 

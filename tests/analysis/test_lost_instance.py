@@ -34,7 +34,7 @@ AWAY, BACK = 300.0, 390.0
 
 
 def changes(since: float, until: float) -> list[tuple[Snapshot, Reading]]:
-    """Return its polls of a stretch, three seconds apart."""
+    """Return its polls of a period, three seconds apart."""
     moments = polled("changes", int((until - AWAY) // 3.0) + 4, step=3.0, since=AWAY - 12.0)
     return [(snapshot, reading) for snapshot, reading in moments if seconds(reading) >= since]
 

@@ -440,7 +440,7 @@ def test_room_is_what_is_left_under_the_target_and_every_limit(found: QueueState
     assert found.has_room(Servers(1, fits or 1)) is (fits is not None)
     assert not found.has_room(Servers(1, (fits or 0) + 1))
     assert not found.has_room(None)
-    assert not found.has_room(Servers(1, 1, WantsSource.MEAN)), "what others had on average is no wish of this one"
+    assert not found.has_room(Servers(1, 1, WantsSource.MEAN)), "an average of others is not what this one wants"
 
 
 @pytest.mark.parametrize(

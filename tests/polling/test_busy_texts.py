@@ -93,7 +93,7 @@ def test_one_statement_asks_for_several_texts_of_one_instance() -> None:
     assert [each.sql_id for each in lookup.statements] == [f"sql{number}" for number in range(AT_ONCE)]
     assert set(lookup.request.binds) == set(bind_names(lookup.request.query.sql()))
     few = BusyTexts().lookup(wanted[:1], QUERY, START).request
-    assert few.query == lookup.request.query, "one text for the shared pool, however many there are"
+    assert few.query == lookup.request.query, "one SQL text for the shared pool, for any number of statements"
     assert {few.binds[f"sql_id_{number}"] for number in range(AT_ONCE)} == {"sql0"}
 
 

@@ -64,7 +64,7 @@ def played(scenario: str, polls: int = 3) -> Iterator[tuple[Poller, Snapshot, Re
 
 
 def alike(reading: Reading) -> Reading:
-    """Return a reading without what a narrow poll need not have."""
+    """Return a reading without the parts that a narrow poll leaves out."""
     return replace(reading, sessions=(), histograms=(), histograms_at=None, unlisted=0)
 
 

@@ -181,7 +181,7 @@ def of_instance(view: Views, *inst_ids: int) -> Views:
 
 
 def joined(*parts: Views) -> Views:
-    """Tables of the same views put below each other."""
+    """Join tables of the same views."""
     found: dict[str, str] = {}
     for part in parts:
         for name, table in part.items():

@@ -224,7 +224,7 @@ def test_no_end_for_a_head_near_its_queue_timeout(tmp_path: Path, timeout: int, 
         assert not any(each.commands for each in way(found).candidates)
 
 
-# Who it is.
+# Which session it is.
 
 
 def test_a_coordinator_without_a_row_gets_no_command(tmp_path: Path) -> None:

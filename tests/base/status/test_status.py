@@ -104,7 +104,7 @@ def test_how_long_a_run_runs_and_how_old_its_polls_are() -> None:
     (line,) = lines_of(FoundRun(RUN, True), NOW)
     assert (line.runs_for, line.age, line.silent) == (3600, 3, 2)
     (line,) = lines_of(FoundRun(RUN, False), NOW)
-    assert line.runs_for == 3598, "up to its last word"
+    assert line.runs_for == 3598, "up to its last status"
     early = replace(RUN, written=NOW + timedelta(seconds=5), since=NOW + timedelta(seconds=9))
     (line,) = lines_of(FoundRun(replace(early, databases=()), True), NOW)
     assert (line.runs_for, line.age, line.silent, line.database.name, line.database.every) == (0, None, 0, "", 0)
