@@ -241,7 +241,7 @@ def notes(facts: Facts, *, mixed_plans: bool) -> tuple[str, ...]:
     for inst_id, status in facts.system.not_open.items():
         found.append(f"instance {inst_id} is {status}, not OPEN: it is left out of CPUs, shares and servers")
     if mixed_plans:
-        found.append("the instances run different plans")
+        found.append(server_pools.DIFFERENT_PLANS)
     if facts.system.part:
         found.append(f"{facts.system.part}; queues and server limits are cluster-wide")
     if number := [row.qcsid for row in facts.snapshot.rows(PxSession)].count(0):

@@ -22,7 +22,7 @@ from presman.reports.advise_report import in_words
 from presman.reports.advise_services import most_limit
 from presman.reports.whatif_cpu import CpuDemands, cpu_report, groups_with_cpu
 from presman.reports.whatif_replay import COURSES, Replayed, changed, observed, read_arrivals
-from presman.reports.whatif_text import BY_PLAN, ON_ONE_LEVEL, ReplayBasis, beyond_maximum, report
+from presman.reports.whatif_text import BY_PLAN, ON_ONE_LEVEL, ReplayBasis, beyond_maximum, peak_beyond_maximum, report
 from presman.rows.queries import DetailLevel
 from presman.services.live import ReadingCame
 
@@ -101,12 +101,16 @@ def run(options: Namespace) -> None:
     same = _counted(load, PRESENT)
     other = _counted(load, choice) if choice else None
     order = ON_ONE_LEVEL if plan.tree is None else BY_PLAN
-    caution = beyond_maximum(options.servers_target, None if plan.autonomous else plan.maximum)
+    maximum = None if plan.autonomous else plan.maximum
+    peaks = [each.peak for each in (same, other) if each is not None]
+    cautions = [beyond_maximum(options.servers_target, maximum) or peak_beyond_maximum(peaks, maximum)]
     for each in choice:
         if each.kind == "concurrency":
-            caution = f"{in_words(load, each)}; with a lower degree runs are longer, with a higher one no shorter"
+            cautions.append(
+                f"{in_words(load, each)}; with a lower degree runs are longer, with a higher one no shorter"
+            )
     seen = observed(arrivals)
-    basis = ReplayBasis(seen[: load.skipped], order, plan.titles, caution)
+    basis = ReplayBasis(seen[: load.skipped], order, plan.titles, [*filter(None, cautions)])
     console.show(report(seen[load.skipped :], same, other, seconds, basis))
 
 

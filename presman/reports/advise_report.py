@@ -19,7 +19,7 @@ from presman.reports.advise_script import Scripts, written
 from presman.reports.advise_search import Scored, Search, fitting, meets, quantile
 from presman.reports.whatif_cpu import CpuDemand, changes_of_cpu, replay_cpu
 from presman.reports.whatif_replay import COURSES, error, is_longer, observed
-from presman.reports.whatif_text import titled
+from presman.reports.whatif_text import peak_beyond_maximum, titled
 
 ASSUMPTIONS = (
     "statements arrive at the observed times, whatever happens to earlier ones",
@@ -276,7 +276,8 @@ def _script_and_notes(
 ) -> tuple[Scripts | None, tuple[str, ...]]:
     """Return the scripts of the first choice, None if there are none, and notes about the advice."""
     script, notes = written(load, best)
-    more = (*_on_no_more_cpu(load, best), *_beyond_maximum(load.plan, peaks), *_notes(load, kinds))
+    too_many = filter(None, [peak_beyond_maximum(peaks, load.plan.maximum)])
+    more = (*_on_no_more_cpu(load, best), *too_many, *_notes(load, kinds))
     return script, (*notes, *more, "with --keep you name a group that must not wait longer")
 
 
@@ -436,15 +437,6 @@ def _notes(load: ObservedLoad, kinds: Sequence[str]) -> Iterable[str]:
         yield "the target is that of all instances together: on RAC divide it by their number"
     if load.plan.maximum is None:
         yield "PARALLEL_MAX_SERVERS is not known: the target should stay below it"
-
-
-def _beyond_maximum(plan: ObservedPlan, peaks: Iterable[int]) -> Iterable[str]:
-    """Yield a warning if replays have more servers at once than there are."""
-    if plan.maximum is not None and max(peaks, default=0) > plan.maximum:
-        yield (
-            f"no more than PARALLEL_MAX_SERVERS ({plan.maximum}) can be in use at once: where a peak is above "
-            "it, statements were seen to start although no servers were free, and the replay lets them"
-        )
 
 
 def _curves(load: ObservedLoad, goals: Sequence[Goal], courses: int) -> Iterable[WaitCurve]:

@@ -69,15 +69,25 @@ def beyond_maximum(target: int | None, maximum: int | None) -> str:
     )
 
 
+def peak_beyond_maximum(peaks: Iterable[int], maximum: int | None) -> str:
+    """Return that replays have more servers at once than there are, "" if they have not, or that is unknown."""
+    if maximum is None or max(peaks, default=0) <= maximum:
+        return ""
+    return (
+        f"no more than PARALLEL_MAX_SERVERS ({maximum}) can be in use at once: where a peak is above "
+        "it, statements were seen to start although no servers were free, and the replay lets them"
+    )
+
+
 class ReplayBasis(NamedTuple):
     """Background of a replay: statements that came `before` are replayed but not counted, `order` says how groups are
-    ordered, `titles` are their display names, `caution` is what to know about other settings before using the figures.
+    ordered, `titles` are their display names, `cautions` are what to know before using the figures.
     """
 
     before: Sequence[ReplayedStatement] = ()
     order: str = ON_ONE_LEVEL
     titles: Mapping[Group, str] = {}
-    caution: str = ""
+    cautions: Sequence[str] = ()
 
 
 _NO_PLAN = ReplayBasis()
@@ -104,7 +114,7 @@ def report(
         )
     times = f"{'median':>10} {'p95':>10} {'max':>10}"
     head = f"{'group':<22} {'':<9} {'statements':>10} {'waited':>7} {times} {'timeouts':>8} {'peak':>5}"
-    lines += [*([basis.caution] if basis.caution else []), "", head]
+    lines += [*basis.cautions, "", head]
     replays = [("replayed", same), *([("what if", other)] if other is not None else [])]
     for name, group in _groups(observed, basis.titles):
         lines.append(_line(name, "observed", waits(_of(observed, group)), None))

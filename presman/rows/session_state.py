@@ -171,6 +171,8 @@ _TOOLS = (
     (re.compile(r"\bOGG\b|goldengate|^(extract|replicat)\b|^streams\b", re.IGNORECASE),
      "replication (GoldenGate or Streams)", "replication stops until it is started again"),
     (re.compile(r"^DBMS_SCHEDULER$", re.IGNORECASE), "a scheduler job", "the run of the job fails"),
+    (re.compile(r"^oracle@.*\(TNS V1-V3\)$"), "a session of another database",
+     "its statement, which may only pause, fails"),
 )  # fmt: skip
 """Tools, by the text in PROGRAM or MODULE."""
 

@@ -183,15 +183,15 @@ def test_inside_the_cdbs_limit_on_cpu_is_read() -> None:
     assert of(reading, 4, "OTHER_GROUPS").limited_by == "HR (UTILIZATION_LIMIT)"
 
 
-@pytest.mark.parametrize("told_by", ["service", "plan"])
-def test_on_autonomous_databases_the_limit_is_a_number_of_cpus(told_by: str) -> None:
+@pytest.mark.parametrize("known_by", ["service", "plan"])
+def test_on_autonomous_databases_the_limit_is_a_number_of_cpus(known_by: str) -> None:
     """16 is the number of CPUs: no limit of its own, even on an Autonomous Database."""
     given = inside(shares=2, utilization_limit=16)
     rows = [*INSIDE[:-2], active_plan("DWCS_PLAN", con_id=4, shares=2, utilization_limit=16),
             directive("DWCS_PLAN", "PAY", 3), directive("DWCS_PLAN", "OTHER_GROUPS", 1)]  # fmt: skip
     reading = (
         loads({(4, "PAY"): (6.3, 9.0)}, *given, cloud_service="DWCS")
-        if told_by == "service"
+        if known_by == "service"
         else loads({(4, "PAY"): (6.3, 9.0)}, *rows)
     )
     assert (of(reading, 4, "PAY").limit, of(reading, 4, "PAY").verdict) == (None, Verdict.CONTENDED)
@@ -246,7 +246,7 @@ def waiting(group: str, dop: int, con_id: int = 4, sid: int = 7) -> list[Any]:
 
 
 def test_a_group_with_a_hidden_plan_has_the_limit_of_the_metric() -> None:
-    """16 of 16 servers are held: the head does not start at the next look."""
+    """16 of 16 servers are held: the head does not start at the next poll."""
     metric = row(GroupMetric, con_id=4, consumer_group_name="PAY", num_cpus=16, parallel_servers_limit=16)
     held = row(ConsumerGroup, con_id=4, name="PAY", current_pq_servers_active=16)
     (head,) = analyse(None, snapshot(*ROOT, metric, held, *waiting("PAY", 8))).heads

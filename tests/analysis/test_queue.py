@@ -329,7 +329,7 @@ def test_the_next_in_line_of_11_2_goes_first_and_its_clock_is_resource_managers(
     assert [(each.sid, each.waited) for each in reading.queue] == [(2, 950.0), (1, 900.0)]
 
 
-def test_only_a_wait_that_goes_on_is_a_place_in_the_queue() -> None:
+def test_only_an_open_wait_is_a_place_in_the_queue() -> None:
     rows = [queued_session(1, "A", state="WAITED KNOWN TIME"), queued_session(2, "A", event="resmgr:cpu quantum")]
     assert analyse(None, snapshot(*rows)).queue == ()
 
@@ -350,7 +350,7 @@ def test_timeouts_count_down_and_say_what_happens_then() -> None:
 
 @pytest.mark.parametrize("action", ["CANCEL", "RUN"])
 def test_an_exceeded_timeout_is_promised_to_no_statement_of_its_queue(action: str) -> None:
-    """The plan said 30 s, the database still used 600 s: heads timed out "in 0:00" for two minutes."""
+    """The plan had 30 s, the database still used 600 s: heads timed out "in 0:00" for two minutes."""
     at_30 = {"parallel_queue_timeout": 30, "pq_timeout_action": action}
     rows = [active_plan(), directive("DAY", "A", 50, **at_30), directive("DAY", "B", 50, **at_30)]
     waits = [queued_session(1, "A", 135.0), queued_session(2, "A", 20.0), queued_session(3, "B", 39.0)]
@@ -440,7 +440,7 @@ def test_room_is_what_is_left_under_the_target_and_every_limit(found: QueueState
     assert found.has_room(Servers(1, fits or 1)) is (fits is not None)
     assert not found.has_room(Servers(1, (fits or 0) + 1))
     assert not found.has_room(None)
-    assert not found.has_room(Servers(1, 1, WantsSource.MEAN)), "what others had on average is no wish of this one"
+    assert not found.has_room(Servers(1, 1, WantsSource.MEAN)), "an average of others is not what this one wants"
 
 
 @pytest.mark.parametrize(
@@ -576,7 +576,7 @@ def test_a_running_execution_goes_before_the_plan() -> None:
 
 
 def test_published_case_of_four_trees_with_degree_eight_that_were_admitted_as_sixteen() -> None:
-    """Its servers were 64 in all, as V$PX_SESSION shows them by tree; the queue let three of them in below 48."""
+    """V$PX_SESSION showed 64 servers by tree for each; the queue admitted three of them below 48."""
     trees = [(tree, number) for tree in (1, 2, 3, 4) for number in (1, 2)]
     reading = read(*execution(*trees))
     assert reading.queue[0].wants == Servers(16, 16, WantsSource.RUNNING)

@@ -124,7 +124,7 @@ def cancel(sid: int) -> str:
 
 
 def test_without_an_idle_holder_a_person_decides() -> None:
-    """DO said to decide whose work to end, and TO START IT beside it named the session."""
+    """DO left it open which session to end, and TO START IT beside it named the session."""
     nobody = "no idle session holds servers that the head of BATCH could use: wait"
     reading = one_queue(running(526))
     found = advice(reading)
@@ -156,7 +156,7 @@ def lines(reading: Reading, *widths: int) -> list[str]:
 
 
 def test_the_deciding_half_of_the_text_stays_while_it_fits() -> None:
-    """It was dropped with 50 free columns beside it."""
+    """The second half was dropped with 50 free columns beside it."""
     both, keeps = storm(running(526, **IDLE)), "MARTIN 1:526 (idle 15:00) keeps 32 servers"
     one = "ending it starts at least one of the heads, and the plan decides which"
     assert lines(both, 160, 110, 90, 80) == [
@@ -174,7 +174,7 @@ def test_the_deciding_half_of_the_text_stays_while_it_fits() -> None:
 
 
 def test_working_sessions_are_cancelled_and_idle_ones_ended() -> None:
-    """It said to cancel the idle one, whose work would be lost, and did not name the other."""
+    """DO advised to cancel the idle one, whose work would be lost, and did not name the other."""
     idle = running(526, servers=16, **IDLE)
     found = advice(one_queue(idle, running(144, servers=16)))
     together = "end MARTIN 1:526 and cancel MARTIN 1:144"
@@ -347,7 +347,7 @@ def test_a_limit_that_can_be_raised_comes_before_a_wait_as_bad() -> None:
 
 
 def test_a_statement_that_was_just_queued_does_not_make_a_limit_worse() -> None:
-    """It may have started at the next poll: DO went to and fro between two containers."""
+    """It may start before the next poll: DO alternated between two containers."""
     wait = one_queue(running(526))
     just = tuple(replace(each, con_id=3, waited=2.0) for each in wait.queue[:1])
     assert advice(replace(wait, io_limited=THROTTLED, queue=just)).text.startswith("raise MAX_IOPS in TEST")
@@ -760,7 +760,7 @@ def test_no_end_if_the_longest_wait_is_not_known(waits: tuple[float | None, floa
 
 
 def test_an_end_too_small_for_each_head_is_said_to_start_none() -> None:
-    """8 were free, an idle holder kept 16, each of two heads wanted 32, and what its end would do was "not known"."""
+    """8 were free, an idle holder kept 16, two heads wanted 32 each, and the effect of its end was "not known"."""
     both = storm(running(526, **IDLE, servers=16), running(144, group="ETL"))
     keeps = "MARTIN 1:526 (idle 15:00) keeps 16 servers that BATCH and ETL want: "
     lacks = "BATCH is short by 32 and ETL is short by 32, so ending it alone is not enough now"
@@ -777,10 +777,10 @@ def test_an_end_too_small_for_each_head_is_said_to_start_none() -> None:
     ranged = replace(both.heads[1], wants=Servers(16, 32))
     some = "ending it is enough for ETL, but BATCH is short by 32; the plan decides which is first"
     order = "the plan decides which is first, and no view shows it"
-    for etl, known, told_of_it in ((enough, some, some), (ranged, "what ending it would do is not known", order)):
+    for etl, known, effect in ((enough, some, some), (ranged, "what ending it would do is not known", order)):
         other = replace(both, heads=(both.heads[0], etl))
         assert advice(other).text == f"{keeps}{known}; wait, or decide whether to end it"
-        assert unblock(other)[1].sentence == f"{keeps}{told_of_it}"
+        assert unblock(other)[1].sentence == f"{keeps}{effect}"
     foretold = foreseen(both, 0, 700.0, 900.0)
     assert "ending it should start the last queued statement" in advice(foretold).text, "that is more than now"
 
@@ -895,7 +895,7 @@ def test_the_first_queue_comes_first_even_if_another_starts_sooner() -> None:
 
 
 def test_the_session_that_do_names_is_the_first_candidate() -> None:
-    """One that has worked for seven seconds would do alone; yet the idle holder is what `c 1` copies, and `C`."""
+    """A statement of seven seconds would be enough alone, but `c 1` and `C` copy the idle holder."""
     reading = one_queue(running(526, servers=16, **IDLE), running(144, user="ETL", elapsed=7.0))
     (found,) = unblock(reading)
     assert [each.statement.sid for each in found.candidates[: found.needed]] == [144], "MARTIN is not needed"
@@ -943,7 +943,7 @@ def foreseen(
 
 
 def test_do_says_perhaps_of_a_gain_that_is_not_proven() -> None:
-    """The head starts for certain; when the last of the queue does was foreseen by too few forecasts."""
+    """The head certainly starts; for the last of the queue too few forecasts were judged."""
     alone = one_queue(running(526, **IDLE), running(144))
     starts = {each: advice(foreseen(alone, 1, 254.0, 900.0, proven=each)).text for each in (False, True)}
     assert "can start; the last queued statement perhaps starts 7:10-14:21 sooner: at " in starts[False]
@@ -978,7 +978,7 @@ def test_wait_if_the_forecast_says_that_waiting_is_as_good() -> None:
 
 
 def test_no_end_beside_other_queues_if_it_saves_little() -> None:
-    """Whether REPORTS takes turns for the servers changed with each poll: a kill was shown and withdrawn in 5 s."""
+    """Whether REPORTS takes turns changed with each poll: a kill was shown and withdrawn within 5 s."""
     both = storm(running(526, group="ETL", **IDLE), running(144))
     own = (Shortage(16, everybody=True), Shortage(16, group="BATCH"))
     capped = replace(both.heads[0], cause=Cause.GROUP, shortages=own)

@@ -64,7 +64,7 @@ def test_a_stopped_process_in_a_group_of_its_own_is_not_left_behind(tmp_path: Pa
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
-def test_an_older_child_goes_on_and_is_not_counted(tmp_path: Path) -> None:
+def test_an_older_child_continues_and_is_not_counted(tmp_path: Path) -> None:
     other = fork.start(computing, tmp_path / "other")
     try:
         assert fork.run(waiting, tmp_path / "log", 0.2).code == 7

@@ -17,10 +17,10 @@ from tests.oracle.bench import Bench
 from tests.thorough import some
 from tests.torture.relay import Line, Relay, running
 
-TOLD = Path("/proc/self/statm").exists()
+IS_KNOWN = Path("/proc/self/statm").exists()
 
 
-@pytest.mark.skipif(not TOLD, reason="no system but Linux tells how much data there is")
+@pytest.mark.skipif(not IS_KNOWN, reason="only Linux shows how much data there is")
 def test_more_fails_while_an_answer_is_read_and_not_afterwards() -> None:
     usual = resource.getrlimit(resource.RLIMIT_DATA)
     with AnswerMemory().bounded():
@@ -44,7 +44,7 @@ def test_the_usual_limit_is_back_once_the_last_answer_is_read() -> None:
     with memory.bounded():
         other.start()
         begun.wait(10.0)
-    assert (resource.getrlimit(resource.RLIMIT_DATA) == usual) is not TOLD
+    assert (resource.getrlimit(resource.RLIMIT_DATA) == usual) is not IS_KNOWN
     ends.set()
     other.join()
     assert resource.getrlimit(resource.RLIMIT_DATA) == usual
@@ -93,7 +93,7 @@ poller.close()
 """Runs in a process of its own, because the limit would also apply to the server."""
 
 
-@pytest.mark.skipif(not TOLD, reason="no system but Linux tells how much data there is")
+@pytest.mark.skipif(not IS_KNOWN, reason="only Linux shows how much data there is")
 @pytest.mark.parametrize("bench", some([Release(23)], [Release(19)]), ids=str, indirect=True)
 def test_columns_behind_the_first_message_take_no_memory(bench: Bench) -> None:
     with running(_Lying(bench.server.port)) as between:

@@ -61,7 +61,7 @@ def test_nothing_but_reading(bench: Bench) -> None:
     assert counters.logins == counters.most_sessions == 1
 
 
-def test_the_session_says_whose_it_is(bench: Bench) -> None:
+def test_the_session_is_named_presman(bench: Bench) -> None:
     bench.opened()
     attributes = bench.server.counters.attributes
     assert (attributes["module"], attributes["action"]) == ("presman", "monitor")

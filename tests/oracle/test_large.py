@@ -37,9 +37,9 @@ sessions, texts, plans = (snapshot.section(record) for record in (Session, SqlTe
 print(len(sessions.rows), len(texts.rows), len(plans.rows), len(snapshot.problems()))
 print({len(row.program) for row in sessions.rows}, {row.sql_text.splitlines()[-1] for row in texts.rows})
 print({row.other_xml for row in plans.rows})
-told = Path("/proc/self/status")  # what getrusage says has in it what the parent has
-if told.exists():
-    print(next(int(line.split()[1]) >> 10 for line in told.read_text().splitlines() if line.startswith("VmHWM")))
+status = Path("/proc/self/status")  # getrusage includes the maximum of the parent
+if status.exists():
+    print(next(int(line.split()[1]) >> 10 for line in status.read_text().splitlines() if line.startswith("VmHWM")))
 else:
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 20)
 """

@@ -43,7 +43,7 @@ def test_a_constant_stands_for_a_column_that_a_release_does_not_have() -> None:
     assert "\nGROUP BY inst_id, con_id, resource_consumer_group, status" in new[SessionCount].cluster_sql
 
 
-def test_a_column_whose_release_the_header_names_is_not_asked_before() -> None:
+def test_a_column_is_not_read_before_its_release_in_the_header() -> None:
     assert CpuExhausted not in load(Release(21))
     assert CpuExhausted in load(Release(23))
 

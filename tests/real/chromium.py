@@ -148,7 +148,7 @@ class Page:
                 while text not in str(await self.evaluate("document.body && document.body.innerText")):
                     await asyncio.sleep(0.05)
         except TimeoutError:
-            raise AssertionError(f"never said: {text}") from None
+            raise AssertionError(f"never shown: {text}") from None
 
     async def evaluate(self, script: str) -> Any:
         """Return what a script in the page gives."""

@@ -28,7 +28,7 @@ def stamped(head: str, *rows: tuple[float, str]) -> str:
 
 
 def rows_of(found: list[Reading]) -> list[tuple[str, int, str, float | None]]:
-    """Of each poll: when it began, how many are queued, the plan, the CPUs of BATCH."""
+    """Return for each poll its time, the number of queued statements, the plan and the CPUs of BATCH."""
     return [
         (
             f"{each.at:%M:%S}",
@@ -40,7 +40,7 @@ def rows_of(found: list[Reading]) -> list[tuple[str, int, str, float | None]]:
     ]
 
 
-def nothing_is_said_to_be_empty(found: list[Reading]) -> bool:
+def nothing_is_called_empty(found: list[Reading]) -> bool:
     return not any(
         "no queue" in line.casefold() or "Nothing is" in line for each in found for line in availability_notes(each)
     )
@@ -73,7 +73,7 @@ def test_a_pass_over_the_views_is_one_poll(tmp_path: Path, every: float, offsets
         for at, used in zip(begins, (None, 4.0, 4.0), strict=True)
     ]
     assert [each.queue[0].waited for each in found] == [1.0, 1.0, 1.0]
-    assert nothing_is_said_to_be_empty(found)
+    assert nothing_is_called_empty(found)
 
 
 def test_a_rate_is_that_of_its_own_file_however_long_the_views_before_it_took(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_view_that_misses_a_pass_is_not_known_there(tmp_path: Path) -> None:
     ]
     assert [len(each.running) for each in found] == [1, 1, 1]
     assert "a queue (GV$SESSION is not there)" in " ".join(availability_notes(found[1]))
-    assert nothing_is_said_to_be_empty(found)
+    assert nothing_is_called_empty(found)
 
 
 def test_a_view_that_stops_before_the_others_is_not_known_at_the_end(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_view_that_stops_before_the_others_is_not_known_at_the_end(tmp_path: P
     }
     found = readings(tmp_path, views)
     assert [len(each.queue) for each in found] == [1, 0]
-    assert nothing_is_said_to_be_empty(found)
+    assert nothing_is_called_empty(found)
 
 
 def test_one_pass_of_views_seconds_apart(tmp_path: Path) -> None:

@@ -287,7 +287,7 @@ def test_on_a_cluster_the_target_is_called_a_sum(tmp_path: Path) -> None:
     )
 
 
-def test_instances_with_different_plans_have_limits_of_their_own(tmp_path: Path) -> None:
+def test_where_instances_run_plans_with_different_limits_neither_is_taken_for_that_of_the_queue(tmp_path: Path) -> None:
     rules = table(
         "PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1 | PARALLEL_SERVER_LIMIT",
         "DAY | REPORTS | CONSUMER_GROUP | 50 | 50",
@@ -295,10 +295,17 @@ def test_instances_with_different_plans_have_limits_of_their_own(tmp_path: Path)
     )
     groups = table("INST_ID | NAME | CURRENT_PQ_SERVERS_ACTIVE", "1 | REPORTS | 20", "2 | REPORTS | 12")
     more = {"DBA_RSRC_PLAN_DIRECTIVES": rules, "GV$RSRC_CONSUMER_GROUP": groups}
-    day = head(reading(tmp_path, cluster((1, "DAY", 20, 64), (2, "NIGHT", 12, 64), **more)))
-    assert (day.cause, day.held, day.allowed) == (Cause.NOT_CHOSEN, 32, 64), "50 % of 128 on instance 1"
-    night = head(reading(tmp_path, cluster((1, "NIGHT", 20, 64), (2, "DAY", 12, 64), **more)))
-    assert (night.cause, night.held, night.allowed) == (Cause.GROUP, 32, 32), "25 % of 128 on instance 1"
+    for plans in (("DAY", "NIGHT"), ("NIGHT", "DAY")):
+        each, other = plans
+        found = reading(tmp_path, cluster((1, each, 20, 64), (2, other, 12, 64), **more))
+        assert (head(found).cause, head(found).held, head(found).allowed) == (Cause.UNKNOWN, 32, None)
+        assert str(head(found).not_known) == (
+            "how many servers REPORTS may hold is not known (the instances run different plans)"
+        )
+        (row,) = (row for row in found.cluster_groups() if row.name == "REPORTS")
+        assert (row.servers_limit, row.limit_view) == (None, "the instances run different plans")
+    same = reading(tmp_path, cluster((1, "DAY", 20, 64), (2, "DAY", 12, 64), **more))
+    assert (head(same).cause, head(same).allowed) == (Cause.NOT_CHOSEN, 64), "50 % of 128"
 
 
 # What cannot be seen.
@@ -421,7 +428,7 @@ def last_scan(tmp_path: Path, *left: int, every: int = 5, work: int = 0) -> list
 
 
 def test_an_end_that_comes_no_nearer_is_not_promised_again(tmp_path: Path) -> None:
-    """5 s on it is 5 s nearer, and 5 s later no nearer at all."""
+    """After 5 s the end is 5 s nearer, and 5 s later no nearer."""
     texts = [advice(found) for found in last_scan(tmp_path, 9, 4, 4)]
     assert ["should start by itself" in text for text in texts] == [True, True, False]
 

@@ -62,6 +62,9 @@ def servers(*held: tuple[int, int]) -> str:
     return "\n".join(rows)
 
 
+PARTS = {"REPORTS": 50, "BATCH": 30, "ADHOC": 20}
+
+
 def site(*sessions: str, held: tuple[tuple[int, int], ...], active: int = 64, **more: str) -> Views:
     """A site of 19c whose target is 64: the head of REPORTS wants 16 (DOP 8, two sets) and 0 are free."""
     views = {
@@ -71,8 +74,8 @@ def site(*sessions: str, held: tuple[tuple[int, int], ...], active: int = 64, **
         "V$RSRC_SESSION_INFO": "SID | DOP | PQ_SERVERS | CURRENT_CONSUMER_GROUP\n9 | 8 | 16 | REPORTS",
         "V$RSRC_PLAN": "NAME | IS_TOP_PLAN | CPU_MANAGED | PARALLEL_SERVERS_ACTIVE | PARALLEL_SERVERS_TOTAL | "
         f"PARALLEL_EXECUTION_MANAGED\nDAY | TRUE | ON | {active} | 64 | FULL",
-        "DBA_RSRC_PLAN_DIRECTIVES": "PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1\nDAY | REPORTS | CONSUMER_GROUP | 50\n"
-        "DAY | BATCH | CONSUMER_GROUP | 30\nDAY | ADHOC | CONSUMER_GROUP | 20",
+        "DBA_RSRC_PLAN_DIRECTIVES": "PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1 | PARALLEL_SERVER_LIMIT\n"
+        + "\n".join(f"DAY | {group} | CONSUMER_GROUP | {part} |" for group, part in PARTS.items()),
     }
     return views | {view.upper().replace("_DOLLAR_", "$"): table for view, table in more.items()}
 
@@ -146,7 +149,7 @@ PARTLY_LISTED = "GV$SESSION lists 1 of 2 queued statements"
 
 @pytest.mark.parametrize("queued", [1, 2])
 def test_no_end_for_the_head_while_the_queue_is_incomplete(tmp_path: Path, queued: int) -> None:
-    """The statement that is not listed may be the head, and want more: a session was ended in vain."""
+    """The unlisted statement may be the head and want more: a session was ended in vain."""
     groups = (
         f"NAME | CURRENT_PQ_SERVERS_ACTIVE | CURRENT_PQS_QUEUED\nREPORTS | 0 | {queued}\nBATCH | 48 | 0\nADHOC | 16 | 0"
     )
@@ -161,8 +164,8 @@ def test_no_end_for_the_head_while_the_queue_is_incomplete(tmp_path: Path, queue
         assert not any(each.commands for each in way(found).candidates)
 
 
-def test_who_is_counted_but_perhaps_not_enough_is_said_to_free_too_little(tmp_path: Path) -> None:
-    """DO said that it was not known whether the queue counts him, and JSON that it does."""
+def test_counted_servers_that_may_be_too_few_are_called_so(tmp_path: Path) -> None:
+    """DO called it not known whether the queue counts these servers, and JSON counted them."""
     info = "SID | DOP | PQ_SERVERS | CURRENT_CONSUMER_GROUP\n9 | 8 | | REPORTS"  # it wants 8 or 16
     found = reading(tmp_path, site(busy(1), idle(5, 900), held=((1, 56), (5, 8)), V_DOLLAR_RSRC_SESSION_INFO=info))
     own, why = candidate(found, 5), "perhaps not enough alone: it frees 8 of 16 servers"
@@ -170,7 +173,7 @@ def test_who_is_counted_but_perhaps_not_enough_is_said_to_free_too_little(tmp_pa
     assert advice(found).text.startswith(f"MARTIN 1:5 (idle 15:00) keeps 8 servers; {why}; wait, or decide")
 
 
-def test_that_an_end_does_not_help_is_not_said_where_it_is_not_known_what_is_free(tmp_path: Path) -> None:
+def test_an_end_is_not_called_useless_if_free_servers_are_not_known(tmp_path: Path) -> None:
     """By the limit of the last full minute the head has room; DO said that no end lets it start."""
     views = dict(site(busy(1), idle(5, 900), held=((1, 32), (5, 16)), active=48))
     del views["DBA_RSRC_PLAN_DIRECTIVES"]
@@ -182,7 +185,7 @@ def test_that_an_end_does_not_help_is_not_said_where_it_is_not_known_what_is_fre
     assert way(found).sentence == f"{not_known} is not known either"
 
 
-def test_while_the_database_is_quiesced_nobody_is_ended_for_the_queue(tmp_path: Path) -> None:
+def test_no_end_for_the_queue_while_the_database_is_quiesced(tmp_path: Path) -> None:
     """No document says whether the queue starts statements then; `why` called it proven."""
     views = site(busy(1), idle(5, 900), held=((1, 48), (5, 16)))
     quiesced = "INSTANCE_NUMBER | VERSION | STATUS | ACTIVE_STATE\n1 | 19.22.0.0.0 | OPEN | QUIESCED"
@@ -203,13 +206,12 @@ def test_while_the_database_is_quiesced_nobody_is_ended_for_the_queue(tmp_path: 
     (62, "CANCEL", "0:02: then it ends with ORA-07454"),
     (58, "CANCEL", "0:00: then it ends with ORA-07454"),
 ])  # fmt: skip
-def test_nobody_is_ended_for_a_head_that_leaves_the_queue_at_its_timeout(
-    tmp_path: Path, timeout: int, action: str, then: str
-) -> None:
+def test_no_end_for_a_head_near_its_queue_timeout(tmp_path: Path, timeout: int, action: str, then: str) -> None:
     """An idle session was ended seconds before the timeout, and work thrown away for a head that starts anyway."""
     rules = (
-        "PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1 | PARALLEL_QUEUE_TIMEOUT | PQ_TIMEOUT_ACTION\n"
-        f"DAY | REPORTS | CONSUMER_GROUP | 50 | {timeout} | {action}\nDAY | BATCH | CONSUMER_GROUP | 50 | |"
+        "PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1 | PARALLEL_SERVER_LIMIT | PARALLEL_QUEUE_TIMEOUT "
+        f"| PQ_TIMEOUT_ACTION\nDAY | REPORTS | CONSUMER_GROUP | 50 | | {timeout} | {action}\n"
+        "DAY | BATCH | CONSUMER_GROUP | 50 | | |"
     )
     found = reading(tmp_path, site(busy(1), idle(5, 900), held=((1, 48), (5, 16)), DBA_RSRC_PLAN_DIRECTIVES=rules))
     step = advice(found)
@@ -222,7 +224,7 @@ def test_nobody_is_ended_for_a_head_that_leaves_the_queue_at_its_timeout(
         assert not any(each.commands for each in way(found).candidates)
 
 
-# Who it is.
+# Which session it is.
 
 
 def test_a_coordinator_without_a_row_gets_no_command(tmp_path: Path) -> None:
@@ -393,6 +395,8 @@ def test_an_autonomous_database_offers_only_kill(tmp_path: Path) -> None:
         (busy(5, program="replicat@gg1 (TNS V1-V3)", module="OGG-R1"), "replication (GoldenGate or Streams)",
          "replication stops until it is started again"),
         (busy(5, program="oracle@db1 (MRP0)"), "Data Guard", "the standby falls behind"),
+        (idle(5, 900, program="oracle@crm1 (TNS V1-V3)"), "a session of another database",
+         "its statement, which may only pause, fails"),
     ],
 )  # fmt: skip
 def test_a_session_with_more_to_lose_comes_last(tmp_path: Path, session: str, name: str, loss: str) -> None:

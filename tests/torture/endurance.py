@@ -242,7 +242,7 @@ def _course(task: Task, polls: int) -> list[Snapshot]:
     return [snapshot for snapshot, _ in polled(task.part.split()[-1], polls, step=STEP)]
 
 
-def _polls(rounds: Rounds, month: Month, say: Callable[[str], None], now_and_then: Callable[[int], None]) -> list[Look]:
+def _polls(rounds: Rounds, month: Month, log: Callable[[str], None], now_and_then: Callable[[int], None]) -> list[Look]:
     """Allow a month's polls one after the other, and return what the process used in between."""
     looks: list[Look] = []
     due = 1 / LOOKS + rounds.spent
@@ -252,7 +252,7 @@ def _polls(rounds: Rounds, month: Month, say: Callable[[str], None], now_and_the
         if (gone := max(number / rounds.times, rounds.spent)) >= due:
             due = gone + 1 / LOOKS
             looks.append(_look(number + 1))
-            say(str(looks[-1]))
+            log(str(looks[-1]))
     looks.append(_look(rounds.done))
     return looks
 
@@ -280,7 +280,7 @@ def record(task: Task, course: int = COURSE) -> str:
             trim(location, RetentionLimits(RETAIN), recorder.last_at)
 
     try:
-        looks = _polls(task.rounds, month, task.say, tend)
+        looks = _polls(task.rounds, month, task.log, tend)
     finally:
         recorder.stop_polling()
         month.cancel()
@@ -318,7 +318,7 @@ def metrics(task: Task, course: int = COURSE) -> str:
                 sane(list(family.samples), family.metric.name)
 
     try:
-        looks = _polls(task.rounds, months[0], task.say, tend)
+        looks = _polls(task.rounds, months[0], task.log, tend)
     finally:
         for month in months:
             month.cancel()
@@ -346,7 +346,7 @@ def fleet(task: Task, course: int = COURSE) -> str:
                 watched.to_do(member.name)
 
     try:
-        looks = _polls(task.rounds, months[0], task.say, tend)
+        looks = _polls(task.rounds, months[0], task.log, tend)
         reasons = [member.reason for member in watched.members() if member.reason]
     finally:
         for month in months:
@@ -435,7 +435,7 @@ def monitor(task: Task) -> str:
             if (gone := max(pressed / task.rounds.times, task.rounds.spent)) >= due:
                 due = gone + 1 / LOOKS
                 looks.append(_look_at(screen.pid, task.folder))
-                task.say(f"{scenario}: {looks[-1]}, {pressed} keys")
+                task.log(f"{scenario}: {looks[-1]}, {pressed} keys")
         looks.append(_look_at(screen.pid, task.folder))
     except (RuntimeError, TimeoutError) as error:
         raise Broken(f"{scenario}, seed {task.seed}, {pressed} keys: it ended: {error}") from error

@@ -23,7 +23,7 @@ from tests.torture.rounds import Broken
 POLLS, CHAIN = 96, 16
 
 
-def flip(rounds: Iterable[int], seed: int, folder: Path, say: Callable[[str], None]) -> str:
+def flip(rounds: Iterable[int], seed: int, folder: Path, log: Callable[[str], None]) -> str:
     """Damage a recording in each round, and read all of it. Raises Broken if lost polls are not reported."""
     path = folder / "whole.presman"
     usual, writer.CHAIN = writer.CHAIN, CHAIN
@@ -35,7 +35,7 @@ def flip(rounds: Iterable[int], seed: int, folder: Path, say: Callable[[str], No
     for number, damaged in enumerate(damaged_copies(path.read_bytes(), rounds, seed, folder), start=1):
         outcomes[_outcome(damaged)] += 1
         if number % 100 == 0:
-            say(f"{number} damaged, {dict(outcomes)}")
+            log(f"{number} damaged, {dict(outcomes)}")
     found = ", ".join(f"{count} {what}" for what, count in outcomes.most_common())
     return f"{outcomes.total()} damaged recordings of {POLLS} polls: {found}"
 

@@ -145,7 +145,7 @@ def run(task: Task) -> str:
                 except (Broken, TimeoutError, RuntimeError) as error:
                     raise Broken(f"{task.part}, seed {task.seed}, column {poison.column}: {error}") from error
                 if number % 10 == 9:
-                    task.say(f"{number + 1} columns")
+                    task.log(f"{number + 1} columns")
             return f"{task.rounds.done} of {len(order)} columns on {task.part}: {look.report()}"  # type: ignore[attr-defined]
 
 

@@ -19,7 +19,7 @@ LONGEST = 0.35
 """Seconds after its first poll within which a recorder is killed."""
 
 
-def kill(rounds: Iterable[int], seed: int, folder: Path, say: Callable[[str], None]) -> str:
+def kill(rounds: Iterable[int], seed: int, folder: Path, log: Callable[[str], None]) -> str:
     """Kill a recorder in each round; each continues the recording of the one before. Raises Broken."""
     rng = random.Random(seed)
     path = folder / "killed.presman"
@@ -35,7 +35,7 @@ def kill(rounds: Iterable[int], seed: int, folder: Path, say: Callable[[str], No
                 raise Broken(f"kill {number}: {reported} polls were reported, {found} are there; {playback.damage}")
         there = found
         if number % 50 == 0:
-            say(f"{number} kills, {there} polls")
+            log(f"{number} kills, {there} polls")
     return f"{number} kills of a recorder, {there} polls, none lost"
 
 

@@ -97,7 +97,7 @@ def run(task: Task) -> str:
         except Broken as error:
             fallen.setdefault(str(error).partition(":")[0], f"number {number}: {error}")
         if number % 50 == 49:
-            task.say(f"{number + 1} done, {len(fallen)} fell")
+            task.log(f"{number + 1} done, {len(fallen)} fell")
     if fallen:
         raise Broken(f"seed {task.seed}, {len(fallen)} kinds fell: " + "; ".join(list(fallen.values())[:8]))
     found = ", ".join(f"{count} with {code}" for code, count in sorted(codes.items()))

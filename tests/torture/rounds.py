@@ -45,7 +45,7 @@ class Task(NamedTuple):
     rounds: Rounds
     seed: int
     folder: Path
-    say: Callable[[str], None]
+    log: Callable[[str], None]
 
 
 def most_memory() -> int:

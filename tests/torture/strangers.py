@@ -230,6 +230,6 @@ def run_kind(task: Task) -> str:
         except Broken as error:
             raise Broken(f"{task.part}, seed {task.seed}, number {number}: {error}") from error
         if number % 200 == 199:
-            task.say(f"{number + 1} done")
+            task.log(f"{number + 1} done")
     found = ", ".join(f"{count} with {code}" for code, count in sorted(codes.items()))
     return f"{codes.total()} of kind {task.part} answered: {found}"

@@ -155,7 +155,7 @@ class Report:
 
 
 def torture(
-    release: Release, client: str, rounds: Iterable[int], seed: int, folder: Path, say: Callable[[str], None]
+    release: Release, client: str, rounds: Iterable[int], seed: int, folder: Path, log: Callable[[str], None]
 ) -> Report:
     """Cut the connection in each round. Raises Broken."""
     rng = random.Random(f"{seed} {release} {client}")
@@ -175,7 +175,7 @@ def torture(
                     raise Broken(f"{release} {client}, seed {seed}, cut {number} {cut}: {error}") from error
                 report.cuts[cut.how] += 1
                 if number % 100 == 99:
-                    say(f"{release} {client}: {number + 1} cuts, {time.monotonic() - begun:.0f} s")
+                    log(f"{release} {client}: {number + 1} cuts, {time.monotonic() - begun:.0f} s")
             after = _footprint(watched.process)
             report.grew = after[0] - before[0], after[1] - before[1]
             if any(grown > most for grown, most in zip(report.grew, MOST_GROWN, strict=True)):

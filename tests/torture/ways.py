@@ -32,7 +32,7 @@ RELEASES = ("12.1", "19", "23")
 
 
 def _cut(client: str, task: Task) -> object:
-    return torture(Release.parse(task.part), client, task.rounds, task.seed, task.folder, task.say)
+    return torture(Release.parse(task.part), client, task.rounds, task.seed, task.folder, task.log)
 
 
 def _fuzz(task: Task) -> object:
@@ -47,10 +47,10 @@ WAYS = (
         "fuzz", "sessions in which bytes of the server's answers are changed",
         tuple(f"{release} {where}" for release in RELEASES for where in ("heads", "bodies")), 500, _fuzz,
     ),
-    Way("kill", "kills of a recorder", ("",), 200, lambda task: kill(task.rounds, task.seed, task.folder, task.say)),
+    Way("kill", "kills of a recorder", ("",), 200, lambda task: kill(task.rounds, task.seed, task.folder, task.log)),
     Way(
         "flips", "recordings with bits changed or cut short", ("",), 1000,
-        lambda task: flip(task.rounds, task.seed, task.folder, task.say),
+        lambda task: flip(task.rounds, task.seed, task.folder, task.log),
     ),
     Way("bombs", "blocks of recordings that mean gigabytes", FORMATS, 1000, bombs),
     Way("strangers", "files and arguments that make no sense", strangers.KINDS, 2000, strangers.run_kind),

@@ -14,10 +14,10 @@ from msgspec import Struct
 from presman.analysis.readings.forecast_readings import EndingEffect
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
-from presman.analysis.readings.statement_readings import ParallelStatement, RunningStatement
+from presman.analysis.readings.statement_readings import ParallelStatement, RunningStatement, is_known
 from presman.base.formats import duration, in_about
 from presman.base.release import Release
-from presman.rows.commands import Command, Victim, for_queued, to_end
+from presman.rows.commands import Command, CommandKind, Victim, for_queued, to_end
 from presman.rows.session_rows import IDLE_STATUSES
 from presman.rows.session_state import SessionKind
 
@@ -55,9 +55,19 @@ def ending(row: ParallelStatement | SessionReading, reading: Reading) -> Ending:
     release, autonomous = release_of(reading), reading.header.autonomous
     if victim.queued:
         found = for_queued(victim, release, autonomous=autonomous)
+        if _would_be_downgraded(victim, reading):
+            found = tuple(each for each in found if each.kind is not CommandKind.DEQUEUE)
     else:
         found = to_end(victim, release, idle=_executes_nothing(row), autonomous=autonomous)
     return Ending(found, "" if found else "its SID and SERIAL# are not known")
+
+
+def _would_be_downgraded(victim: Victim, reading: Reading) -> bool:
+    """Whether a queued statement, if it starts now, finds fewer servers in the pools than it certainly wants."""
+    session = (victim.inst_id, victim.sid, victim.serial)
+    wanted = (each.wants for each in reading.queue if each.executing()[:3] == session)
+    wants = next(wanted, None)
+    return reading.header.servers.left() < (wants.low if is_known(wants) else 1)
 
 
 def refusal(row: ParallelStatement | SessionReading) -> str:

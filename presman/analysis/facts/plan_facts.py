@@ -102,9 +102,7 @@ class PlanFacts(Struct, frozen=True, dict=True):
 
     def plan_of(self, inst_id: int, con_id: int) -> str:
         """Return the name of the plan in force in a container of an instance, "" if none can be read."""
-        row = self.plan_rows.get((inst_id, con_id))
-        if row is None and con_id <= ROOT:
-            row = self.top_rows.get(inst_id)
+        row = self._row_naming(inst_id, con_id)
         if row is not None:
             return plan_name(row.name)
         # Without V$RSRC_PLAN, its history and then the parameter show which plan should be in force.
@@ -112,6 +110,22 @@ class PlanFacts(Struct, frozen=True, dict=True):
         if window is None and con_id <= ROOT:
             return plan_name(self.system.parameters.by_name.get((inst_id, "resource_manager_plan"), ""))
         return plan_name(window.plan) if window else ""
+
+    def is_plan_shown(self, inst_id: int, con_id: int) -> bool:
+        """Whether V$RSRC_PLAN shows the plan of a container: others only show which one should be in force."""
+        return self._row_naming(inst_id, con_id) is not None
+
+    def _row_naming(self, inst_id: int, con_id: int) -> RsrcPlan | None:
+        """Return the row of V$RSRC_PLAN that names the plan of a container, None without one."""
+        if "name" in self.snapshot.section(RsrcPlan).absent:
+            return None
+        row = self.plan_rows.get((inst_id, con_id))
+        return self.top_rows.get(inst_id) if row is None and con_id <= ROOT else row
+
+    def managed(self, inst_id: int, con_id: int) -> str:
+        """Return how parallel statements of a container are managed (PARALLEL_EXECUTION_MANAGED), "" if not known."""
+        row = self.plan_rows.get((inst_id, con_id)) or self.top_rows.get(inst_id)
+        return "" if row is None else row.parallel_execution_managed.upper()
 
     @cached_property
     def books(self) -> PlanBooks:
@@ -150,8 +164,7 @@ class PlanFacts(Struct, frozen=True, dict=True):
 
     def has_one_queue(self, inst_id: int, con_id: int) -> bool | None:
         """Whether a single queue serves all groups of a container, None if not known."""
-        row = self.plan_rows.get((inst_id, con_id)) or self.top_rows.get(inst_id)
-        return None if row is None else is_one_queue(row.parallel_execution_managed)
+        return is_one_queue(self.managed(inst_id, con_id))
 
     @cached_property
     def autonomous(self) -> bool:

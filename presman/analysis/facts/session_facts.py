@@ -145,14 +145,14 @@ class SessionFacts(Struct, frozen=True, dict=True):
 
     @cached_property
     def group_names(self) -> Mapping[int, str]:
-        """Consumer groups by id: 11.2 has no group names in V$RSRC_SESSION_INFO."""
-        names = {row.id: row.name for row in self.snapshot.rows(ConsumerGroup) if row.con_id <= ROOT}
+        """Consumer groups by id: 11.2 has no group names in V$RSRC_SESSION_INFO. No group has the id 0."""
+        names = {row.id: row.name for row in self.snapshot.rows(ConsumerGroup) if row.con_id <= ROOT and row.id}
         defined = (row for row in self.snapshot.rows(ConsumerGroupDefinition) if row.status != PENDING)
         return names | {row.consumer_group_id: row.consumer_group for row in defined}
 
     @cached_property
     def _names_by_container(self) -> Mapping[tuple[int, int], str]:
-        return {(row.con_id, row.id): row.name for row in self.snapshot.rows(ConsumerGroup)}
+        return {(row.con_id, row.id): row.name for row in self.snapshot.rows(ConsumerGroup) if row.id}
 
     def original_group(self, info: SessionInfo) -> str:
         """Return the group that the active plan first put a session in, "" if not known. Ids are per container."""

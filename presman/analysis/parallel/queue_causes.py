@@ -55,9 +55,10 @@ class QueueState(NamedTuple):
 
     @property
     def free(self) -> int | None:
-        """Servers left below the target and below every limit, None if neither is known."""
+        """Servers left below the target, every limit and in the pools; None if neither target nor limit is known."""
         tightest = self.tightest
-        return min((each for each in (self.system.free, tightest and tightest.free) if each is not None), default=None)
+        below = [each for each in (self.system.free, tightest and tightest.free) if each is not None]
+        return int(min(*below, self.system.left)) if below else None
 
     @property
     def tightest(self) -> ServerLimit | None:
@@ -90,7 +91,8 @@ def explain(wants: Servers | None, dop: int | None, state: QueueState) -> tuple[
     if free is None:
         return Cause.UNKNOWN, None, f"{_want(wants, dop)}; {NotKnown('how many are in use or allowed', state.part)}"
     if wants.high <= free:
-        return _fitting(f"{_want(wants, dop)} and {free} are free{state.system.where}", state)
+        of_pool = " of PARALLEL_MAX_SERVERS" if free == state.system.left else ""
+        return _fitting(f"{_want(wants, dop)} and {free}{of_pool} are free{state.system.where}", state)
     if state.ahead:
         behind = f"one queue for all groups, {_statements_ahead(state)} ahead of it"
         return Cause.BEHIND, None, "; ".join([_want(wants, dop), behind, *_figures(state)])
@@ -136,6 +138,22 @@ def not_known(wants: Servers | None, cause: Cause, state: QueueState) -> NotKnow
     return next(iter([*(counts if cause is Cause.UNKNOWN else ()), *state.not_known]), None)
 
 
+def pool_too_small(wants: Servers | None, state: QueueState) -> NotKnown | None:
+    """Return that it is not known whether a head starts once target and limits let it, None if it finds its servers.
+
+    A statement that finds fewer servers than it wants is downgraded, or runs serially. No document says whether one
+    that is queued starts then. What is freed below the target or a limit becomes free in the pools, too.
+    """
+    left = state.system.left
+    if not is_known(wants):
+        return None
+    short = max((each.short for each in _shortages(wants, state)), default=0)
+    if left + short >= wants.high:
+        return None
+    why = f"{left} of the {state.system.maximum} of PARALLEL_MAX_SERVERS{state.system.where} are left"
+    return NotKnown("whether it starts with fewer servers than it wants", why)
+
+
 def _old_limits(wants: Servers, state: QueueState) -> Iterator[NotKnown]:
     """Yield the limits that are too small for a statement and may have changed since they were read."""
     if any(wants.low > limit.allowed for limit in state.limits):
@@ -148,13 +166,16 @@ def shortages(wants: Servers | None, cause: Cause, state: QueueState) -> tuple[S
     A statement that wants more than the whole target started once nothing was in use, so it needs all servers in use to
     be freed. For a limit with an unknown count, the amount is the one that is certainly enough.
     """
-    system = state.system
     if wants is None or cause not in {Cause.SYSTEM, Cause.GROUP, Cause.CONTAINER, Cause.NEVER_FITS}:
         return ()
+    return _shortages(wants, state)
+
+
+def _shortages(wants: Servers, state: QueueState) -> tuple[Shortage, ...]:
+    system, found = state.system, list[Shortage]()
     # No case is known in which a statement started that wants more than its limit: no end is known to help.
     if any(wants.low > limit.allowed for limit in state.limits):
         return ()
-    found = []
     if system.target is not None and system.in_use is not None:
         whole = wants.low > system.target
         short = system.in_use if whole else wants.high - system.target + system.in_use

@@ -19,7 +19,7 @@ from presman.analysis.facts.plan_book import Key
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.parallel import server_pools
 from presman.analysis.parallel.queue import degree
-from presman.analysis.parallel.queue_causes import QueueState, explain, not_known, shortages
+from presman.analysis.parallel.queue_causes import QueueState, explain, not_known, pool_too_small, shortages
 from presman.analysis.parallel.running import outdated_view
 from presman.analysis.parallel.server_pools import ServerBudget, ServerLimit
 from presman.analysis.readings.group_readings import GroupReading
@@ -37,7 +37,8 @@ from presman.analysis.view_availability import unlisted_queue, view_of
 from presman.base.formats import counted, instances_are
 from presman.base.sums import added
 from presman.rows.group_rows import ConsumerGroup
-from presman.rows.instance_rows import Parameter, RsrcPdb
+from presman.rows.instance_rows import RsrcPdb
+from presman.rows.session_rows import Session
 from presman.rows.session_state import NEXT_IN_LINE, is_queued
 from presman.rows.snapshot import CriticalQueue, GoneInstance, MissingInstance
 
@@ -73,7 +74,7 @@ class Queues(NamedTuple):
         return [each for each in self.of(head) if each is not head and each.may_be_first(head)]
 
     def limits(self, key: Key, inst_id: int) -> Iterator[ServerLimit]:
-        """Yield the limits on a group's statements by the plan of an instance, the limit of its container first."""
+        """Yield the limits on a group's statements that queue on an instance, the limit of its container first."""
         con_id, whole = key[0], self.budgets[ROOT].target
         # CON_ID 1 is the root, 2 the seed: only pluggable databases have a budget of their own.
         container, age = self.budgets.get(con_id) if con_id > 2 else None, None
@@ -86,10 +87,11 @@ class Queues(NamedTuple):
             yield ServerLimit(name, held, container.target, "", con_id, "", unread, container.age, age)
             whole = container.target  # the percentages of its groups are of what the container may hold
         group = self.groups.get(key)
-        limit, percent = server_pools.allowed(key, self.facts, self.budgets, inst_id)
+        limit, percent = server_pools.allowed(key, self.facts, self.budgets)
         if group is not None and limit is not None:
             part = "" if whole is None or percent is None else f" ({percent} % of {whole})"
             uncounted = view_of(self.facts.snapshot, ConsumerGroup) if not group.is_counted else ""
+            uncounted = uncounted or server_pools.why_not_in_force(con_id, self.facts, inst_id)
             own, held = server_pools.group_limit_age(key, self.facts, inst_id), group.px_servers or 0
             yield ServerLimit(group.name, held, limit, part, con_id, group.name, uncounted, limit_age=own or age)
 
@@ -102,12 +104,16 @@ class Queues(NamedTuple):
             ahead=self._ahead(head),
             rivals=tuple(sorted({each.group for each in first if each.con_id == head.con_id} - {head.group})),
             containers=tuple(name(con_id) for con_id in sorted({each.con_id for each in first} - {head.con_id})),
-            not_known=tuple(self.not_known(key, head.inst_id)),
             outdated=outdated_view(self.facts),
             part=self.facts.system.part,
         )
-        if not placed.confined_by:
-            return state
+        if placed.confined_by:
+            state = self._confined(state, placed)
+        not_enough = pool_too_small(head.wants, state)
+        return state._replace(not_known=(*self.not_known(key, head.inst_id), *filter(None, (not_enough,))))
+
+    def _confined(self, state: QueueState, placed: Placement) -> QueueState:
+        """Return the state with the budget of the instances on which the servers of a head may run."""
         # The target is the cluster's, but the head cannot use free servers of other instances.
         inst_ids = tuple(sorted(placed.inst_ids))
         pool = server_pools.together(self.pools[inst_id] for inst_id in inst_ids)
@@ -122,10 +128,15 @@ class Queues(NamedTuple):
         con_id, group = key
         if why := unlisted_queue(self.facts):
             yield NotKnown("which statements are queued", why)
-        if not server_pools.is_target_known(self.facts, con_id, self.budgets):
-            parameters = view_of(self.facts.snapshot, Parameter)
-            yield NotKnown(f"how many servers {self.facts.system.container_name(con_id)} may hold", parameters)
-        if why := server_pools.why_limit_unknown(key, self.facts, self.budgets, inst_id):
+        if not group:
+            yield NotKnown("the group of the head", view_of(self.facts.snapshot, Session))
+            return
+        if view := server_pools.why_target_unknown(self.facts, con_id, self.budgets):
+            yield NotKnown(f"how many servers {self.facts.system.container_name(con_id)} may hold", view)
+        directive = self.facts.division.shares[inst_id].directives.get(key)
+        if directive is not None and directive.parallel_stmt_critical.startswith("BYPASS"):
+            yield NotKnown(f"why statements of {group} queue", "PARALLEL_STMT_CRITICAL is BYPASS_QUEUE")
+        if why := server_pools.why_limit_unknown(key, self.facts, self.budgets):
             yield NotKnown(f"how many servers {group} may hold", why)
         elif old := server_pools.old_limit(key, self.facts, inst_id):
             yield old
@@ -156,7 +167,7 @@ class Queues(NamedTuple):
         if back is None or whole.target is None or head.wants is None or state.inst_ids or head.con_id in self.budgets:
             return ()
         more = {**self.budgets, ROOT: whole._replace(target=whole.target + back)}
-        limit, _ = server_pools.allowed((head.con_id, head.group), self.facts, more, head.inst_id)
+        limit, _ = server_pools.allowed((head.con_id, head.group), self.facts, more)
         fits = head.wants.high <= min(whole.target + back, limit or inf)
         return tuple(each.inst_id for each in gone) if fits else ()
 
@@ -304,7 +315,8 @@ def passed_over(
 ) -> bool:
     """Whether a head that has room below `system` and `limits` was queued at the previous poll and had room then.
 
-    If it is `contested`, others may have been chosen before it, so the counts must be the same.
+    What it was allowed then counts, too: a limit that was raised since explains why it waited. If it is `contested`,
+    others may have been chosen before it, so the counts must be the same.
     """
     if facts.deltas.previous is None or head.wants is None:
         return False
@@ -319,8 +331,19 @@ def passed_over(
     if contested and (then.in_use != system.in_use or held != [limit.held for limit in limits]):
         return False
     rooms = [limit.allowed - number for limit, number in zip(limits, held, strict=True)]
-    rooms += [] if then.free is None else [then.free]
-    return bool(rooms) and head.wants.high <= min(rooms)
+    rooms += [*([] if then.free is None else [then.free]), *_rooms_then(before, head)]
+    return bool(rooms) and head.wants.high <= min(*rooms, then.left)
+
+
+def _rooms_then(before: Facts, head: QueuedStatement) -> Iterator[int]:
+    """Yield the servers left below the limits that applied to the group of a head at the previous poll."""
+    pools = server_pools.pools(before)
+    found = server_pools.budgets(before, server_pools.together(pools[inst_id] for inst_id in before.system.inst_ids))
+    container = found.get(head.con_id) if head.con_id > ROOT else None
+    allowed, _ = server_pools.allowed((head.con_id, head.group), before, found)
+    for name, most in (("", None if container is None else container.target), (head.group, allowed)):
+        if most is not None:
+            yield most - _held(before, ServerLimit(head.group, 0, most, con_id=head.con_id, group=name))
 
 
 def _system(before: Facts, now: ServerBudget) -> ServerBudget:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from math import inf
 from typing import NamedTuple
 
 from presman.analysis.facts.cdb_plan import percent_fraction, whole_servers
@@ -14,11 +15,20 @@ from presman.analysis.view_availability import unavailable, view_of
 from presman.base.formats import as_of, counted
 from presman.base.release import Release
 from presman.base.sums import added, summed
-from presman.rows.group_rows import CdbPlanDirective, ConsumerGroup, GroupMetric, RsrcPlan
+from presman.rows.group_rows import (
+    CdbPlanDirective,
+    ConsumerGroup,
+    ContainerPlanDirective,
+    GroupMetric,
+    PlanDirective,
+    RsrcPlan,
+)
 from presman.rows.instance_rows import SEED, Parameter, PdbMetric, RsrcPdb
 from presman.rows.queries import RecordType
 from presman.rows.session_rows import PxProcess, PxProcessSysstat, PxSession
 from presman.rows.session_state import serves_gv
+
+DIFFERENT_PLANS = "the instances run different plans"
 
 OWN_TARGETS = Release(12, 2)
 """The first release in which a container has its own PARALLEL_SERVERS_TARGET, set or by default (Reference)."""
@@ -29,6 +39,7 @@ class ServerBudget(NamedTuple):
 
     `where` names the instances (`inst_ids`) in words; it is "" and `inst_ids` empty for all. `instances` is the number
     of instances whose targets are added up. `age` is how old the servers in use are, None if they are of the poll.
+    `left` is how many servers, counted or not, the instances have left of their `maximum` (PARALLEL_MAX_SERVERS).
     """
 
     in_use: int | None
@@ -37,6 +48,8 @@ class ServerBudget(NamedTuple):
     inst_ids: tuple[int, ...] = ()
     instances: int = 1
     age: float | None = None
+    left: float = inf
+    maximum: int | None = None
 
     @property
     def used(self) -> str:
@@ -54,8 +67,9 @@ class ServerBudget(NamedTuple):
 class ServerLimit(NamedTuple):
     """Servers `held` of those `allowed` to a group or a container, and what that limit is a part of.
 
-    `con_id` is the container's; `group` is "" for a container as a whole. `uncounted` names the view that shows which
-    of the held servers the limit counts, if that view has no values: the limit may count none of them. `age` is how old
+    `con_id` is the container's; `group` is "" for a container as a whole. `uncounted` is why it is not known which of
+    the held servers the limit counts: it may count none of them. That is the view that shows it, if it has no values,
+    or PARALLEL_EXECUTION_MANAGED, if by that it is not known that limits are in force. `age` is how old
     the number held is, `limit_age` how old the limit is, None if it is of the poll or proves as much.
     """
 
@@ -141,7 +155,7 @@ def budget_of(facts: Facts, pool: ServerPool, where: str = "", inst_ids: tuple[i
     """Return the servers that the queue counts in a pool: by V$RSRC_PLAN, else by V$PX_PROCESS_SYSSTAT."""
     age = facts.snapshot.age_if_late(PxProcessSysstat if pool.counted is None else RsrcPlan)
     in_use = pool.in_use if pool.counted is None else pool.counted
-    return ServerBudget(in_use, pool.target, where, inst_ids, age=age)
+    return ServerBudget(in_use, pool.target, where, inst_ids, age=age, left=pool.left(), maximum=pool.maximum)
 
 
 def counts_servers(facts: Facts) -> bool:
@@ -248,58 +262,111 @@ def _given(facts: Facts, con_id: int, *, inside: bool) -> float | None:
     return allotment.servers if allotment is not None else None
 
 
-def is_target_known(facts: Facts, con_id: int, found: Mapping[int, ServerBudget]) -> bool:
-    """Whether it is known how many servers a container may hold: before 12.2 it had no target of its own."""
-    if con_id <= SEED or con_id in found or facts.snapshot.release < OWN_TARGETS or facts.plans.inside == con_id:
-        return True
-    return container_target(facts, con_id, found[ROOT].target) is not None
+def why_target_unknown(facts: Facts, con_id: int, found: Mapping[int, ServerBudget]) -> str:
+    """Return the view that should show how many servers a container may hold, "" if that is known.
+
+    It is known by its own target, which it does not have before 12.2, and by what the CDB plan gives it; on one
+    instance V$RSRCPDBMETRIC shows the smaller of both.
+    """
+    if con_id <= SEED or _limit_by_metric(facts, con_id) is not None:
+        return ""
+    is_inside = facts.plans.inside == con_id
+    has_own = con_id not in found and facts.snapshot.release >= OWN_TARGETS and not is_inside
+    if has_own and container_target(facts, con_id, found[ROOT].target) is None:
+        return view_of(facts.snapshot, Parameter)
+    record: RecordType = RsrcPlan if is_inside else CdbPlanDirective
+    lacks = unavailable(facts.snapshot, record, ("parallel_server_limit",))
+    is_limited = _given(facts, con_id, inside=is_inside) is not None or facts.snapshot.age_if_late(record) is not None
+    return view_of(facts.snapshot, record) if lacks and not is_limited else ""
 
 
-def allowed(
-    key: Key, facts: Facts, found: Mapping[int, ServerBudget], inst_id: int | None = None
-) -> tuple[int | None, int | None]:
+def allowed(key: Key, facts: Facts, found: Mapping[int, ServerBudget]) -> tuple[int | None, int | None]:
     """Return a group's limit in servers and in percent of the cluster-wide target, None without a limit.
 
-    The limit is that of the plan of `inst_id`; without `inst_id` that of all instances, None if their plans differ in
-    it. If its plan cannot be read, V$RSRCMGRMETRIC shows the limit, without a cluster: there it is not documented whose
-    servers it counts, and it may be older than the loss of an instance.
+    The queue is one for all instances: it is None if their plans differ in it. If its plan cannot be read,
+    V$RSRCMGRMETRIC shows the limit, without a cluster: there it is not documented whose servers it counts, and it may
+    be older than the loss of an instance.
     """
-    if inst_id is None:
-        limits = {allowed(key, facts, found, each) for each in facts.division.differing}
-        return limits.pop() if len(limits) == 1 else (None, None)
-    budget = found.get(key[0]) or found[ROOT]
-    target = budget.target if budget.target is not None else found[ROOT].target
-    shares = facts.division.shares[inst_id]
-    fraction = shares.servers.get(key)
-    if fraction is not None:
+    target = _target(key, found)
+    if any(_has_directives(key, facts, inst_id) for inst_id in facts.division.differing):
+        fraction = None if why_limit_unknown(key, facts, found) else next(iter(_fractions(key, facts)))
+        if fraction is None:
+            return None, None
         return (None if target is None else whole_servers(fraction, target)), round(100 * fraction)
-    # A group that the plan names without a limit has none. A metric limit of the target or more limits nothing.
-    shown = facts.plans.shown_servers_limits.get(key)
-    named = key in shares.shares and key not in shares.unclear
-    if named or shown is None or not facts.system.is_alone or (target is not None and shown >= target):
-        return None, None
-    return shown, None
+    return _shown_limit(key, facts, found), None
 
 
-def why_limit_unknown(key: Key, facts: Facts, found: Mapping[int, ServerBudget], inst_id: int) -> str:
+def _target(key: Key, found: Mapping[int, ServerBudget]) -> int | None:
+    """Return the target that the limit of a group is a part of, None if not known."""
+    budget = found.get(key[0]) or found[ROOT]
+    return budget.target if budget.target is not None else found[ROOT].target
+
+
+def _shown_limit(key: Key, facts: Facts, found: Mapping[int, ServerBudget]) -> int | None:
+    """Return the limit that V$RSRCMGRMETRIC shows for a group; one of the target or more limits nothing."""
+    shown, target = facts.plans.shown_servers_limits.get(key), _target(key, found)
+    if shown is None or not facts.system.is_alone or (target is not None and shown >= target):
+        return None
+    return shown
+
+
+def why_limit_unknown(key: Key, facts: Facts, found: Mapping[int, ServerBudget]) -> str:
     """Return why it is not known whether a group has a limit on servers: the view that should show it; "" if it is.
 
-    It is known by the directives of its plan, and on one instance by V$RSRCMGRMETRIC.
+    It is known by the directives of its plan, and on one instance by V$RSRCMGRMETRIC. If the instances run plans with
+    different limits, it is not documented which one holds.
     """
-    if (why := facts.division.shares[inst_id].unclear.get(key)) and allowed(key, facts, found, inst_id)[0] is None:
-        return why
-    if _has_directives(key, facts, inst_id) or (key in facts.plans.shown_servers_limits and facts.system.is_alone):
-        return ""
-    record = facts.plans.books.record_of(key[0]) if facts.plans.plan_of(inst_id, key[0]) else RsrcPlan
-    return view_of(facts.snapshot, record) if unavailable(facts.snapshot, record) else ""
+    each = facts.division.differing
+    if key in facts.plans.shown_servers_limits and facts.system.is_alone:
+        unclear = (facts.division.shares[inst_id].unclear.get(key, "") for inst_id in each)
+        return next(unclear, "") if _shown_limit(key, facts, found) is None else ""
+    unknown = (_why_no_directives(key, facts, inst_id) for inst_id in each if not _has_directives(key, facts, inst_id))
+    return next(filter(None, unknown), DIFFERENT_PLANS if len(_fractions(key, facts)) > 1 else "")
+
+
+def _fractions(key: Key, facts: Facts) -> set[float | None]:
+    """Return the limits of a group, as parts of the target, by the plans of all instances."""
+    return {facts.division.shares[inst_id].servers.get(key) for inst_id in facts.division.differing}
+
+
+def _why_no_directives(key: Key, facts: Facts, inst_id: int) -> str:
+    """Return why the directives of a group's plan do not show its limit, "" if it has none."""
+    record: RecordType = RsrcPlan
+    if facts.plans.is_plan_shown(inst_id, key[0]):
+        record = facts.plans.books.record_of(key[0])
+    is_unknown = unavailable(facts.snapshot, record, _COLUMNS_OF_LIMITS[record])
+    # Without V$RSRC_PLAN, other views show which plan should be in force, not which one is.
+    is_assumed = record is RsrcPlan and facts.plans.plan_of(inst_id, key[0])
+    view = view_of(facts.snapshot, record) if is_unknown or is_assumed else ""
+    return facts.division.shares[inst_id].unclear.get(key, view)
+
+
+_COLUMNS_OF_LIMITS: Mapping[RecordType, tuple[str, ...]] = {
+    RsrcPlan: ("name",),
+    PlanDirective: ("plan", "group_or_subplan", "parallel_server_limit"),
+    ContainerPlanDirective: ("plan", "group_or_subplan", "parallel_server_limit"),
+}
 
 
 def _has_directives(key: Key, facts: Facts, inst_id: int) -> bool:
-    """Whether the directives of a group's plan were read, and say how many servers it may hold."""
-    shares = facts.division.shares[inst_id]
-    if key in shares.shares:
-        return key not in shares.unclear
-    return facts.plans.plan_of(inst_id, key[0]) in facts.plans.books.of(key[0]).directives
+    """Whether the plan of a group is known to be in force, and its directives say how many servers it may hold."""
+    plans, shares, con_id = facts.plans, facts.division.shares[inst_id], key[0]
+    record = plans.books.record_of(con_id)
+    lacks = {*_COLUMNS_OF_LIMITS[record]} & facts.snapshot.section(record).absent
+    if lacks or key in shares.unclear or not plans.is_plan_shown(inst_id, con_id):
+        return False
+    return key in shares.shares or plans.plan_of(inst_id, con_id) in plans.books.of(con_id).directives
+
+
+def why_not_in_force(con_id: int, facts: Facts, inst_id: int) -> str:
+    """Return why it is not known that the limits of groups are in force, "" if PARALLEL_EXECUTION_MANAGED says so.
+
+    OFF, DISABLED and STARTUP (while a cluster changes) say that the plan does not manage parallel statements now.
+    """
+    managed = facts.plans.managed(inst_id, con_id)
+    if managed in {"FULL", "FIFO"}:
+        return ""
+    return f"PARALLEL_EXECUTION_MANAGED is {managed}" if managed else view_of(facts.snapshot, RsrcPlan)
 
 
 def limit_by_metric(key: Key, facts: Facts, found: Mapping[int, ServerBudget], inst_id: int) -> NotKnown | None:
@@ -310,7 +377,7 @@ def limit_by_metric(key: Key, facts: Facts, found: Mapping[int, ServerBudget], i
     con_id, group = key
     by_metric = facts.system.is_alone and key in facts.plans.shown_servers_limits
     if by_metric and not _has_directives(key, facts, inst_id):
-        limited = allowed(key, facts, found, inst_id)[0] is not None
+        limited = allowed(key, facts, found)[0] is not None
         if limited or facts.plans.plan_of(inst_id, con_id) or unavailable(facts.snapshot, RsrcPlan):
             return _of_last_minute(group, GroupMetric, facts)
     if con_id in found and _is_by_metric_only(facts, con_id, found[ROOT].target):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from math import inf
 from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -54,6 +55,10 @@ class ServerPool(Struct, frozen=True):
     target: int | None
     maximum: int | None
     highwater: int | None = None
+
+    def left(self) -> float:
+        """Return the servers left of `maximum`, infinite if that is not known."""
+        return inf if self.in_use is None or self.maximum is None else max(0, self.maximum - self.in_use)
 
 
 class InstanceReading(Struct, frozen=True):
@@ -444,11 +449,12 @@ class Reading(Struct, frozen=True, dict=True):
     def effect_of(self, *way: RunningStatement) -> EndingEffect | None:
         """Return what ending these statements would do to the whole queue, None if not forecast.
 
-        Nothing is proven while a limit may have changed since it was read: courses played before rest on it.
+        Nothing is proven while something that decides whether a head starts is not known, such as a limit that may
+        have changed since it was read: courses played before rest on it.
         """
         found = None if self.forecast is None else self.forecast.effect_of(*(each.executing() for each in way))
-        is_old = any(head.not_known is not None and head.not_known.age is not None for head in self.heads)
-        return replace(found, proven=False) if found is not None and is_old else found
+        is_open = any(head.not_known is not None for head in self.heads)
+        return replace(found, proven=False) if found is not None and is_open else found
 
     @once
     def cluster_groups(self) -> tuple[GroupReading, ...]:

@@ -21,7 +21,6 @@ from presman.reports.advise_report import (
     ReplayedChoice,
     WaitCurve,
     _as_good,
-    _beyond_maximum,
     _cpu,
     _curves,
     _early_verdict,
@@ -39,6 +38,7 @@ from presman.reports.advise_script import Scripts
 from presman.reports.advise_text import _lost, as_page, as_text
 from presman.reports.whatif_cpu import CpuDemand
 from presman.reports.whatif_replay import Replayed
+from presman.reports.whatif_text import peak_beyond_maximum
 from tests.analysis.make import NOON
 from tests.reports.whatif.test_advise import BATCH, ETL, GOAL, LIMITED
 from tests.reports.whatif.test_whatif import came
@@ -400,9 +400,9 @@ def test_notes_name_gaps_of_the_plan() -> None:
 
 
 def test_a_peak_above_the_maximum_is_explained() -> None:
-    assert [*_beyond_maximum(ObservedPlan(maximum=480), [400, 480]), *_beyond_maximum(ObservedPlan(), [488])] == []
-    assert list(_beyond_maximum(ObservedPlan(maximum=480), [])) == []
-    (note,) = _beyond_maximum(ObservedPlan(maximum=480), [400, 488])
+    assert [peak_beyond_maximum([400, 480], 480), peak_beyond_maximum([488], None)] == ["", ""]
+    assert peak_beyond_maximum([], 480) == ""
+    note = peak_beyond_maximum([400, 488], 480)
     assert note.startswith("no more than PARALLEL_MAX_SERVERS (480) can be in use at once: where a peak is above it")
 
 

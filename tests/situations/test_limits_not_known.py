@@ -1,0 +1,218 @@
+"""Limits that may not hold: nobody's end is offered because of a limit that is not known to be in force, or its size.
+
+The head of REPORTS wants 16 servers. Its group may hold 16 of 64 (25 %), all of which an idle session of it holds.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from presman.analysis.advice.ending import ending
+from presman.analysis.advice.step import Step
+from presman.analysis.advice.to_do import to_do
+from presman.analysis.advice.unblock import unblock
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import Cause, QueueHead
+from presman.rows.commands import CommandKind
+from tests.situations.spooled import Views, reading, readings
+from tests.situations.test_sessions_to_end import HEAD, idle, site
+
+PLAN = (
+    "NAME | IS_TOP_PLAN | CPU_MANAGED | PARALLEL_SERVERS_ACTIVE | PARALLEL_SERVERS_TOTAL | PARALLEL_EXECUTION_MANAGED\n"
+    "DAY | TRUE | ON | {active} | 64 | {managed}"
+)
+DIRECTIVES = (
+    "PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1 | PARALLEL_SERVER_LIMIT | UTILIZATION_LIMIT | PARALLEL_STMT_CRITICAL\n"
+    "DAY | REPORTS | CONSUMER_GROUP | 50 | {servers} | {cpu} | {critical}\nDAY | OTHER_GROUPS | CONSUMER_GROUP | 20 |||"
+)
+COUNTED = "NAME | CURRENT_PQ_SERVERS_ACTIVE\nREPORTS | 16"
+
+
+def full(
+    *,
+    managed: str = "FULL",
+    servers: str = "25",
+    cpu: str = "",
+    critical: str = "FALSE",
+    without: str = "",
+    **more: str,
+) -> Views:
+    """The head waits for the limit of its group, which its idle session fills. A view may be left out."""
+    views = site(
+        idle(5, 900, group="REPORTS"), held=((5, 16),), active=16, V_DOLLAR_RSRC_CONSUMER_GROUP=COUNTED,
+        V_DOLLAR_RSRC_PLAN=PLAN.format(active=16, managed=managed),
+        DBA_RSRC_PLAN_DIRECTIVES=DIRECTIVES.format(servers=servers, cpu=cpu, critical=critical), **more,
+    )  # fmt: skip
+    return {view: rows for view, rows in views.items() if view != without}
+
+
+def head(found: Reading) -> QueueHead:
+    (only,) = found.heads
+    return only
+
+
+def nobody_is_offered(found: Reading) -> None:
+    assert [each.commands for way in unblock(found) for each in way.candidates if each.commands] == []
+    step = to_do(found)
+    assert step is not None
+    assert (step.step, step.commands) == (Step.WAIT, ())
+
+
+def test_a_limit_that_holds_is_proof(tmp_path: Path) -> None:
+    found = reading(tmp_path, full())
+    assert head(found).sentence.endswith("REPORTS holds 16 of 16 allowed (25 % of 64); short by 16 servers")
+    step = to_do(found)
+    assert step is not None
+    assert step.step is Step.END
+
+
+@pytest.mark.parametrize("managed", ["OFF", "DISABLED", "STARTUP", ""])
+def test_where_the_plan_does_not_manage_parallel_statements_its_limits_prove_nothing(
+    tmp_path: Path, managed: str
+) -> None:
+    found = reading(tmp_path, full(managed=managed))
+    why = f"PARALLEL_EXECUTION_MANAGED is {managed}" if managed else "GV$RSRC_PLAN"
+    assert head(found).cause is Cause.UNKNOWN
+    assert str(head(found).not_known) == f"which servers the limit of REPORTS counts is not known ({why})"
+    nobody_is_offered(found)
+
+
+def test_without_the_view_of_the_plan_in_force_no_limit_of_another_view_is_proof(tmp_path: Path) -> None:
+    history = "NAME | START_TIME | END_TIME\nDAY | 2026-11-01 00:00:00 |"
+    target = "NAME | VALUE\nparallel_servers_target | 64"
+    more = {"V_DOLLAR_RSRC_PLAN_HISTORY": history, "V_DOLLAR_SYSTEM_PARAMETER": target}
+    found = reading(tmp_path, full(without="V$RSRC_PLAN", **more))
+    assert found.header.plan == "DAY", "the plan that should be in force"
+    assert str(head(found).not_known) == "how many servers REPORTS may hold is not known (GV$RSRC_PLAN)"
+    nobody_is_offered(found)
+
+
+def test_a_plan_without_its_name_is_not_no_plan(tmp_path: Path) -> None:
+    views = full(V_DOLLAR_RSRC_PLAN_HISTORY="NAME | START_TIME | END_TIME\nDAY | 2026-11-01 00:00:00 |")
+    nameless = "\n".join(line.partition(" | ")[2] for line in views["V$RSRC_PLAN"].splitlines())
+    found = reading(tmp_path, {**views, "V$RSRC_PLAN": nameless})
+    assert (found.header.plan, found.header.px_managed) == ("DAY", "FULL")
+    assert str(head(found).not_known) == "how many servers REPORTS may hold is not known (GV$RSRC_PLAN)"
+
+
+@pytest.mark.parametrize("column", ["PARALLEL_SERVER_LIMIT", "GROUP_OR_SUBPLAN"])
+def test_a_limit_whose_column_is_missing_is_not_no_limit(tmp_path: Path, column: str) -> None:
+    views = full(servers="")
+    rows = [line.split(" | ") for line in views["DBA_RSRC_PLAN_DIRECTIVES"].splitlines()[:2]]
+    at = rows[0].index(column)
+    views = {**views, "DBA_RSRC_PLAN_DIRECTIVES": "\n".join(" | ".join(row[:at] + row[at + 1 :]) for row in rows)}
+    found = reading(tmp_path, views)
+    assert head(found).sentence.endswith(
+        "48 are free as far as is known; how many servers REPORTS may hold is not known (DBA_RSRC_PLAN_DIRECTIVES), so "
+        "presman cannot say whether it starts"
+    )
+    nobody_is_offered(found)
+    (row,) = (row for row in found.cluster_groups() if row.name == "REPORTS")
+    assert (row.servers_limit, row.limit_view) == (None, "DBA_RSRC_PLAN_DIRECTIVES")
+
+
+def test_what_queues_although_its_group_bypasses_the_queue_proves_nothing(tmp_path: Path) -> None:
+    found = reading(tmp_path, full(critical="BYPASS QUEUE"))
+    why = "why statements of REPORTS queue is not known (PARALLEL_STMT_CRITICAL is BYPASS_QUEUE)"
+    assert str(head(found).not_known) == why
+    nobody_is_offered(found)
+
+
+def test_without_the_group_of_the_head_it_is_not_said_that_servers_are_free(tmp_path: Path) -> None:
+    views = full(V_DOLLAR_RSRC_SESSION_INFO="SID | DOP | PQ_SERVERS\n9 | 8 | 16")
+    views = {**views, "V$SESSION": views["V$SESSION"].replace(HEAD, HEAD.replace("REPORTS", ""))}
+    found = reading(tmp_path, views)
+    assert "48 are free as far as is known; the group of the head is not known (GV$SESSION)" in head(found).sentence
+    assert "are free" not in to_do(found).text  # type: ignore[union-attr]
+
+
+# What the CDB plan gives a container.
+
+INSIDE = {
+    "V$DATABASE": "NAME | CDB\nCDB1 | YES",
+    "V$PDBS": "CON_ID | NAME | OPEN_MODE\n3 | SALES | READ WRITE",
+}
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "is_known"), [(" | PARALLEL_SERVER_LIMIT", " | 100", True), ("", "", False)]
+)
+def test_inside_a_container_its_limit_is_known_only_by_the_column_that_shows_it(
+    tmp_path: Path, column: str, value: str, is_known: bool
+) -> None:
+    plan, row = PLAN.format(active=16, managed="FULL").splitlines()
+    in_pdb = {view: rows.replace("\n", "\n3 | ") for view, rows in full().items() if "CON_ID" not in rows}
+    named = ("V$SESSION", "V$RSRC_SESSION_INFO", "V$RSRC_CONSUMER_GROUP")
+    views = {**full(), **{view: f"CON_ID | {in_pdb[view]}" for view in named}, **INSIDE}
+    found = reading(tmp_path, {**views, "V$RSRC_PLAN": f"CON_ID | {plan}{column}\n3 | {row}{value}"})
+    assert head(found).cause is Cause.GROUP
+    unknown = "" if is_known else "how many servers SALES may hold is not known (GV$RSRC_PLAN)"
+    assert str(head(found).not_known or "") == unknown
+
+
+# Limits of before.
+
+
+def test_a_limit_that_was_raised_since_the_poll_before_explains_the_wait(tmp_path: Path) -> None:
+    times = ("2026-11-23 10:00:00", "2026-11-23 10:00:10")
+
+    def polls(*tables: str) -> str:
+        """Return the tables of two polls as one, with their times."""
+        top, *_ = tables[0].splitlines()
+        rows = [f"{at} | {row}" for at, rows in zip(times, tables, strict=True) for row in rows.splitlines()[1:]]
+        return "\n".join([f"SAMPLE_TIME | {top}", *rows])
+
+    before, after = full(), full(servers="75")
+    views = {view: polls(rows, after[view]) for view, rows in before.items()}
+    first, second = readings(tmp_path, views)
+    assert head(first).cause is Cause.GROUP
+    assert (head(second).cause, head(second).held, head(second).allowed) == (Cause.NOT_CHOSEN, 16, 48)
+    assert head(second).sentence.endswith("and 32 are free; it should start by the next poll")
+
+
+# The pools.
+
+
+def pool(in_use: int, most: int, active: int, **more: str) -> Views:
+    """REPORTS has no limit of its own; so many servers of the pools are in use, and the target counts `active`."""
+    parameters = f"NAME | VALUE\nparallel_max_servers | {most}"
+    statistic = f"STATISTIC | VALUE\nServers In Use | {in_use}"
+    return {
+        **full(servers=""),
+        "V$RSRC_PLAN": PLAN.format(active=active, managed="FULL"),
+        "V$SYSTEM_PARAMETER": parameters,
+        "V$PX_PROCESS_SYSSTAT": statistic,
+        **more,
+    }
+
+
+@pytest.mark.parametrize(("in_use", "left"), [(72, 0), (68, 4)])
+def test_no_more_servers_are_free_than_the_pool_has_left(tmp_path: Path, in_use: int, left: int) -> None:
+    found = reading(tmp_path, pool(in_use, most=72, active=8))
+    assert head(found).cause is Cause.UNKNOWN
+    assert "free" not in head(found).sentence
+    assert head(found).sentence.endswith(
+        "whether it starts with fewer servers than it wants is not known "
+        f"({left} of the 72 of PARALLEL_MAX_SERVERS are left)"
+    )
+    nobody_is_offered(found)
+    queued = ending(head(found).statement, found).commands
+    assert CommandKind.DEQUEUE not in [each.kind for each in queued], "it would be downgraded, or run serially"
+
+
+def test_where_the_pool_has_less_left_than_the_target_it_is_said_which_is_free(tmp_path: Path) -> None:
+    found = reading(tmp_path, pool(in_use=56, most=72, active=8))
+    assert "and 16 of PARALLEL_MAX_SERVERS are free" in head(found).sentence
+    assert CommandKind.DEQUEUE in [each.kind for each in ending(head(found).statement, found).commands]
+
+
+def test_what_is_freed_below_the_target_is_free_in_the_pool_too(tmp_path: Path) -> None:
+    px = {view: rows for view, rows in site(idle(5, 900), held=((5, 64),)).items() if view == "V$PX_SESSION"}
+    counted = {"V$RSRC_CONSUMER_GROUP": COUNTED.replace("16", "64")}
+    found = reading(tmp_path, pool(in_use=64, most=64, active=64, **px, **counted))
+    assert (head(found).cause, head(found).not_known) == (Cause.SYSTEM, None)
+    short = reading(tmp_path, pool(in_use=72, most=72, active=56, **px, **counted))
+    assert "short by 8 servers; whether it starts with fewer" in head(short).sentence, "8 freed are not 16 left"
+    nobody_is_offered(short)
