@@ -458,7 +458,7 @@ def last_scan(tmp_path: Path, *left: int, every: int = 5, work: int = 0) -> list
 
 
 def test_an_end_that_comes_no_nearer_is_not_promised_again(tmp_path: Path) -> None:
-    """5 s on it is 5 s nearer, and 5 s later no nearer at all."""
+    """After 5 s the end is 5 s nearer, and 5 s later no nearer."""
     texts = [advice(found) for found in last_scan(tmp_path, 9, 4, 4)]
     assert ["should start by itself" in text for text in texts] == [True, True, False]
 
