@@ -125,7 +125,7 @@ def test_others_on_the_host_are_an_alert_sooner_if_a_group_waits() -> None:
 
 
 def test_other_instances_of_the_database_do_not_count_as_others_on_the_host() -> None:
-    """Of 16 CPUs 8 are used here and 3 beside: 5 are others'. Where 5 are used beside, 3 are, less than a quarter."""
+    """This instance uses 8 of 16 CPUs, another 3: others use 5. If it uses 5, others use 3, under a quarter."""
     three = on(reading([using(8.0, 1), using(3.0, 2), using(11.0)], instances=2), host_busy=1.0)
     first, second = host_shared(three)
     assert (first.subject, second.subject) == ("1", "2")

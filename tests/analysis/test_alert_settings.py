@@ -204,7 +204,7 @@ def test_an_alert_that_cannot_be_checked_does_not_end() -> None:
 
 
 def test_a_group_that_is_not_defined_is_reported() -> None:
-    """BATCH is in force and ETL is only defined; BATHC is neither, nor is NIGHT."""
+    """The plan in force has BATCH, and ETL is defined; BATHC and NIGHT do not exist."""
     lines = "queue_waits BATHC warning=5m", "queue_waits batch warning=1h", "cpu_capped etl severity=off"
     settings = read_alerts("\n".join((*lines, "session_pool NIGHT for=1m")))
     found = replace(reading(), group_names=("ETL",))

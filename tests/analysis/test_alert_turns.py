@@ -57,7 +57,7 @@ def test_a_turn_reports_a_state_of_the_last_minute(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", some(range(10), range(200)))
 def test_at_most_a_few_turns_are_reported_each_minute(seed: int) -> None:
-    """An alert may begin, grow worse, get better and end, all of it at once; and begin and grow worse again."""
+    """An alert may begin, grow worse, get better and end in a minute, and begin and grow worse again."""
     polls = course(seed)
     when = [at for (at, _), turns in zip(polls, turns_per_poll(polls), strict=True) for _ in turns]
     assert max(sum(at <= other < at + 60.0 for other in when) for at in when) <= 8

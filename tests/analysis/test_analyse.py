@@ -275,7 +275,7 @@ QUEUED = "resmgr:pq queued"
 
 
 def test_waits_longer_than_the_poll_are_those_of_the_sessions_that_wait_now() -> None:
-    """43 queue for minutes: nothing ends. Then 2 of 5 minutes end at once: 600 s in 2 s, which is no 300 sessions."""
+    """43 queue for minutes and no wait ends. Then two waits of 5 minutes end: 600 s within 2 s are not 300 sessions."""
     (still,) = analyse(_queueing(9, 5, 43, 240.0, 0), _queueing(9, 5, 43, 242.0, 2)).waits
     assert (still.sessions, still.per_second, still.mean_ms, still.ended) == (43.0, 0.0, None, 0.0)
     (some,) = analyse(_queueing(9, 5, 43, 298.0, 0), _queueing(11, 5, 41, 300.0, 2)).waits
@@ -286,7 +286,7 @@ def test_waits_longer_than_the_poll_are_those_of_the_sessions_that_wait_now() ->
 
 
 def test_the_first_long_wait_since_startup_is_seen_before_it_ends() -> None:
-    """V$SYSTEM_EVENT has no row of it; what is idle, on CPU or just began is none."""
+    """V$SYSTEM_EVENT has no row of it; idle sessions, sessions on CPU and new waits do not count."""
     before = snapshot(row(SystemEvent, event="log file sync", total_waits=1, time_waited_micro=1), after=0)
     others = [
         row(Session, sid=7, event="SQL*Net message from client", wait_class="Idle", state="WAITING",
@@ -306,7 +306,7 @@ def test_the_first_long_wait_since_startup_is_seen_before_it_ends() -> None:
 
 
 def test_short_waits_are_averages_even_if_sessions_wait_now() -> None:
-    """Six sessions wait for 0.4 s just now; what ended took 5 s in 2 s: 2.5 sessions."""
+    """Six sessions have waited for 0.4 s; waits that ended took 5 s within 2 s: 2.5 sessions."""
     now = [row(Session, sid=sid, event="e", state="WAITING", wait_time_micro=400_000) for sid in range(6)]
     totals = [row(SystemEvent, event="e", total_waits=n, time_waited_micro=n * 250_000) for n in (10, 30)]
     (wait,) = analyse(snapshot(totals[0], after=0), snapshot(totals[1], *now, after=2)).waits
@@ -376,7 +376,7 @@ def test_a_minute_since_1970_begins_at_its_first_second() -> None:
 
 @pytest.mark.parametrize(("ended", "is_counted"), [(60 * 60, False), (59 * 60, True), (60, True)])
 def test_the_hour_is_that_before_the_minute_of_the_poll(ended: float, is_counted: bool) -> None:
-    """59 s after noon: minutes that ended by 11:00 are of the hour before."""
+    """The poll is 59 s after noon: minutes that ended by 11:00 belong to the hour before."""
     minute = row(
         GroupMetricHistory,
         consumer_group_name="ETL",
@@ -407,7 +407,7 @@ def test_how_old_what_is_shown_is() -> None:
     seen = snapshot(at=at, sections=sections)
     assert stale(seen) == 10.0
     assert [(each.view, each.age) for each in late(seen)] == [("V$RSRC_CONSUMER_GROUP", 30.0)]
-    assert stale(snapshot(at=NOON, sections=sections)) == 0.0, "what is newer than the poll is not older than it"
+    assert stale(snapshot(at=NOON, sections=sections)) == 0.0, "rows newer than the poll have no age"
     assert stale(snapshot(at=at, sections={Database: sections[Database]})) is None
 
 

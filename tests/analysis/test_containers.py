@@ -246,7 +246,7 @@ def waiting(group: str, dop: int, con_id: int = 4, sid: int = 7) -> list[Any]:
 
 
 def test_a_group_with_a_hidden_plan_has_the_limit_of_the_metric() -> None:
-    """16 of 16 servers are held: the head does not start at the next look."""
+    """16 of 16 servers are held: the head does not start at the next poll."""
     metric = row(GroupMetric, con_id=4, consumer_group_name="PAY", num_cpus=16, parallel_servers_limit=16)
     held = row(ConsumerGroup, con_id=4, name="PAY", current_pq_servers_active=16)
     (head,) = analyse(None, snapshot(*ROOT, metric, held, *waiting("PAY", 8))).heads

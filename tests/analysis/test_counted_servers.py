@@ -26,10 +26,10 @@ def is_counted(reading: Reading, row: Any = IDLE) -> bool | None:
 
 
 def test_facts_of_three_polls_hold_while_sums_are_ambiguous() -> None:
-    """48 of 64 are counted: of 16 and 48 it is the 16; of four times 16 it may be any."""
+    """48 of 64 are counted: if two hold 16 and 48, the 16 are not counted; if four hold 16 each, it may be any."""
     clear, ambiguous, bypassed = held(48, 48), held(48, 16, 16, 16), Bypassed()
     assert (is_counted(clear), is_counted(ambiguous)) == (False, None)
-    assert bypassed.add(clear) == bypassed.add(ambiguous) == bypassed.add(clear) == (), "twice may be by chance"
+    assert bypassed.add(clear) == bypassed.add(ambiguous) == bypassed.add(clear) == (), "two polls may be chance"
     known = bypassed.add(clear)
     assert known == (IDLE.executing(),)
     later = replace(ambiguous, bypassed=bypassed.add(ambiguous))

@@ -57,7 +57,7 @@ def test_used_rows_are_prepared_again_and_unused_ones_are_not() -> None:
 
 
 def counted(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> list[str]:
-    """Return what is added to whenever a function of a module is called."""
+    """Return a list that records each call of a function of a module."""
     made: list[str] = []
     really = getattr(module, name)
 

@@ -67,7 +67,7 @@ def test_the_interval_must_be_long_enough(seconds: float, interval: float | None
 
 
 def test_the_interval_of_rows_is_between_their_own_reads() -> None:
-    """Polls at 0 and 10 s; the groups were read at 1 and 9 s, and of other rows it is not known when."""
+    """Polls at 0 and 10 s; the groups were read at 1 and 9 s, other rows at an unknown instant."""
 
     def at(*seconds: float) -> Any:
         poll, read = (NOON + timedelta(seconds=each) for each in seconds)

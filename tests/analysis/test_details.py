@@ -172,7 +172,7 @@ def test_a_focus_asks_at_each_poll_until_it_ends(scenario: str) -> None:
     poller.open()
     first = poller.poll()
     while not (statements := analyse(None, first).running):
-        assert clock.now < 3600, "nothing runs for an hour"
+        assert clock.now < 3600, "no operation takes an hour"
         clock.now += 20
         first = poller.poll()
     statement = statements[0]

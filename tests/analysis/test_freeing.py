@@ -41,7 +41,7 @@ def test_none_is_chosen_if_none_helps_under_a_limit() -> None:
 
 
 def test_idle_holders_that_are_enough_alone_come_first() -> None:
-    """Two keep 16 each for long; one keeps 32 for a moment: it alone is enough."""
+    """Two have held 16 each for long; one has held 32 for a moment and is enough alone."""
     one, other = freeing(1, 16, 16, idle=9000.0), freeing(2, 16, 16, idle=8000.0)
     alone = freeing(3, 32, 32, idle=10.0)
     assert sids(_choose_to_end([one, other, alone], [32, 32])) == [3]

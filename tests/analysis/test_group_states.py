@@ -91,7 +91,7 @@ def test_an_io_limit_is_that_of_the_groups_container_and_only_where_it_does_io()
 
 
 def test_no_limit_is_not_shown_where_the_limit_is_that_of_all_instances() -> None:
-    """Beside `(group limit)` stood 32/-, as for a group that has none."""
+    """32/- stood beside `(group limit)`, as for a group without a limit."""
     whole = group("A", px_servers=64, servers_limit=64, servers_limit_percent=50)
     rows = (
         whole,

@@ -147,7 +147,7 @@ def test_the_line_of_a_period_has_only_whole_figures() -> None:
 
 
 def test_a_line_of_figures_says_of_which_time_it_is_and_whether_its_average_was_measured() -> None:
-    """Two lines that were alike at first began with a length only, and (-20 %) stood beside a measured average."""
+    """Two lines began with a length only, and (-20 %) stood beside a measured average."""
     measured, estimated = (plain(brief("window", of({1024: 4}, each), 60)) for each in (EventWaits(4, 3840), None))
     assert measured.split()[:6] == ["window", "2.0", "s", "2/s", "avg", "0.96"]
     assert estimated.split()[:6] == ["window", "2.0", "s", "2/s", "avg", "~0.768"]
@@ -277,7 +277,7 @@ def test_summaries_include_every_histogram() -> None:
 
 
 def test_impossible_buckets_are_left_out() -> None:
-    """A bound of nothing and a count below 0: their share of the estimated time would be a division by nothing."""
+    """A bound of 0 and a count below 0: their share of the estimated time would be a division by zero."""
     rows = [
         EventHistogram(1, PLACE[1], upper, count) for upper, count in ((0, 7), (-8, 2), (512, 5), (1024, -5), (2048, 1))
     ]

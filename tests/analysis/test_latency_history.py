@@ -218,7 +218,7 @@ def test_deltas_are_what_the_simulated_instances_counted(
             seen += sum(grown.values())
             if detail_level is DetailLevel.NARROW:
                 assert all(column.waited is None for column in columns if column.counts), (
-                    "what all waits are summed up in is of a poll"
+                    "all waits are summed up in one poll"
                 )
             elif event.wait_class != "Idle":
                 assert sum(column.waited.waits for column in columns if column.waited) == sum(event.counts) - total

@@ -34,7 +34,7 @@ AWAY, BACK = 300.0, 390.0
 
 
 def changes(since: float, until: float) -> list[tuple[Snapshot, Reading]]:
-    """Return its polls of a stretch, three seconds apart."""
+    """Return its polls of a period, three seconds apart."""
     moments = polled("changes", int((until - AWAY) // 3.0) + 4, step=3.0, since=AWAY - 12.0)
     return [(snapshot, reading) for snapshot, reading in moments if seconds(reading) >= since]
 
@@ -204,7 +204,7 @@ def test_its_start_is_reported_for_an_hour() -> None:
 
 
 def test_an_instance_that_was_started_knows_nothing_of_the_minutes_before() -> None:
-    """Its first minute was that of the instance that was gone, so a queue that went with it took turns still."""
+    """Its first minute was that of the lost instance, so a lost queue still took turns."""
     counted = {
         round(seconds(reading)): {each.inst_id for each in snapshot.section(GroupMetric).rows}
         for snapshot, reading in changes(BACK, BACK + 130.0)

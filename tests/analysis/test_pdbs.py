@@ -142,7 +142,7 @@ def test_only_a_change_of_the_cdb_plan_ends_the_deltas(con_id: int, survives: bo
 
 
 def test_a_recording_without_instances_in_v_pdbs_shows_its_containers_on_all_of_them() -> None:
-    """INST_ID was not read before: such rows have 0, and are of the instance connected to."""
+    """Older recordings lack INST_ID: such rows have 0 and belong to the instance connected to."""
     assert shape_of("Pdb con_id name open_mode").lacking == {"inst_id"}
     fixed = [each._replace(inst_id=0) if isinstance(each, Pdb) else each for each in containers(1, 2)]
     busy = {"SALES": (4.0, 0.0), "HR": (1.0, 0.0)}

@@ -112,8 +112,7 @@ def test_pending_and_legacy_directives_do_not_count() -> None:
 
 
 def test_a_plan_with_only_legacy_directives_is_read_from_them() -> None:
-    """The Reference knows them as what was there before an import made another of it; where there is no other, they are
-    what there is."""
+    """The Reference describes legacy directives as those that an import replaced; alone they are the plan."""
     rows = [directive("P", "A", 60, status="LEGACY"), directive("P", "B", 40, status="LEGACY")]
     rows += [directive("P", "A", 10, status="PENDING")]
     assert percents(shares("P", rows)) == pytest.approx({"A": 60, "B": 40})

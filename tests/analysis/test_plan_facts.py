@@ -44,7 +44,7 @@ def test_inside_a_container_nothing_but_its_own_plan_is_seen() -> None:
 
 def test_a_containers_own_target_is_what_it_set_or_what_its_row_shows() -> None:
     assert facts(CDB, SALES).own_target(1, 3) == 40
-    assert facts(CDB, SALES).own_target(1, 1) is None, "that is the whole's"
+    assert facts(CDB, SALES).own_target(1, 1) is None, "that is the row of the whole"
     assert facts(CDB, SALES).own_target(1, 4) is None
     own = row(Parameter, con_id=3, name="parallel_servers_target", value="24")
     assert facts(CDB, SALES, own).own_target(1, 3) == 24
@@ -124,7 +124,7 @@ def test_the_cpus_that_are_handed_out(rows: list[Any], cpus: float) -> None:
 
 
 def test_a_containers_plan_is_divided_by_its_own_rule() -> None:
-    """Half each. SALES has levels: 60 % for A, the rest for OTHER_GROUPS. HR runs no plan: all is for OTHER_GROUPS."""
+    """Each has half. SALES has 60 % for A, the rest for OTHER_GROUPS. HR runs no plan: OTHER_GROUPS has all."""
     rows = [
         row(Database, cdb="YES"),
         pdb(3, "SALES"),

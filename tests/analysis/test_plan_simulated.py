@@ -55,7 +55,7 @@ def test_guaranteed_shares_are_those_of_the_scheduler(scenario: str) -> None:
 
 @pytest.mark.parametrize("scenario", ["pdb", "tenants"])
 def test_a_container_is_due_the_same_in_the_plan_as_beside_the_others(scenario: str) -> None:
-    """What a limit inside of one container keeps from it goes to the others: 0.5 CPUs of HR's to SALES."""
+    """CPU that a limit inside one container leaves goes to the others: 0.5 CPUs of HR to SALES."""
     source, clock = started(scenario, 4)
     for previous, current, reading in moments(source, clock, 6, 10.0):
         lines = plan_view(reading, current).lines
@@ -66,7 +66,7 @@ def test_a_container_is_due_the_same_in_the_plan_as_beside_the_others(scenario: 
 
 
 def test_nothing_in_a_plan_is_due_more_than_it_may_use() -> None:
-    """HR's groups are due more together than HR may use, where one of them wants little."""
+    """HR's groups together are due more than HR may use if one of them wants little."""
     source, clock = started("pdb", 2)
     due = {}
     for _, current, reading in moments(source, clock, 3, 5.0):

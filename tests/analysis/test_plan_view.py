@@ -275,7 +275,7 @@ AT = f"{NOON.astimezone():%Y-%m-%d %H:%M:%S}"
     ],
 )  # fmt: skip
 def test_who_set_the_plan_and_whether_a_window_may_change_it(rows: list[Any], set_by: str) -> None:
-    """The root's window comes before that of a container, which is all that is seen from inside it."""
+    """The root's window comes before that of a container; inside a container only its own is visible."""
     assert view(*NESTED, *rows).set_by == set_by
 
 

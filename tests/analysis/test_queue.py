@@ -440,7 +440,7 @@ def test_room_is_what_is_left_under_the_target_and_every_limit(found: QueueState
     assert found.has_room(Servers(1, fits or 1)) is (fits is not None)
     assert not found.has_room(Servers(1, (fits or 0) + 1))
     assert not found.has_room(None)
-    assert not found.has_room(Servers(1, 1, WantsSource.MEAN)), "what others had on average is no wish of this one"
+    assert not found.has_room(Servers(1, 1, WantsSource.MEAN)), "an average of others is not what this one wants"
 
 
 @pytest.mark.parametrize(
@@ -576,7 +576,7 @@ def test_a_running_execution_goes_before_the_plan() -> None:
 
 
 def test_published_case_of_four_trees_with_degree_eight_that_were_admitted_as_sixteen() -> None:
-    """Its servers were 64 in all, as V$PX_SESSION shows them by tree; the queue let three of them in below 48."""
+    """V$PX_SESSION showed 64 servers by tree for each; the queue admitted three of them below 48."""
     trees = [(tree, number) for tree in (1, 2, 3, 4) for number in (1, 2)]
     reading = read(*execution(*trees))
     assert reading.queue[0].wants == Servers(16, 16, WantsSource.RUNNING)

@@ -50,7 +50,7 @@ def head(*rows: Any, **given: Any) -> QueueHead:
 
 
 def one_queue(managed: str, *con_ids: int) -> bool | None:
-    """What the rules say where statements of these containers are queued."""
+    """Return the queue rules if statements of these containers are queued."""
     waiting = [queued_session(7 + con_id, "BATCH", con_id=con_id) for con_id in con_ids]
     plan = active_plan(active=10, target=128, parallel_execution_managed=managed)
     found = snapshot(instance(), plan, *waiting)
@@ -134,7 +134,7 @@ LIMIT = ServerLimit("ETL", 20, 32, "", 0, "ETL")
 
 
 def over(*limits: ServerLimit, wants: int = 12, then: int = 24, contested: bool = False, before: Any = QUEUED) -> bool:
-    """The target is 64, of which 24 were in use before, and so many are now."""
+    """Return the head at a target of 64, with 24 in use at the previous poll and so many now."""
     rows = [instance(), *HELD, *([] if before is None else [before])]
     old = snapshot(active_plan(active=then, target=64), *rows)
     now = snapshot(instance(), active_plan(active=24, target=64), *HELD, QUEUED, after=2.0, number=2)
@@ -199,7 +199,7 @@ def test_the_number_beside_a_limit_is_that_limits_own() -> None:
 
 @pytest.mark.parametrize(("percent", "confirmed"), [(None, False), (75, False), (50, True)])
 def test_a_containers_limit_of_the_last_full_minute_is_not_current(percent: int | None, confirmed: bool) -> None:
-    """Inside a container V$RSRC_PLAN has the percent of now; V$RSRCPDBMETRIC the servers of a minute that is over."""
+    """Inside a container V$RSRC_PLAN has the current percentage, V$RSRCPDBMETRIC the servers of the last minute."""
     plan = active_plan("DAY", con_id=3, target=80)._replace(parallel_server_limit=percent)
     waiting = [queued_session(7, "BATCH", con_id=3), row(SessionInfo, sid=7, con_id=3, dop=8)]
     metric = row(PdbMetric, con_id=3, parallel_servers_limit=40)

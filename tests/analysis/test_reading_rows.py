@@ -112,7 +112,7 @@ def test_groups_of_an_instance() -> None:
 
 
 def test_more_cpu_than_there_is_cannot_be() -> None:
-    """Of 24 CPUs up to 31 are believed: a quarter more, and one."""
+    """With 24 CPUs a usage of up to 31 is accepted: a quarter more, and one."""
     for used, is_believed in ((31.0, True), (31.5, False)):
         rows = group("A", used - 1.0), group("B", 1.0)
         found = believed(rows, (instance(),))
@@ -152,7 +152,7 @@ def test_a_caged_instance_on_a_larger_host() -> None:
 
 def test_demand_and_entitlement_of_a_group() -> None:
     assert Load(2.0, 3.0, 9).wanted == 5.0
-    assert Load(0.0, 0.0, 9).wanted == 9.0, "waits that are not over are not counted yet"
+    assert Load(0.0, 0.0, 9).wanted == 9.0, "open waits are not counted yet"
     assert Load(2.0, 0.0, 9).wanted == 2.0
     assert Load(0.0, 3.0, 9).wanted == 3.0
     assert Load(2.0, 2.0, lasting=0.5).due(3.0) == 2.0

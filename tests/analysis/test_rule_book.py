@@ -70,7 +70,7 @@ def test_latency_is_the_percentile_that_is_asked_for() -> None:
 
 
 def test_latency_is_of_the_waits_on_all_instances() -> None:
-    """8 waits below 1,024 us on one and 2 from there to 2,048 us on the other are the ten of above."""
+    """8 waits below 1,024 us on one instance and 2 up to 2,048 us on the other are the ten waits of the test above."""
     first, second = waits(8, 0).histograms[0], replace(waits(0, 2).histograms[0], inst_id=2)
     found = replace(reading(), histograms=(first, second))
     assert amounts(one(found, "latency", EVENT, percentile=90.0)) == {EVENT: pytest.approx(1280e-6)}

@@ -93,7 +93,7 @@ def test_a_timeout_that_a_session_outlived_is_not_promised_again(waited: float, 
 
 
 def test_the_instance_whose_pool_is_full_is_named() -> None:
-    """One instance has room for three more; the two that wait are on the other."""
+    """One instance has room for three more; both waiting sessions are on the other."""
     rows = [instance(1), instance(2), active_plan(), active_plan(inst_id=2), directive("DAY", "OTHER_GROUPS", 50), PLAN]
     rows += [group("BATCH", 1, active_sessions=4, queue_length=2), group("BATCH", 2, active_sessions=1)]
     found = analyse(None, snapshot(*rows, waiter(11, 30), waiter(12, 20)))

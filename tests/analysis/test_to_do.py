@@ -156,7 +156,7 @@ def lines(reading: Reading, *widths: int) -> list[str]:
 
 
 def test_the_deciding_half_of_the_text_stays_while_it_fits() -> None:
-    """It was dropped with 50 free columns beside it."""
+    """The second half was dropped with 50 free columns beside it."""
     both, keeps = storm(running(526, **IDLE)), "MARTIN 1:526 (idle 15:00) keeps 32 servers"
     one = "ending it starts at least one of the heads, and the plan decides which"
     assert lines(both, 160, 110, 90, 80) == [
@@ -275,12 +275,12 @@ POOL = ActiveSessionPool(4, 14, 575.0, 600)
     [
         (
             {"groups": (group("BATCH", 0.0, 4.0, share=0.0, level=2, verdict=Verdict.ZERO_SHARE),)},
-            "give BATCH 5 % or more on level 1, or set another plan: level 2 is guaranteed nothing; "
+            "give BATCH 5 % of the CPUs or more on level 1, or set another plan: level 2 is guaranteed nothing; "
             "5 % are 1.2 CPUs, BATCH wants 4.0",
         ),
         (
             {"groups": (group("BATCH", 2.4, 4.0, share=0.0, level=2, verdict=Verdict.ZERO_SHARE),)},
-            "give BATCH 15 % or more on level 1, or set another plan: level 2 is guaranteed nothing; "
+            "give BATCH 15 % of the CPUs or more on level 1, or set another plan: level 2 is guaranteed nothing; "
             "15 % are 3.6 CPUs, it uses 2.4 now, BATCH wants 6.4",
         ),
         (
@@ -347,7 +347,7 @@ def test_a_limit_that_can_be_raised_comes_before_a_wait_as_bad() -> None:
 
 
 def test_a_statement_that_was_just_queued_does_not_make_a_limit_worse() -> None:
-    """It may have started at the next poll: DO went to and fro between two containers."""
+    """It may start before the next poll: DO alternated between two containers."""
     wait = one_queue(running(526))
     just = tuple(replace(each, con_id=3, waited=2.0) for each in wait.queue[:1])
     assert advice(replace(wait, io_limited=THROTTLED, queue=just)).text.startswith("raise MAX_IOPS in TEST")
@@ -379,7 +379,7 @@ def test_a_session_pool_near_its_timeout_comes_first() -> None:
     reading = replace(quiet(), groups=(capped, batch))
     assert [alert.key for alert in worst_first(wrong(reading))] == ["session_pool", "cpu_zero_share", "cpu_zero_share"]
     more = "5 % are 1.2 CPUs, BATCH wants 4.0; a larger pool gives no CPU"
-    text = f"give BATCH 5 % or more: 14 wait, the first fails in 0:25; {more}"
+    text = f"give BATCH 5 % of the CPUs or more: 14 wait, the first fails in 0:25; {more}"
     assert advice(reading).text == text
     one = batch._replace(verdict=Verdict.CONTENDED, pool=POOL._replace(queued=1))
     assert advice(replace(quiet(), groups=(one,))).text == text.replace("14 wait", "1 waits")
@@ -401,12 +401,12 @@ def test_a_group_without_a_share_gets_a_part_of_one_on_its_level() -> None:
     assert asked(nowhere, system, web._replace(share=0.7)) == free
     capped = second._replace(name="CAPPED")
     both = advice(replace(quiet(), groups=(capped, second, system, web)))
-    assert both.text.startswith("give CAPPED and BATCH 5 % or more each on level 1, of the 90 % of WEB, or set another")
+    assert both.text.startswith("give CAPPED and BATCH 5 % of the CPUs or more each on level 1, of the 90 % of WEB, or")
     full = advice(replace(quiet(), groups=(second._replace(pool=POOL), system, web)))
     shown = plain(do_line(full, 120))
     assert "give BATCH 5 % on level 1, of the 90 % of WEB: 14 wait" in shown, "level 1 is full: a share has a source"
     many = advice(replace(quiet(), groups=(capped, second, second._replace(name="ETL"), web)))
-    assert many.text.startswith("give CAPPED and 2 others 5 % or more each")
+    assert many.text.startswith("give CAPPED and 2 others 5 % of the CPUs or more each")
 
 
 def test_a_missing_plan_comes_before_waiting_and_after_an_end() -> None:
@@ -760,7 +760,7 @@ def test_no_end_if_the_longest_wait_is_not_known(waits: tuple[float | None, floa
 
 
 def test_an_end_too_small_for_each_head_is_said_to_start_none() -> None:
-    """8 were free, an idle holder kept 16, each of two heads wanted 32, and what its end would do was "not known"."""
+    """8 were free, an idle holder kept 16, two heads wanted 32 each, and the effect of its end was "not known"."""
     both = storm(running(526, **IDLE, servers=16), running(144, group="ETL"))
     keeps = "MARTIN 1:526 (idle 15:00) keeps 16 servers that BATCH and ETL want: "
     lacks = "BATCH is short by 32 and ETL is short by 32, so ending it alone is not enough now"
@@ -895,7 +895,7 @@ def test_the_first_queue_comes_first_even_if_another_starts_sooner() -> None:
 
 
 def test_the_session_that_do_names_is_the_first_candidate() -> None:
-    """One that has worked for seven seconds would do alone; yet the idle holder is what `c 1` copies, and `C`."""
+    """A statement of seven seconds would be enough alone, but `c 1` and `C` copy the idle holder."""
     reading = one_queue(running(526, servers=16, **IDLE), running(144, user="ETL", elapsed=7.0))
     (found,) = unblock(reading)
     assert [each.statement.sid for each in found.candidates[: found.needed]] == [144], "MARTIN is not needed"
@@ -943,7 +943,7 @@ def foreseen(
 
 
 def test_do_says_perhaps_of_a_gain_that_is_not_proven() -> None:
-    """The head starts for certain; when the last of the queue does was foreseen by too few forecasts."""
+    """The head certainly starts; for the last of the queue too few forecasts were judged."""
     alone = one_queue(running(526, **IDLE), running(144))
     starts = {each: advice(foreseen(alone, 1, 254.0, 900.0, proven=each)).text for each in (False, True)}
     assert "can start; the last queued statement perhaps starts 7:10-14:21 sooner: at " in starts[False]
@@ -978,7 +978,7 @@ def test_wait_if_the_forecast_says_that_waiting_is_as_good() -> None:
 
 
 def test_no_end_beside_other_queues_if_it_saves_little() -> None:
-    """Whether REPORTS takes turns for the servers changed with each poll: a kill was shown and withdrawn in 5 s."""
+    """Whether REPORTS takes turns changed with each poll: a kill was shown and withdrawn within 5 s."""
     both = storm(running(526, group="ETL", **IDLE), running(144))
     own = (Shortage(16, everybody=True), Shortage(16, group="BATCH"))
     capped = replace(both.heads[0], cause=Cause.GROUP, shortages=own)

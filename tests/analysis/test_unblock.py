@@ -187,7 +187,7 @@ def test_a_pausing_session_is_not_offered_nor_another_with_it() -> None:
     ],
 )  # fmt: skip
 def test_too_few_servers_are_reported_unless_no_session_can_be_ended(killed: tuple[int, ...], sentence: str) -> None:
-    """All 64 are in use, and of those 10 can be found: 32 are not to be had."""
+    """All 64 are in use, and 10 of them have known holders: 32 cannot be freed."""
     holders = [
         [each._replace(status="KILLED") if isinstance(each, Session) and sid in killed else each for each in rows]
         for sid, rows in ((1, holder(1, "BATCH", 4)), (2, holder(2, "ETL", 6)))
@@ -198,7 +198,7 @@ def test_too_few_servers_are_reported_unless_no_session_can_be_ended(killed: tup
 
 
 def test_one_session_that_frees_enough_comes_before_two_with_less_work() -> None:
-    """16 are short: 1 frees them and loses 4,800 server seconds, 2 and 3 together 20, 4 more than 1."""
+    """16 are short: session 1 frees them and loses 4,800 server seconds, 2 and 3 together lose 20, 4 more than 1."""
     one = found(
         waiting(9, "ETL", 8), holder(1, "BATCH", 16, elapsed=300), holder(2, "ETL", 10, elapsed=1),
         holder(3, "ETL", 10, elapsed=1), holder(4, "ETL", 28, elapsed=5000), active=64, plan=DAY,
@@ -307,7 +307,7 @@ def test_an_operation_must_progress_to_end_its_statement() -> None:
 
 
 def test_a_coordinator_with_another_statement_is_known_by_its_servers() -> None:
-    """It idles after a later statement, or executes another one now: that one must not be cancelled."""
+    """The session idles after a later statement, or executes another one, which must not be cancelled."""
     session, *servers = holder(1, "ETL", 64, idle=600)
     session = session._replace(prev_sql_id="5dqz0hqtp9fru", sql_id="")
     own = row(

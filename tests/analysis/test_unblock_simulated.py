@@ -29,7 +29,7 @@ def execution_of(source: SimulatorSource, statement: RunningStatement) -> Execut
 
 
 def ends(source: SimulatorSource, found: Unblock, number: int) -> bool:
-    """Whether the head would fit if the first `number` candidates ended: asked of the scheduler, then undone."""
+    """Whether the head would fit if the first `number` candidates ended: tried in the scheduler, then undone."""
     queue = source.simulation.workload.queue
     entries = [execution_of(source, each.statement).entry for each in found.candidates[:number]]
     head = execution_of(source, found.head.statement).entry  # type: ignore[arg-type]

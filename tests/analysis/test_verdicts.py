@@ -193,7 +193,7 @@ def test_a_starved_group_lowers_the_score_by_what_it_misses() -> None:
 
 
 def test_less_than_one_cpu_that_is_missing_is_a_plan_that_is_not_met() -> None:
-    """Of 4 CPUs each is due 2: 0.3 are slack, twice that a little; 0.8 of 4 are missing."""
+    """Each is due 2 of 4 CPUs: 0.3 are tolerated, up to 0.6 is a small miss; 0.8 of 4 are missing."""
     plan = [directive("DAY", "GOLD", 50), directive("DAY", "LEAD", 50)]
     reading = read(loads({"GOLD": (1.2, 3.0), "LEAD": (2.8, 3.0)}, *plan, num_cpus=4))
     (kept,) = conformance(reading)
@@ -208,7 +208,7 @@ def test_less_than_one_cpu_that_is_missing_is_a_plan_that_is_not_met() -> None:
     ],
 )
 def test_less_than_due_while_not_all_is_used_is_no_plan_that_is_not_kept(used: float, short: str) -> None:
-    """75 % of the 12.8 CPUs that were used are 9.6; 15 % of it are slack, and twice that, 2.88, is a little."""
+    """75 % of the 12.8 CPUs used are 9.6; 15 % of it are tolerated, and up to twice that, 2.88, is a small miss."""
     plan = [directive("DAY", "GOLD", 75), directive("DAY", "LEAD", 25)]
     gold = of(read(loads({"GOLD": (used, 16 - used), "LEAD": (12.8 - used, 0.0)}, *plan)), "GOLD")
     assert gold.verdict is Verdict.SHORT

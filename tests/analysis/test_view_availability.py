@@ -197,7 +197,7 @@ def test_no_plan_in_force_is_known_only_from_v_rsrc_plan() -> None:
 
 
 def test_figures_of_columns_that_are_not_there_are_not_zero() -> None:
-    """10 seconds apart, 1,000 ms of CPU: 0.1 CPUs; what it waited is not known, and so is the verdict."""
+    """1,000 ms of CPU in 10 seconds are 0.1 CPUs; its wait is not known, so neither is the verdict."""
     bare = without(
         calm(10), ConsumerGroup, replace(calm(10).section(ConsumerGroup), absent=frozenset({"cpu_wait_time"}))
     )

@@ -42,7 +42,7 @@ def test_a_page_has_one_heading_above_all_others() -> None:
 
 
 def test_a_list_continues_after_a_blank_line() -> None:
-    """Behind a paragraph of its own inside an item: GitHub needs none, the book does."""
+    """After a paragraph inside an item: GitHub needs no blank line, the book does."""
     swallowed = re.compile(r"\n\n {4}[^\s`].*\n(?:\d+\.|[-*]) ")
     assert [named(path) for path, text in pages().items() if swallowed.search(text)] == []
 

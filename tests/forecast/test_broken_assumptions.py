@@ -26,7 +26,7 @@ QUIESCED = Quiesce("QUIESCED", ("SYS",), 3, 60.0)
 
 
 class Broken(Enum):
-    """What happens to the world, or to what is seen of it, for some polls."""
+    """What happens to the database, or to its views, for some polls."""
 
     QUIESCED = "no statement starts, and a view shows why"
     TARGET = "the target is a third of what it was, from then on"

@@ -197,7 +197,7 @@ def test_it_is_proven_by_what_matters_for_a_minute(
 
 
 def test_proven_it_stays_until_half_the_courses_deny_it_and_then_takes_a_minute_again() -> None:
-    """What is offered, withdrawn and offered again within seconds is no advice."""
+    """An offer that is withdrawn and repeated within seconds is not advice."""
     effects, saves, little = Effects(), (1440.0, 1000.0), (1440.0, 1430.0)
     for second in range(310, 371, 10):
         looked(effects, second, [saves] * 5)
@@ -262,7 +262,7 @@ def test_each_way_is_played_once_with_each_draw_as_long_as_there_are_steps() -> 
 def test_half_of_the_steps_is_left_for_the_effects_once_there_are_enough_courses(
     courses: int, least: float, most: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A course of 60 that wait has up to 1,000 steps: of 4,000 none is left, or all but those of the last of 2,000."""
+    """A course of 60 statements has up to 1,000 steps: 4,000 are used up, or all but those of the last of 2,000."""
     forecaster, two = watched(), with_two_ways(*(waiting(310.0, sid=1000 + number) for number in range(60)))
     forecaster._steps = 1e9
     forecaster.add(two, lambda: RULES)

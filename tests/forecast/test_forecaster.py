@@ -239,7 +239,7 @@ def flooded() -> Forecaster:
 
 @pytest.mark.parametrize(("left", "is_timeout"), [(None, False), (300.0, True), (36_000.0, False)])
 def test_an_overloaded_queue_shows_for_how_long_none_starts(left: float | None, is_timeout: bool) -> None:
-    """A course ends when 4,000 have come, some twenty minutes: what was not played is no wait of four hours."""
+    """A course ends after 4,000 arrivals, some twenty minutes: time not simulated is not a wait of four hours."""
     forecaster, full = flooded(), RULES._replace(in_use=64)
     for second in range(310, 410, 5):
         action = "" if left is None else "CANCEL"
@@ -266,7 +266,7 @@ def test_few_courses_are_simulated_again_until_a_statement_comes(monkeypatch: py
 
 
 def test_the_last_few_courses_are_kept_until_they_are_old() -> None:
-    """Where one takes 4,000 steps no more than five are played in a minute, and it takes six."""
+    """If a course takes 4,000 steps, five are simulated in a minute, and six are needed."""
     forecaster, full = flooded(), RULES._replace(in_use=64)
     counts = []
     for second in range(310, 510, 5):
@@ -292,7 +292,7 @@ def test_a_forecast_that_takes_more_than_five_minutes_says_so() -> None:
 
 
 def test_statements_first_seen_at_their_end_do_not_count() -> None:
-    """They do not count to the five that it takes: how long they last is not known."""
+    """They do not count for the five needed: how long they last is not known."""
     forecaster, start = Forecaster(), AT + timedelta(seconds=60)
     runs = [
         StatementRun(1, sid, 7, "9md3ukh000j58", 0, "BATCH", "RPT", 32, started=start, ended=start, first_seen=start)
@@ -339,7 +339,7 @@ def test_an_overdue_start_has_no_forecast_and_counts_as_missed() -> None:
     ("group", "one_queue", "behind"), [("BATCH", False, True), ("ETL", True, True), ("ETL", False, False)]
 )
 def test_a_statement_behind_an_overdue_one_has_no_range(group: str, one_queue: bool, behind: bool) -> None:
-    """What would start after it rests on the start that did not come."""
+    """Later starts depend on the start that did not come."""
     forecaster, rules = watched(), RULES._replace(one_queue=one_queue)
     second, first = 310.0, StartForecast(0.0)
     while first.median is not None:
@@ -400,7 +400,7 @@ def test_a_range_ends_at_the_timeout() -> None:
 
 
 def test_those_that_came_together_have_one_forecast() -> None:
-    """Which of them is first is drawn for each course: their own medians differed by that alone, in any order."""
+    """Their order is drawn for each course: their medians differed only by that, in any order."""
     rows = [waiting(310.0, sid=501 + n, position=n + 1) for n in range(4)]
     found = watched().add(reading(310.0, rows, (statement(605, 300.0, 310.0),)), lambda: RULES).queue
     assert len({(row.starts.median, row.starts.low, row.starts.high) for row in found if row.starts}) == 1

@@ -37,7 +37,7 @@ def test_a_statement_lasts_as_those_of_its_sql_id_did_else_its_group_else_all() 
 
 
 def test_repeated_questions_are_answered_once_for_each_reading(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A forecast asks it of each statement that came in the last hour."""
+    """A forecast needs it for each statement that came in the last hour."""
     seen, asked = in_turn(6, 60.0), []
     look_up = StatementHistory._durations
     monkeypatch.setattr(StatementHistory, "_durations", lambda self, key: asked.append(key) or look_up(self, key))

@@ -150,7 +150,7 @@ def test_callers_of_a_function_come_first_and_fast_files_ahead(near: Nearest) ->
 
 
 def test_callers_of_rarely_called_functions_come_first(near: Nearest) -> None:
-    """Twenty tests paint the line; one clicks on it, and takes longer than each of them."""
+    """Twenty tests paint the line; one clicks on it and takes longer than each of the twenty."""
     show, click = f"{LINT_CDB.path}::Line.show", f"{LINT_CDB.path}::Line.on_click"
     others = {f"a.py::{number:02}": Called(0.1, 0, frozenset({show})) for number in range(20)}
     survey: Survey = {"a.py": others, "b.py": {"b.py::click": Called(0.5, 0, frozenset({show, click}))}}

@@ -231,7 +231,7 @@ def test_during_the_login_the_driver_learns_of_a_loss(loop: Sockets) -> None:
 
 
 def test_data_sent_after_a_loss_is_answered_with_the_loss(loop: Sockets) -> None:
-    """It did not notice the loss before, because it was not waiting."""
+    """The driver did not notice the loss before, because it was not waiting."""
     guard, driver, transport = guarded(loop)
     guard.connection_lost(None)
     guard.wire.write(b"login")

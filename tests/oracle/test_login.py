@@ -169,7 +169,7 @@ def test_without_a_client_certificate_mutual_tls_is_refused(
 
 
 def test_wrong_wallet_password(secured: Callable[..., Bench], tmp_path: Path, ours: Authority) -> None:
-    """The driver goes on without the key that it cannot read; a server that requires it refuses."""
+    """The driver continues without a key that it cannot read; a server that requires it refuses."""
     bench = secured(Release(19), mutual=True)
     place = wallet(tmp_path / "wallet", ours, password=b"opensesame")
     with pytest.raises(SourceError) as caught:

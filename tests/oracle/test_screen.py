@@ -144,7 +144,7 @@ async def test_keys_and_quit_do_not_wait_for_a_hanging_query(release: Release, f
 @pytest.mark.parametrize("release", some([Release(19)], [Release(23)]), ids=str)
 @acted
 async def test_the_screen_keeps_the_last_data_and_says_how_old_they_are(release: Release) -> None:
-    """Of all views while the connection is lost, and then of one that hangs, which is marked."""
+    """The age is that of all views while the connection is lost, and then of one that hangs, which is marked."""
     async with watching(release) as scene:
         scene.server.faults.add(Stage.STATEMENT, Ora(3113, "end-of-file on communication channel"), "from gv$session\n")
         await scene.begin_a_poll()

@@ -58,7 +58,7 @@ QUERY: Any = SimpleNamespace(name="instance", record=Instance)
 
 
 def test_enough_rows_are_requested_to_come_at_once() -> None:
-    """A quarter more than there were, up to the next power of two; 64 at least."""
+    """A quarter more than last time, rounded up to a power of two; at least 64."""
     found = AnswerFacts()
     assert found.rows(QUERY) == FIRST_ROWS == 512
     for count, asked in ((0, 64), (51, 64), (52, 128), (102, 128), (103, 256), (1000, 2048)):
@@ -70,7 +70,7 @@ def test_enough_rows_are_requested_to_come_at_once() -> None:
 
 
 def test_huge_rows_come_a_few_at_a_time() -> None:
-    """An eighth of the allowed bytes, divided by those of a row; rows are not huge if 64 of them fit."""
+    """An eighth of the allowed bytes divided by the bytes of a row; rows of which 64 fit are not huge."""
     found = AnswerFacts()
     found.learn(QUERY, 10, AT_ONCE)
     assert (found.rows(QUERY), found.is_huge(QUERY)) == (10, True)

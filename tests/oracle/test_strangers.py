@@ -128,7 +128,7 @@ def test_an_answer_that_never_ends() -> None:
 
 
 def test_a_listener_is_not_taken_for_a_stranger_with_a_second_address(bench: Bench) -> None:
-    """The first of two addresses is not Oracle: the driver goes on to the second."""
+    """The first of two addresses is not Oracle: the driver tries the second."""
     with port(lambda client: client.sendall(GREETINGS["like SSH"]), speaks_first=True) as number:
         addresses = "".join(
             f"(ADDRESS=(PROTOCOL=tcp)(HOST=127.0.0.1)(PORT={each}))" for each in (number, bench.server.port)

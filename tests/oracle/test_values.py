@@ -91,7 +91,7 @@ def test_an_answer_names_the_call_it_belongs_to() -> None:
 
 
 def test_numbers_at_the_edge(bench: Bench) -> None:
-    """The embedded engine computes in 64 bits, so the numbers are put there as Oracle encodes them."""
+    """The embedded engine computes in 64 bits, so the test sends the numbers in Oracle's encoding."""
     values = [0, 1, -1, 10**38 - 1, -(10**38) + 1, 10**18, 99 * 10**124]
     rows = [(1, "queries parallelized", encode_number(value)) for value in values]
     bench.put("GV$SYSSTAT", ["INST_ID", "NAME", "VALUE"], rows)

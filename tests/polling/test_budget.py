@@ -92,7 +92,7 @@ def test_rows_read_once_a_minute_are_old_from_the_first_timeout_on() -> None:
     polling.poll()
     source.answers = silent(PlanDirective)  # type: ignore[assignment]
     late = [polling.poll().section(PlanDirective).problem is not None for _ in range(5)]
-    assert late == [False, True, True, True, True], "asked each minute: what is overdue is not as it is now"
+    assert late == [False, True, True, True, True], "read each minute: an overdue row is not current"
     assert polling.poll().rows(PlanDirective) == (directive,)
 
 

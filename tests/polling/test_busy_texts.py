@@ -32,7 +32,7 @@ def after(seconds: float) -> Any:
 
 
 def test_the_busiest_come_first_and_idle_ones_do_not_count() -> None:
-    """b is active in two sessions of the poll and a in one; the idle, the background process and no SQL_ID are not."""
+    """b is active in two sessions and a in one; idle and background sessions and those without SQL_ID do not count."""
     busy = BusyTexts()
     busy.add(
         [active("a"), active("b"), active("b", sid=8, sql_child_number=3), active("idle", status="INACTIVE"),
@@ -43,7 +43,7 @@ def test_the_busiest_come_first_and_idle_ones_do_not_count() -> None:
 
 
 def test_an_idle_statement_is_forgotten_within_minutes() -> None:
-    """One sample counts 1, at each minute half: 0.5, 0.25, 0.125 < 0.25."""
+    """One sample counts 1 and half as much each minute: 0.5, 0.25, 0.125 < 0.25."""
     busy = BusyTexts()
     busy.add([], START)
     busy.add([active("a")], after(1))
@@ -86,14 +86,14 @@ def test_a_slow_view_pauses_twice_as_long_each_time_up_to_an_hour() -> None:
 
 
 def test_one_statement_asks_for_several_texts_of_one_instance() -> None:
-    """30 on instance 1, one on instance 2: the first twenty of instance 1; binds of none too few."""
+    """30 on instance 1, one on instance 2: the query reads the first twenty of instance 1, and no bind is missing."""
     wanted = [CursorKey(1, f"sql{number}", number) for number in range(30)]
     wanted.insert(1, CursorKey(2, "elsewhere", 0))
     lookup = BusyTexts().lookup(wanted, QUERY, START)
     assert [each.sql_id for each in lookup.statements] == [f"sql{number}" for number in range(AT_ONCE)]
     assert set(lookup.request.binds) == set(bind_names(lookup.request.query.sql()))
     few = BusyTexts().lookup(wanted[:1], QUERY, START).request
-    assert few.query == lookup.request.query, "one text for the shared pool, however many there are"
+    assert few.query == lookup.request.query, "one SQL text for the shared pool, for any number of statements"
     assert {few.binds[f"sql_id_{number}"] for number in range(AT_ONCE)} == {"sql0"}
 
 

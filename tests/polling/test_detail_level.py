@@ -64,7 +64,7 @@ def played(scenario: str, polls: int = 3) -> Iterator[tuple[Poller, Snapshot, Re
 
 
 def alike(reading: Reading) -> Reading:
-    """Return a reading without what a narrow poll need not have."""
+    """Return a reading without the parts that a narrow poll leaves out."""
     return replace(reading, sessions=(), histograms=(), histograms_at=None, unlisted=0)
 
 
@@ -153,7 +153,7 @@ def binds(source: FakeSource, record: type[Any]) -> list[Any]:
 
 
 def test_a_named_session_is_known_in_the_same_poll_with_its_resource_manager_row() -> None:
-    """SID 88 is a session on either instance; the one that is named is on the second."""
+    """SID 88 is a session on both instances; the named one is on the second."""
     other = HOLDER._replace(inst_id=1, username="SOMEBODY")
     info = row(SessionInfo, inst_id=2, sid=88, state="IDLE BLKR", mapped_consumer_group="OLTP")
     source = FakeSource({Session: (WAITER,), NamedSession: (other, HOLDER), NamedSessionInfo: (info,)})
@@ -273,7 +273,7 @@ def test_a_spool_is_read_whole() -> None:
 
 
 def test_a_session_that_was_idle_has_no_rate_until_it_is_read_twice() -> None:
-    """Its counters at the poll before are not known, so what it used since then is not: 90 s of CPU are older."""
+    """Its counters at the previous poll are not known, so neither is its use since: 90 s of CPU are older."""
     works = row(Session, inst_id=1, sid=5, serial=7, status="ACTIVE")
     source = FakeSource({Session: (), SessionInfo: ()})
     polling = narrow(source)

@@ -60,7 +60,7 @@ def test_first_poll_asks_everything_but_what_is_on_demand() -> None:
 
 
 def test_the_first_screen_waits_only_for_what_it_shows() -> None:
-    """A database is far away, and histograms are many rows: groups, sessions and the queue are seen before them."""
+    """For a distant database with many histogram rows, groups, sessions and the queue are shown first."""
     previews: list[Snapshot] = []
     source = FakeSource()
     source.kind = "oracle"
@@ -120,7 +120,7 @@ def test_progress_is_read_at_each_poll_while_a_statement_is_queued() -> None:
 
 
 def test_limits_are_read_again_while_a_statement_is_queued() -> None:
-    """An end is proven by the limits of now, not by those of a minute ago; a CDB_ view is read in every container."""
+    """An end is proven by current limits, not by those of a minute ago; a CDB_ view is read in every container."""
     queued = row(Session, inst_id=1, sid=1, event="resmgr:pq queued", state="WAITING")
     root = {Database: (row(Database, cdb="YES"),), Pdb: (row(Pdb, inst_id=1, con_id=2),)}
     source = FakeSource(rows=dict(root), step=5.0)

@@ -72,7 +72,7 @@ def test_polls_until_the_end(start: Start) -> None:
 
 
 def test_a_preview_comes_first_and_the_polls_follow(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first interval began with it: it took all but a second of that."""
+    """The poll took all but a second of the first interval, which began with it."""
     monkeypatch.setattr(sampler_thread, "PAINTING", 0.0)
     monkeypatch.setattr(sampler_thread, "LEAST_WAIT", 0.0)
     before = time.monotonic()
@@ -142,7 +142,7 @@ def test_polls_at_once_are_far_enough_apart_for_rates(start: Start) -> None:
 
 
 def test_a_poll_that_is_asked_for_at_once_is_extra(start: Start) -> None:
-    """Its rates would be those of a tenth of a second."""
+    """The rates would be those of a tenth of a second."""
     sampler, events = start(FakeSource())
     found = [events.get(timeout=PATIENCE)]
     for ask in (sampler.poll_now, lambda: sampler.focus(Focus(1, 7)), lambda: sampler.set_refresh(0.001)):
@@ -183,7 +183,7 @@ def test_missed_ticks_are_dropped() -> None:
 
 
 def test_two_polls_are_a_fifth_of_an_interval_apart_where_the_first_began_late() -> None:
-    """A look began at 98.1 s and the first poll, which had to read all again, at 100.0 s; it is due every 2 s."""
+    """A preview began at 98.1 s and the first poll, which had to read all again, at 100.0 s; one is due every 2 s."""
     assert next_poll(SourceEnded(), 98.1, 100.05, 100.0, refresh=2.0, phase=None) == 100.4
     assert next_poll(SourceEnded(), 98.5, 100.05, 100.0, refresh=2.0, phase=None) == 100.5
 
@@ -369,7 +369,7 @@ def test_a_wish_is_answered_in_a_poll_at_once_and_a_lasting_one_in_each(start: S
 
 
 def test_a_command_that_waited_too_long_is_not_sent(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who confirmed it has seen what was so then: it must not be sent when the database answers minutes later."""
+    """The user confirmed what was shown then: the command must not be sent when the database answers minutes later."""
     sent: list[Command] = []
 
     def carry_out(command: Command, _source: Any, _release: Any) -> ActionResult:

@@ -98,7 +98,7 @@ def test_another_database_or_scope_has_others() -> None:
 
 
 def test_tab_changes_shows_the_instance_until_it_is_back() -> None:
-    """It is away from 300 s for 90 s: no all-clear meanwhile, nor a word of it afterwards."""
+    """The view is silent from 300 s for 90 s: no all-clear meanwhile, and no instance gone afterwards."""
     alerted = []
     for _, reading in polled("changes", 40, step=10.0):
         found = instances_gone(reading)

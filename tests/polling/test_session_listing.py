@@ -22,7 +22,7 @@ def test_all_are_listed_a_minute_after_they_were() -> None:
     ]  # fmt: skip
     assert asked(listing, 60, DetailLevel.HISTOGRAMS) is DetailLevel.WHOLE
     listing.note(DetailLevel.NARROW, NOON + timedelta(seconds=59), late=False)
-    assert asked(listing, 60) is DetailLevel.IDLE_SESSIONS, "what did not list them is no listing"
+    assert asked(listing, 60) is DetailLevel.IDLE_SESSIONS, "an answer without them is no listing"
     listing.note(DetailLevel.IDLE_SESSIONS, NOON + timedelta(seconds=60), late=False)
     assert asked(listing, 119) is DetailLevel.NARROW
     assert asked(SessionListing(wants_idle=False), 60) is DetailLevel.NARROW
@@ -45,7 +45,7 @@ def test_whether_the_last_answer_lists_the_idle_ones() -> None:
     listing.note(DetailLevel.NARROW, NOON, late=False)
     assert not listing.lists_idle
     listing.note(DetailLevel.IDLE_SESSIONS, NOON, late=True)
-    assert not listing.lists_idle, "what is late lists nothing new"
+    assert not listing.lists_idle, "a late answer lists nothing new"
     assert asked(listing, 1, DetailLevel.WHOLE) is DetailLevel.HISTOGRAMS, "and is not asked again at once"
     listing.note(DetailLevel.IDLE_SESSIONS, NOON, late=False)
     assert listing.lists_idle

@@ -125,7 +125,7 @@ def amounts_on_show() -> Iterator[tuple[str, str]]:
 
 
 def show_all(scenario: str, release: Release) -> None:
-    """Poll three times, look closely at a running statement, and write all that there is to write."""
+    """Poll three times, read the details of a running statement, and write everything."""
     seconds = [0.0]
     start = datetime(2026, 3, 12, 9, tzinfo=UTC)
     source = SimulatorSource(with_short_past(scenario), clock=lambda: seconds[0], start=start, release=release)
@@ -145,7 +145,7 @@ def show_all(scenario: str, release: Release) -> None:
 
 def test_every_field_has_a_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     for release in {release for _, release in PLAYED}:
-        load(release)  # which asks records for what stands for a column that a release lacks: that is no reader
+        load(release)  # which looks up defaults of columns that a release lacks: that is no reader
     read = watch(monkeypatch)
     unread = {
         (query, field)
@@ -156,7 +156,7 @@ def test_every_field_has_a_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     unread -= {(query, field) for query, fields in READ_BY_PLACE.items() for field in fields.split()}
     unread -= set(amounts_on_show())
     for scenario, release in PLAYED:
-        if unread:  # most are read in the first scenario, and a reader anywhere is all that is asked for
+        if unread:  # most are read in the first scenario, and one reader anywhere is enough
             show_all(scenario, release)
             unread -= read
             unread = {each for each in unread if each[1] not in named_beside(by_query()[each[0]].__name__)}

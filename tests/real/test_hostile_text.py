@@ -55,7 +55,7 @@ LOOK = """(() => {
 
 
 class Bait:
-    """A server on loopback that no page has a reason to ask; `asked` are the paths that one did."""
+    """A server on loopback that no page should request; `asked` are the paths requested."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -128,7 +128,7 @@ async def _nothing_runs(browser: Chromium, bait: Bait, folder: Path) -> None:
             found = await seen(browser, folder, text)
             assert found.parts <= own, each.name
             assert (found.ran, found.requests, found.complaints) == (False, [], []), each.name
-            assert f'<svg onload="{RAN}=1' in found.text, f"{each.name}: it did not come so far"
+            assert f'<svg onload="{RAN}=1' in found.text, f"{each.name}: the text was cut before the attack"
         all_text += found.text
     assert bait.asked == []
     shown = {label(*each) for each in text_columns() if label(*each) in all_text}

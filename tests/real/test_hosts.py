@@ -82,7 +82,7 @@ def counted(store: Store) -> dict[str, int]:
 
 
 def sessions(store: Store) -> int:
-    """Return how many sessions there are beside the one that asks."""
+    """Return the number of other sessions."""
     with store.engine.connect() as connection:
         return int(connection.execute(text(SESSIONS)).scalar_one())
 

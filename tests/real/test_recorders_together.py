@@ -62,7 +62,7 @@ def together(aside: ThreadPoolExecutor, many: int, work: Callable[[int], None]) 
 
 
 def test_four_that_begin_at_once_in_an_empty_database(server: PostgresServer, aside: ThreadPoolExecutor) -> None:
-    """Each makes the tables or finds them made, has a database_id of its own, and writes the texts that all have."""
+    """Each creates the tables or finds them, has its own database_id, and writes texts that all share."""
     url = server.database("at_once")
     moments = list(polled("storm", 6))
 
@@ -141,7 +141,7 @@ def test_a_size_is_of_what_one_recorder_has_written(
 
 
 def test_a_recorder_removes_what_it_records(server: PostgresServer) -> None:
-    """What is old of a database that it does not record stays. It looks for what is too old in its first second."""
+    """Old polls of a database that it does not record stay. It removes old polls in its first second."""
     url = server.database("recorder")
     long_ago = list(polled("quiet", 4))
     for each in ("fake", "theirs"):
@@ -199,7 +199,7 @@ def test_a_silent_recorder_does_not_block_others(
 
 
 def test_texts_that_are_written_while_others_are_removed(server: PostgresServer, aside: ThreadPoolExecutor) -> None:
-    """Who removes waits with no text of those locked that the writer has still to come to, whatever way they lie."""
+    """While it waits, the remover locks no text that the writer has yet to write, in any order."""
     url = server.database("texts")
     moments = list(polled("quiet", 3))
     for target in ("old", "young"):

@@ -93,7 +93,7 @@ def test_oracles_lab_is_kept(tmp_path: Path) -> None:
 
 
 def test_a_missed_minimum_is_reported_though_the_plan_is_met(tmp_path: Path) -> None:
-    """Of its 4 CPUs P1 gets 3.08 and waits for 3 more; what P2 lacks of its 1, 0.2, is what measuring leaves open."""
+    """Of its 4 CPUs P1 gets 3.08 and waits for 3 more; P2 lacks 0.2 of its 1, which is within the error."""
     rows, found, _ = containers(tmp_path, database("19.22.0.0.0", 4) | given() | MINIMA | used(LAB))
     (missed,) = found.missed_minimums
     assert tuple(missed) == (1, 3, "P1", pytest.approx(3.08), 4.0, 5.0, 4.0)

@@ -149,7 +149,7 @@ def test_two_tenths_of_a_cpu_do_not_turn_kept_into_critical(tmp_path: Path, gold
 
 
 def test_severity_changes_by_one_step_at_a_time_however_full_the_cpus_are(tmp_path: Path) -> None:
-    """LEAD takes more and more of what GOLD is due: from CPU left over, over a warning, to critical, and no jump."""
+    """LEAD takes more and more of what GOLD is due: from no alert to a warning to critical, without a jump."""
     order = {"": 0, "note": 0, "warn": 1, "bad": 2}
     levels = []
     for tenth in range(60, 141, 5):  # 6.0 to 14.0 CPUs, half of one at a time
@@ -181,7 +181,7 @@ def of_instance(view: Views, *inst_ids: int) -> Views:
 
 
 def joined(*parts: Views) -> Views:
-    """Tables of the same views put below each other."""
+    """Join tables of the same views."""
     found: dict[str, str] = {}
     for part in parts:
         for name, table in part.items():

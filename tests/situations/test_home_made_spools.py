@@ -28,7 +28,7 @@ def stamped(head: str, *rows: tuple[float, str]) -> str:
 
 
 def rows_of(found: list[Reading]) -> list[tuple[str, int, str, float | None]]:
-    """Of each poll: when it began, how many are queued, the plan, the CPUs of BATCH."""
+    """Return for each poll its time, the number of queued statements, the plan and the CPUs of BATCH."""
     return [
         (
             f"{each.at:%M:%S}",

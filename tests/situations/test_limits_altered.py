@@ -200,7 +200,7 @@ def test_the_queue_timeout_has_the_age_of_its_view(silent: list[Reading]) -> Non
 
 @pytest.mark.parametrize("silence", ["", SILENT])
 def test_servers_below_an_older_limit_are_not_called_free(silence: str, tmp_path: Path) -> None:
-    """The head was to start by the next poll; then a limit that presman could not see was to blame, its own."""
+    """The head was expected to start by the next poll; then its own limit, which presman could not see, was blamed."""
     readings = course(tmp_path, SCENARIO.format(hold="500s", limit=25) + silence, 120)
     holders = [{each.user for each in reading.running} for reading in readings]
     assert ("IDLER" in holders[0], "IDLER" in holders[-1]) == (True, False), "it left by itself"
@@ -211,7 +211,7 @@ def test_servers_below_an_older_limit_are_not_called_free(silence: str, tmp_path
 
 @pytest.mark.parametrize("silence", ["", SILENT])
 def test_too_large_for_an_older_limit_does_not_mean_never(silence: str, tmp_path: Path) -> None:
-    """Its limit was raised: it is critical that a statement can never start, and that is known only by the limit."""
+    """Its limit was raised. That a statement can never start is critical, and only a current limit shows it."""
     low = SCENARIO.replace("parallel_server_limit = 50", "parallel_server_limit = 20")
     low = low.replace('group = "REP"', 'group = "OTHER_GROUPS"', 1)  # none as large runs in the group
     low = low.replace("dop = 8\nseconds = 900", "dop = 2\nseconds = 900")
@@ -245,7 +245,7 @@ def test_too_large_for_the_last_minutes_limit_does_not_mean_never(tmp_path: Path
 
 
 def test_an_older_limit_has_its_age_and_no_number_rests_on_it(silent: list[Reading]) -> None:
-    """It stood beside "how many servers REP may hold now is not known", as if it were of now."""
+    """A number stood beside "how many servers REP may hold now is not known" as if it were current."""
     (head,) = silent[-1].heads
     not_known = "how many servers REP may hold now is not known (DBA_RSRC_PLAN_DIRECTIVES of 1:57 ago)"
     assert head.sentence.endswith(f"; REP holds 32 of 32 allowed as of 1:57 ago (50 % of 64); {not_known}")

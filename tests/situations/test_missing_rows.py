@@ -96,7 +96,7 @@ def lost(snapshot: Snapshot, *, answers: bool) -> Snapshot:
 
 
 def test_an_instance_that_answers_is_not_gone() -> None:
-    """ "Its CPUs and parallel servers are gone with it" stood beside what it used and its target."""
+    """ "Its CPUs and parallel servers are gone with it" stood beside its usage and its target."""
     before, now = rac()
     found = read(before, lost(now, answers=True))
     assert not found.gone

@@ -90,7 +90,7 @@ def pairs(before: Snapshot, now: Snapshot) -> Iterator[tuple[str, Snapshot | Non
 
 
 def well_without_figures(reading: Reading) -> Iterator[str]:
-    """Yield what is called well, or not, though nothing is known of it."""
+    """Yield texts that call something good or bad though it is not known."""
     for row in reading.groups:
         if row.verdict in KNOWING and (row.used is None or row.waiting is None):
             yield f"{row.inst_id} {row.title}: {row.verdict.value}, and used {row.used}, waiting {row.waiting}"
@@ -120,7 +120,7 @@ def put_down_to_something_else(reading: Reading, containers: tuple[PdbReading, .
 
 
 def counted_otherwise(reading: Reading) -> Iterator[str]:
-    """Yield that more or fewer statements run than the groups count, where those count all that hold servers."""
+    """Yield a text if the running statements are not as many as the groups count, where groups count all holders."""
     running = sum(not each.orphaned for each in reading.running)
     counts = [row.px_active for row in reading.cluster_groups()]
     if not reading.unmanaged_servers and not reading.unseen and sum(filter(None, counts)) != running:
@@ -186,7 +186,7 @@ def test_what_is_not_known_is_not_called_well(scenario: str) -> None:
 
 
 def late(record: type[Any], before: Snapshot, now: Snapshot) -> Snapshot:
-    """A view does not answer at this poll: its rows are those of the poll before."""
+    """Return the poll with the rows of `record` from the poll before, as its view does not answer."""
     known = replace(before.section(record), at=before.section(record).at or before.at)
     why = Problem("", "no answer in time", record.__name__, late=True)
     sections = {each: replace(section, at=section.at or now.at) for each, section in now.sections.items()}

@@ -172,7 +172,7 @@ def test_why_a_session_hangs_names_the_quiesce(tmp_path: Path) -> None:
     ],
 )
 def test_why_names_the_session_that_quiesces_and_what_ends_it(tmp_path: Path, state: str, wait: str, text: str) -> None:
-    """It was called neither queued nor running, as if that were all."""
+    """The session was only called neither queued nor running."""
     found = quiesced(tmp_path, INSTANCE=instance(state), SESSION=SESSIONS + BY_SYS.replace("WAITING", wait))
     first, second = as_text(found, AskedStatement.of("12"), ReasonHistory()).splitlines()
     assert first.startswith(f"session 1:12,0 of SYS in SYS_GROUP {text}")
@@ -276,7 +276,7 @@ sql = "select /*+ parallel(4) */ 2 from dual"
 
 
 def test_the_quiesce_comes_before_a_holder_of_servers(tmp_path: Path) -> None:
-    """DO was to end IDLER, for a warning, while 35 sessions waited for the quiesce."""
+    """DO advised to end IDLER, for a warning, while 35 sessions waited for the quiesce."""
     path = tmp_path / "quiesce.toml"
     text = (FOLDER / "quiesce.toml").read_text("utf-8") + IDLER
     few = "[capacity]\nparallel_servers_target = 16\nparallel_max_servers = 32"

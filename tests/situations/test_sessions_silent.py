@@ -77,7 +77,7 @@ def test_every_text_has_the_number_that_is_counted_now(course: Course) -> None:
 
 
 def test_only_what_the_list_shows_of_a_queue_has_its_age(course: Course) -> None:
-    """The age stood before or after all: servers, limits and counts of now seemed to be as old as the list."""
+    """The age stood beside everything: current servers, limits and counts seemed to be as old as the list."""
     for _, reading in silent(course):
         old = f" (as of {duration(next(each.age for each in reading.late))} ago)"
         alerts = {each.subject: each for each in wrong(reading) if each.key == "queue_waits"}
@@ -101,7 +101,7 @@ def test_servers_of_holders_are_current(course: Course) -> None:
 
 
 def test_how_long_a_holder_is_idle_has_its_age(course: Course) -> None:
-    """It stood still and looked exact, while `Waited` beside it went on."""
+    """The time stayed the same and looked exact, while `Waited` beside it grew."""
     for _, reading in silent(course):
         age = duration(next(each.age for each in reading.late))
         (text,) = [each.text for each in wrong(reading) if each.key == "idle_holder"]
@@ -110,7 +110,7 @@ def test_how_long_a_holder_is_idle_has_its_age(course: Course) -> None:
 
 
 def test_every_form_of_an_alert_has_the_age_of_the_list(course: Course) -> None:
-    """The short words, which a line of alerts and `check` have, gave the shortage of a head as if it were of now."""
+    """The short text, in the line of alerts and in `check`, gave the shortage of a head as if it were current."""
     for _, reading in silent(course):
         age = duration(next(each.age for each in reading.late))
         heads = {each.group for each in reading.heads}
@@ -134,7 +134,7 @@ def test_how_long_a_statement_runs_has_its_age_or_is_left_out(course: Course) ->
 
 
 def test_a_statement_that_runs_on_is_one_execution(course: Course) -> None:
-    """Its time stood still, so it seemed to begin later with each poll: every few seconds another one."""
+    """Its time stayed the same, so it seemed to begin later with each poll: every few seconds another execution."""
     watched = StatementRuns()
     for _, reading in course[: len(silent(course)) + 1]:
         watched.add(reading)
@@ -181,7 +181,7 @@ def test_how_long_a_blocker_is_idle_has_its_age(course: Course) -> None:
 
 
 def test_an_alert_that_ends_unseen_is_as_old_as_its_answer(course: Course) -> None:
-    """What the old list still showed, and then no longer, had two ages: of the list, and of when it was last shown."""
+    """Alerts of the old list had two ages: that of the list, and that of their last display."""
     before, kept = None, 0
     for _, alone in course:
         reading = with_unchecked(before, alone)

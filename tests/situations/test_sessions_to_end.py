@@ -149,7 +149,7 @@ PARTLY_LISTED = "GV$SESSION lists 1 of 2 queued statements"
 
 @pytest.mark.parametrize("queued", [1, 2])
 def test_no_end_for_the_head_while_the_queue_is_incomplete(tmp_path: Path, queued: int) -> None:
-    """The statement that is not listed may be the head, and want more: a session was ended in vain."""
+    """The unlisted statement may be the head and want more: a session was ended in vain."""
     groups = (
         f"NAME | CURRENT_PQ_SERVERS_ACTIVE | CURRENT_PQS_QUEUED\nREPORTS | 0 | {queued}\nBATCH | 48 | 0\nADHOC | 16 | 0"
     )
@@ -224,7 +224,7 @@ def test_no_end_for_a_head_near_its_queue_timeout(tmp_path: Path, timeout: int, 
         assert not any(each.commands for each in way(found).candidates)
 
 
-# Who it is.
+# Which session it is.
 
 
 def test_a_coordinator_without_a_row_gets_no_command(tmp_path: Path) -> None:

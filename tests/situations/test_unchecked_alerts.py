@@ -127,7 +127,7 @@ def test_alert_and_advice_stay_with_their_age_until_the_view_answers(keeps_rows:
 
 
 def test_an_alert_stays_until_there_are_rates_again() -> None:
-    """The counters of a poll that did not come are missing in the next, too."""
+    """Without the counters of one poll the next has no rates either."""
     view = "V$RSRC_CONSUMER_GROUP"
     _, _, blind, rateless, again, _ = read({2: (view,)})
     assert rateless.why_unknown("starved group") == "it takes two polls"
@@ -136,7 +136,7 @@ def test_an_alert_stays_until_there_are_rates_again() -> None:
 
 
 def test_a_view_that_never_answered_keeps_nothing() -> None:
-    """What was found without it ends without it."""
+    """An alert that does not need the view ends without it."""
     _, last, now = polls("throttled")[:3]
     directives = "DBA_RSRC_PLAN_DIRECTIVES"
     seen, blind = analyse(None, last), analyse(last, without(now, directives))

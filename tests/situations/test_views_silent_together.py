@@ -23,7 +23,7 @@ def course(folder: Path, scenario: str, *views: str, polls: int = 4) -> Course:
 
 
 def test_servers_in_use_that_no_view_counts_now_have_their_age(tmp_path: Path) -> None:
-    """The sentence of the head gave an old count as if it were of now."""
+    """The sentence of the head gave an old count as if it were current."""
     for _, reading in course(tmp_path, "holders", "V$RSRC_PLAN", "V$PX_PROCESS_SYSSTAT"):
         age = duration(reading.late[0].age)
         assert f"of the target's 64 are in use as of {age} ago; " in reading.heads[0].sentence
@@ -143,7 +143,7 @@ def test_a_limit_inside_a_container_is_as_old_as_that_of_the_container(tmp_path:
 
 
 def test_the_gauge_of_servers_has_the_age_of_its_view(tmp_path: Path) -> None:
-    """`once` and the top line gave the last number of before; tab 4 had its age."""
+    """`once` and the top line gave an old number; tab 4 had its age."""
     _, reading = course(tmp_path, "holders", "V$PX_PROCESS_SYSSTAT", "V$SYSTEM_PARAMETER", polls=30)[-1]
     used, most = (duration(reading.age_of(view)) for view in ("V$PX_PROCESS_SYSSTAT", "V$SYSTEM_PARAMETER"))
     assert servers(reading) == f"servers 58 in use as of {used} ago of target 64, max 96 as of {most} ago"

@@ -314,7 +314,7 @@ def test_opened_again_it_begins_again(tmp_path: Path) -> None:
 
 
 def test_lines_are_not_in_memory_twice(tmp_path: Path) -> None:
-    """An hour of a large database has 900,000 lines, which took 830 MB and now take half of it."""
+    """An hour of a large database has 900,000 lines, which once took 830 MB."""
     many = 6_000
     head = "SAMPLE_TIME,INST_ID,SID,SERIAL#,USERNAME,STATUS,PROGRAM,MACHINE\n"
     lines = (

@@ -72,7 +72,7 @@ def test_a_hostile_database_in_files(tmp_path: Path) -> None:
 
 
 def test_a_bomb_of_each_kind(tmp_path: Path) -> None:
-    """One process reads them all, as it does fifty of `make torture`: to start ten takes longer than to read."""
+    """One process reads them all, as it reads fifty in `make torture`: to start ten takes longer."""
     many = len(FORMATS)
     result = bombs(task(EVERY, many, tmp_path))
     assert result.startswith(f"{many} bombs of {EVERY}: ")
@@ -128,7 +128,7 @@ def test_new_names_appear_through_a_month() -> None:
     ],
 )  # fmt: skip
 def test_growth_is_reported(what: str, grown: Look) -> None:
-    """Of 100 MB a tenth or 16 MB more is let pass, no thread, two files, no task."""
+    """Tolerated are a tenth more of 100 MB or 16 MB, no thread, two files, no task."""
     even = Look(1, 100.0, 3, 9, 0)
     assert flat([even] * 6) == "memory 100 to 100 MB, 3 threads, 9 files, 0 tasks at most"
     assert flat([even] * 4 + [even._replace(memory=116.0, files=11)] * 2)

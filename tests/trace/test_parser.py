@@ -287,7 +287,7 @@ def test_the_asterisk_of_sqlnet_is_no_wildcard(name: str, pattern: bool) -> None
 
 
 def test_three_dots_stand_for_the_number_of_a_cursor() -> None:
-    """So published traces write it."""
+    """Published traces have this form."""
     text = b"WAIT #...: nam='log file parallel write' ela= 501 files=1 blocks=58 requests=1\nWAIT #3: nam='x' ela= 7\n"
     assert waits(text) == [("log file parallel write", 501, 58), ("x", 7, None)]
     assert waits(text.replace(b"#...", b"#..")) == [("x", 7, None)]

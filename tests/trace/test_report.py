@@ -93,7 +93,7 @@ def test_waits_are_numbered_within_file_and_event() -> None:
 
 
 def test_the_summaries_of_a_file_are_looked_through_once_however_many_events_there_are() -> None:
-    """Of 3,000 events nine million were compared: a minute and more."""
+    """For 3,000 events there were nine million comparisons, which took over a minute."""
     looked: list[int] = []
 
     class Looked(list[Summary]):

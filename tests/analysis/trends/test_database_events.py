@@ -187,7 +187,7 @@ def test_a_plan_that_a_window_switched_names_it() -> None:
 
 
 def test_the_name_for_no_plan_in_force_is_not_shown() -> None:
-    """V$RSRC_PLAN has INTERNAL_PLAN then, V$RSRC_PLAN_HISTORY no name, as the note of the switch says it."""
+    """Without a plan V$RSRC_PLAN has INTERNAL_PLAN, and V$RSRC_PLAN_HISTORY no name."""
 
     def poll(plan: str, *names: str) -> Snapshot:
         rows = [
@@ -310,7 +310,7 @@ def test_the_event_beside_an_instant() -> None:
 
 
 def test_the_event_beside_an_instant_is_no_end() -> None:
-    """Each of some ends and changes of state between it and the beginning of a queue took one more key."""
+    """Each end or change of state before the beginning of a queue took one more key."""
     begins = DatabaseEvent(NOON, QUEUE_BEGAN, "ETL", "", "ETL: 7k36sd695fszu waits")
     limit = DatabaseEvent(NOON + timedelta(seconds=10), VERDICT_CHANGED, "ETL", "", "ETL: not throttled → at its limit")
     ends = [
@@ -422,7 +422,7 @@ def test_what_was_before_the_first_poll_is_reported_once() -> None:
 
 
 def test_a_history_has_the_alerts_that_were_there_when_it_began_once() -> None:
-    """The first poll has no rates, so that half of the rules speak at the second one only."""
+    """The first poll has no rates, so half of the rules have alerts only from the second on."""
     web = WEB._replace(state="bad")
     assert of_alerts((0, [ETL]), (2, [ETL, web]), (4, [ETL, web])) == [
         (0, "warning: ETL waits (since before presman began)"),

@@ -43,7 +43,7 @@ def test_executions_waits_and_servers_of_a_statement() -> None:
 
 
 def test_how_busy_it_was_over_the_time_that_was_watched() -> None:
-    """Two on CPU for 20 s before the second poll, of 50 s: 0.8. Servers: 8 for 30 s and 4 for 10 s, of 50 s: 5.6."""
+    """Two on CPU for 20 of 50 s: 0.8. Servers: 8 for 30 s and 4 for 10 s of 50 s: 5.6."""
     past = sql_past(seen(), SQL, 0, NOON + timedelta(seconds=60))
     assert past.watched == 50.0
     assert past.activity is not None

@@ -261,7 +261,7 @@ def test_one_counter_that_goes_back_resets_all(counter: str) -> None:
 
 @pytest.mark.parametrize(("view", "kept"), [("GV$PX_SESSION", {1, 2}), ("V$PX_SESSION", {1, 2}), ("V$SESSION", {2})])
 def test_nothing_ends_while_its_view_is_silent(view: str, kept: set[int]) -> None:
-    """1 runs and 2 is queued; then neither is seen. One that runs is seen in V$PX_SESSION alone."""
+    """1 runs and 2 is queued; then neither is visible. Only V$PX_SESSION shows running statements."""
     runs = StatementRuns()
     queue = (queued(sid=2, waited=5.0),)
     runs.add(at(0, running(1), queue=queue))

@@ -81,7 +81,7 @@ def test_how_each_database_is() -> None:
 
 
 def test_up_to_which_second_a_run_is_as_it_was() -> None:
-    """Two intervals of 5 s and 10 s besides; 30 s more for the first poll; a process speaks every 5 s."""
+    """Two intervals of 5 s and 10 s more; 30 s more for the first poll; a process writes every 5 s."""
 
     def polled(age: float) -> DatabaseStatus:
         return replace(WELL, last_poll=NOW - timedelta(seconds=age))
@@ -104,7 +104,7 @@ def test_how_long_a_run_runs_and_how_old_its_polls_are() -> None:
     (line,) = lines_of(FoundRun(RUN, True), NOW)
     assert (line.runs_for, line.age, line.silent) == (3600, 3, 2)
     (line,) = lines_of(FoundRun(RUN, False), NOW)
-    assert line.runs_for == 3598, "up to its last word"
+    assert line.runs_for == 3598, "up to its last status"
     early = replace(RUN, written=NOW + timedelta(seconds=5), since=NOW + timedelta(seconds=9))
     (line,) = lines_of(FoundRun(replace(early, databases=()), True), NOW)
     assert (line.runs_for, line.age, line.silent, line.database.name, line.database.every) == (0, None, 0, "", 0)
@@ -134,7 +134,7 @@ def test_runs_are_listed_the_oldest_first_and_a_dead_one_for_a_day() -> None:
 
 
 def test_cpu_is_a_share_of_the_time_since_the_last_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    """2 s of CPU in 8 s; a word that comes sooner than half of `every` has the share of before."""
+    """2 s of CPU in 8 s; a status written before half of `every` keeps the earlier share."""
     clock, used = [100.0], [1.0]
     monkeypatch.setattr("presman.base.run_status.time.monotonic", lambda: clock[0])
     monkeypatch.setattr("presman.base.run_status.cpu_seconds", lambda: used[0])

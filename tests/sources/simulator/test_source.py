@@ -82,7 +82,7 @@ def test_instance_scope_is_the_first_instance(play: Play) -> None:
 
 @pytest.mark.parametrize("scenario", some(["throttled", "pdb"], ["mixed", "rac", "storm", "locked", "noplan"]))
 def test_same_seed_same_course(scenario: str, play: Play) -> None:
-    """One has simulated its past, one has the past that all tests share: the course after it is the same."""
+    """One simulation has its own past, one that which all tests share: the course afterwards is the same."""
     with each_played():
         first = play(with_short_past(scenario), seed=5)
     second, other = (play(with_short_past(scenario), seed=seed) for seed in (5, 6))
