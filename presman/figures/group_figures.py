@@ -218,7 +218,8 @@ GROUPS: Figures[GroupReading] = Figures(
     Group("px_servers_limit_percent", "limit %", COUNT, "Percent of the servers target that the plan lets the group "
           "hold: PARALLEL_SERVER_LIMIT, else UTILIZATION_LIMIT.", "servers_limit_percent", narrow=False),
     Group("px_statements_queued", "queued", COUNT, "Parallel statements that wait in the group's queue now "
-          f"({_VIEW}.CURRENT_PQS_QUEUED). At the poll.", "px_queued", state=_queued_state, vital=True),
+          f"({_VIEW}.CURRENT_PQS_QUEUED, V$SESSION if it lists more). At the poll.",
+          "px_queued", state=_queued_state, vital=True),
     Group("head_waited_s", "head", SECONDS, "How long the first statement of the group's queue has waited, from "
           "V$SESSION. At the poll.", "head_waited", state=_queued_state),
     Group("statements_queued_total", "queued*", TOTAL, "Statements that had to queue since the plan was activated "

@@ -171,14 +171,19 @@ def queue_position(row: QueuedStatement, reading: Reading) -> str:
     return f"one of the numbers {min(alike)} to {max(alike)}, which have waited alike,"
 
 
-def first_of_queue(row: QueuedStatement, head: QueueHead) -> str:
+def in_view(reading: Reading) -> str:
+    """Return the words for a position or a head that are those of the queue in view, "" if all of it is in view."""
+    return " in view" if reading.why_unknown("queue") else ""
+
+
+def first_of_queue(row: QueuedStatement, head: QueueHead, reading: Reading) -> str:
     """Return how the head of its queue relates to a statement, "" if it is the head itself.
 
     A head that has waited equally long may start before it or after it.
     """
     if row.executing() == head.statement.executing():
         return ""
-    return "another of them" if row.waits_like(head.statement) else "the head"
+    return "another of them" if row.waits_like(head.statement) else f"the head{in_view(reading)}"
 
 
 def starts_in_words(row: QueuedStatement) -> str:

@@ -77,7 +77,7 @@ class Narration:
             self._summed = reading.at
             long = reading.interval or 0.0  # short means are those of now
             over = f" on average over {spelled(long)}" if long > LONG else ""
-            yield f"now: {summary(totals(reading), _alerts_now(reading), header.target, over)}"
+            yield f"now: {summary(totals(reading), _alerts_now(reading), header.target_used, over)}"
             yield from (() if reading.is_silent() else availability_notes(reading))
 
     def _changed_troubles(self, reading: Reading) -> Iterator[str]:

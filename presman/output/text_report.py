@@ -167,7 +167,7 @@ def servers(reading: Reading) -> str:
     header, pool = reading.header, reading.header.servers
     in_use = as_of(f"{count(pool.in_use)} in use", reading.age_of("V$PX_PROCESS_SYSSTAT"))
     most = as_of(count(pool.maximum), reading.age_of("V$SYSTEM_PARAMETER"))
-    return f"servers {in_use} of target {header.target}, max {most}"
+    return f"servers {in_use} of target {header.target_used}, max {most}"
 
 
 def _wrapped(line: str, width: int | None) -> list[str]:

@@ -29,6 +29,7 @@ from presman.base.formats import clock, counted, duration, listed, spelled
 from presman.figures.statement_figures import (
     first_of_queue,
     forecast_record,
+    in_view,
     queue_position,
     starts_in_words,
     timeout_source,
@@ -267,9 +268,10 @@ def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, histo
         who = f"{len(alike)} are queued with {asked}" if asked.sql_id else f"{sessions} are queued"
         yield f"  {who}: {_which(row, alike)}"
     head = next((head for head in reading.heads if (head.con_id, head.group) == (row.con_id, row.group)), None)
-    first = "" if head is None else first_of_queue(row, head)
+    first = "" if head is None else first_of_queue(row, head, reading)
     if head is not None:
-        behind = f"{queue_position(row, reading)} of its queue; {first}, {head.statement.sql_id}, " if first else ""
+        place = f"{queue_position(row, reading)} of its queue{in_view(reading)}"
+        behind = f"{place}; {first}, {head.statement.sql_id}, " if first else ""
         yield f"  {behind}{head.sentence}"
     record = forecast_record(reading, since=True)
     if words := starts_in_words(row):

@@ -275,12 +275,12 @@ POOL = ActiveSessionPool(4, 14, 575.0, 600)
     [
         (
             {"groups": (group("BATCH", 0.0, 4.0, share=0.0, level=2, verdict=Verdict.ZERO_SHARE),)},
-            "give BATCH 5 % or more on level 1, or set another plan: level 2 is guaranteed nothing; "
+            "give BATCH 5 % of the CPUs or more on level 1, or set another plan: level 2 is guaranteed nothing; "
             "5 % are 1.2 CPUs, BATCH wants 4.0",
         ),
         (
             {"groups": (group("BATCH", 2.4, 4.0, share=0.0, level=2, verdict=Verdict.ZERO_SHARE),)},
-            "give BATCH 15 % or more on level 1, or set another plan: level 2 is guaranteed nothing; "
+            "give BATCH 15 % of the CPUs or more on level 1, or set another plan: level 2 is guaranteed nothing; "
             "15 % are 3.6 CPUs, it uses 2.4 now, BATCH wants 6.4",
         ),
         (
@@ -379,7 +379,7 @@ def test_a_session_pool_near_its_timeout_comes_first() -> None:
     reading = replace(quiet(), groups=(capped, batch))
     assert [alert.key for alert in worst_first(wrong(reading))] == ["session_pool", "cpu_zero_share", "cpu_zero_share"]
     more = "5 % are 1.2 CPUs, BATCH wants 4.0; a larger pool gives no CPU"
-    text = f"give BATCH 5 % or more: 14 wait, the first fails in 0:25; {more}"
+    text = f"give BATCH 5 % of the CPUs or more: 14 wait, the first fails in 0:25; {more}"
     assert advice(reading).text == text
     one = batch._replace(verdict=Verdict.CONTENDED, pool=POOL._replace(queued=1))
     assert advice(replace(quiet(), groups=(one,))).text == text.replace("14 wait", "1 waits")
@@ -401,12 +401,12 @@ def test_a_group_without_a_share_gets_a_part_of_one_on_its_level() -> None:
     assert asked(nowhere, system, web._replace(share=0.7)) == free
     capped = second._replace(name="CAPPED")
     both = advice(replace(quiet(), groups=(capped, second, system, web)))
-    assert both.text.startswith("give CAPPED and BATCH 5 % or more each on level 1, of the 90 % of WEB, or set another")
+    assert both.text.startswith("give CAPPED and BATCH 5 % of the CPUs or more each on level 1, of the 90 % of WEB, or")
     full = advice(replace(quiet(), groups=(second._replace(pool=POOL), system, web)))
     shown = plain(do_line(full, 120))
     assert "give BATCH 5 % on level 1, of the 90 % of WEB: 14 wait" in shown, "level 1 is full: a share has a source"
     many = advice(replace(quiet(), groups=(capped, second, second._replace(name="ETL"), web)))
-    assert many.text.startswith("give CAPPED and 2 others 5 % or more each")
+    assert many.text.startswith("give CAPPED and 2 others 5 % of the CPUs or more each")
 
 
 def test_a_missing_plan_comes_before_waiting_and_after_an_end() -> None:

@@ -184,7 +184,7 @@ def check_effect(effect: EndingEffect, forecast: QueueForecast | None, reading: 
 def test_watch_once_check_and_json_have_the_same_totals_and_step(played: tuple[ShownPoll, ...]) -> None:
     for poll in played:
         pool, now = poll.reading.header.servers, next(line for line in poll.watch if line.startswith("now: "))
-        target = poll.reading.header.target
+        target = poll.reading.header.target_used
         assert f"; {counted(pool.in_use or 0, 'parallel server')} in use of target {target}; " in f"; {now[5:]}; "
         assert f"servers {pool.in_use} in use of target {target}, max" in poll.text
         assert f"; {counted(len(poll.reading.queue), 'statement')} queued" in now

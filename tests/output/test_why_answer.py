@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from presman.analysis.parallel.queue_causes import with_queue_reasons
 from presman.analysis.readings.forecast_readings import EndingEffect, ForecastRecord, QueueForecast
-from presman.analysis.readings.reading import LateView, Reading
+from presman.analysis.readings.reading import Evidence, LateView, Reading
 from presman.analysis.readings.statement_readings import QueueReason, StartForecast
 from presman.base.formats import clock
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_json, as_text
@@ -69,6 +69,13 @@ def test_the_answer_for_a_statement_behind_the_head_names_the_head() -> None:
     assert lines[0].endswith("behind others of its group (behind_in_queue)")
     assert lines[1].startswith("  number 2 of its queue; the head, 7xq3h001jskd0, wants 32 servers")
     assert any(line.startswith("  to start the head: ") for line in lines)
+
+
+def test_of_a_queue_seen_in_part_the_place_in_view_is_named() -> None:
+    plain = sample()
+    lacking = (Evidence("queue", ("V$SESSION",), "one instance of a cluster is read"),)
+    lines = answer("7XQ3H002JSKD0", replace(plain, basis=lacking))
+    assert lines[1].startswith("  number 2 of its queue in view; the head in view, 7xq3h001jskd0, wants 32 servers")
 
 
 def test_of_several_matches_the_longest_waiting_is_taken() -> None:

@@ -15,6 +15,7 @@ from presman.analysis.readings.reading import Reading
 from presman.output.alert_list import listed
 from presman.output.json_document import assess, document
 from presman.output.plugin_check import perfdata
+from presman.output.text_report import servers
 from presman.tabs.alerts import availability_notes
 from presman.tabs.table_notes import verdict_lines
 from tests.situations.spooled import RELEASE_19, reading, snapshots
@@ -252,6 +253,31 @@ def test_a_wait_of_hours_in_microseconds_is_known_well_enough(tmp_path: Path) ->
     session = "SID | STATUS | EVENT | STATE | WAIT_TIME_MICRO\n7 | ACTIVE | resmgr:pq queued | WAITING | 1.2346E+10"
     found = reading(tmp_path, {"V$SESSION": session})
     assert [each.waited for each in found.queue] == [12346.0]
+
+
+def test_a_group_queues_as_many_as_are_listed(tmp_path: Path) -> None:
+    """V$RSRC_CONSUMER_GROUP, which is not read at the same instant, counts none."""
+    views = {
+        **RELEASE_19,
+        "V$SESSION": "SID | STATUS | EVENT | STATE | WAIT_TIME_MICRO | RESOURCE_CONSUMER_GROUP\n"
+        "7 | ACTIVE | resmgr:pq queued | WAITING | 61000000 | BATCH",
+        "V$RSRC_CONSUMER_GROUP": "NAME | ACTIVE_SESSIONS | CURRENT_PQS_QUEUED\nBATCH | 1 | 0",
+    }
+    (row,) = reading(tmp_path, views).cluster_groups()
+    assert (row.px_queued, row.head_waited) == (1, 61.0)
+    assert "1 queued 1:01" in row.state.text
+
+
+def test_servers_that_count_against_the_target_are_told_if_they_are_not_those_in_use(tmp_path: Path) -> None:
+    views = {
+        **RELEASE_19,
+        "V$RSRC_PLAN": "NAME | IS_TOP_PLAN | PARALLEL_SERVERS_ACTIVE | PARALLEL_SERVERS_TOTAL\nDAY | TRUE | 56 | 64",
+        "V$PX_PROCESS_SYSSTAT": "STATISTIC | VALUE\nServers In Use | 32",
+    }
+    found = reading(tmp_path, views)
+    assert servers(found).startswith("servers 32 in use of target 64 (56 count against it), max")
+    equal = views | {"V$PX_PROCESS_SYSSTAT": "STATISTIC | VALUE\nServers In Use | 56"}
+    assert servers(reading(tmp_path, equal)).startswith("servers 56 in use of target 64, max")
 
 
 def test_every_group_means_every_known_group(tmp_path: Path) -> None:

@@ -211,10 +211,10 @@ def _shareless(alert: Alert, reading: Reading) -> ToDo | None:
     names = [row.title, *(each.title for each in rows if each is not row)]
     who = " and ".join(names) if len(names) < 3 else f"{names[0]} and {counted(len(names) - 1, 'other')}"
     least = max(_least_share(each) for each in rows)
-    share = f"{least} % or more{' each' * (len(names) > 1)}{_source_of_share(row, reading, least)}"
+    share = f"or more{' each' * (len(names) > 1)}{_source_of_share(row, reading, least)}"
     nothing = "" if row.level is None else f"level {row.level} is guaranteed nothing; "
-    text = f"give {who} {share}, or set another plan: {nothing}{_what_a_share_is(row, least)}"
-    return ToDo(Step.CHANGE, text, f"give {who} {share}", "plan", subject=alert.subject)
+    text = f"give {who} {least} % of the CPUs {share}, or set another plan: {nothing}{_what_a_share_is(row, least)}"
+    return ToDo(Step.CHANGE, text, f"give {who} {least} % {share}", "plan", subject=alert.subject)
 
 
 def _starved(alert: Alert, reading: Reading) -> ToDo | None:
@@ -242,7 +242,7 @@ def _pool(alert: Alert, reading: Reading) -> ToDo | None:
         least = _least_share(row)
         more = f"{_what_a_share_is(row, least)}; a larger pool gives no CPU"
         source = _source_of_share(row, reading, least)
-        text = f"give {row.title} {least} % or more{source}: {waits}; {more}"
+        text = f"give {row.title} {least} % of the CPUs or more{source}: {waits}; {more}"
         short = f"give {row.title} {least} %{source}: {waits}"
         return ToDo(Step.CHANGE, text, short, "plan", subject=row.title)
     text = f"look at the active sessions of {row.title}{pool.where}, or raise ACTIVE_SESS_POOL_P1: {waits}"

@@ -260,7 +260,8 @@ def _row(here: _OnInstance, key: Key, verdict: Verdict) -> GroupReading:
         counter_deltas.rates(rated, seconds) if rated and seconds else None,
         row.current_pqs_active,
         row.current_pq_servers_active,
-        row.current_pqs_queued,
+        # The two views are not read at one instant: the larger counts, as for session pools.
+        None if row.current_pqs_queued is None else max(row.current_pqs_queued, counts.queued),
         None,  # servers_limit
         None if percent is None else round(100 * percent),
         counts.waited,

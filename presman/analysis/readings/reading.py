@@ -167,6 +167,12 @@ class Header(Struct, frozen=True):
             return parts
         return f"{count(self.servers.target)}{f' = {parts}' if len(targets) > 1 else ''}"
 
+    @property
+    def target_used(self) -> str:
+        """The target, and how many servers the queue counts against it if these are not all that are in use."""
+        counts = self.servers.counted
+        return self.target + (f" ({counts} count against it)" if counts not in {None, self.servers.in_use} else "")
+
     def uptime_of(self, inst_id: int) -> float | None:
         """Return the seconds that an instance has been up, None if not known."""
         return next((each.uptime for each in self.instances if each.inst_id == inst_id), None)

@@ -27,6 +27,7 @@ from presman.base.formats import ABSENT, clock, counted, duration, number
 from presman.figures.drawing.lines import Line, plain
 from presman.figures.figure import Table
 from presman.figures.histogram_figures import OUTLIERS
+from presman.figures.statement_figures import in_view, queue_position
 from presman.tabs import tab, tab_names
 from presman.tabs.choices import DrillScope
 from presman.tabs.drill_down import ScopeContents, Statement, contents_of
@@ -257,7 +258,7 @@ def _own_sessions(found: ScopeContents) -> list[SessionReading]:
 def _sessions(found: ScopeContents, reading: Reading) -> list[Line]:
     others = _own_sessions(found)
     lines = [_session(row, f"{counted(row.servers, 'server')}, {_doing(row)}") for row in found.running]
-    lines += [_session(row, f"{_queued(row)}, number {row.position}") for row in found.queue]
+    lines += [_session(row, f"{_queued(row)}, {queue_position(row, reading)}{in_view(reading)}") for row in found.queue]
     lines += [_session(row, row.event or row.status) for row in others]
     if not lines:
         unavailable = reading.why_unavailable("V$SESSION")

@@ -20,6 +20,7 @@ from presman.figures.session_figures import SESSIONS, why_in_group
 from presman.figures.statement_figures import (
     QUEUE,
     first_of_queue,
+    in_view,
     queue_position,
     starts_in_words,
     timeout_source,
@@ -69,12 +70,12 @@ def again(row: Any, table: Table[Any], reading: Reading) -> Any | None:
 def queued(row: statement_readings.QueuedStatement, reading: Reading) -> list[Line]:
     """Return the page of a queued statement."""
     lines = [*_head("Queued", row), BLANK, title("Why it waits")]
-    position = f"{queue_position(row, reading)} in the queue of {row.group}, queued for {spelled(row.waited)}"
-    position = as_of(f"{position}: {row.event}", reading.age_of("V$SESSION"))
+    position = f"{queue_position(row, reading)} in the queue of {row.group}{in_view(reading)}"
+    position = as_of(f"{position}, queued for {spelled(row.waited)}: {row.event}", reading.age_of("V$SESSION"))
     lines.append(sentence(f"{position[:1].upper()}{position[1:]}."))
     head = next((head for head in reading.heads if (head.con_id, head.group) == (row.con_id, row.group)), None)
     if head is not None:
-        first = first_of_queue(row, head)
+        first = first_of_queue(row, head, reading)
         about = f"{first[0].upper()}{first[1:]}, {head.statement.sql_id}," if first else "It"
         lines.append(sentence(f"{about} {head.sentence}.", "warn"))
     if row.no_timeout:
