@@ -134,7 +134,7 @@ LIMIT = ServerLimit("ETL", 20, 32, "", 0, "ETL")
 
 
 def over(*limits: ServerLimit, wants: int = 12, then: int = 24, contested: bool = False, before: Any = QUEUED) -> bool:
-    """Return whether a statement was passed over; the target is 64, `then` servers were in use before, and 24 are now."""
+    """Return whether a statement was passed over; the target is 64, `then` were in use before, 24 are now."""
     rows = [instance(), *HELD, *([] if before is None else [before])]
     old = snapshot(active_plan(active=then, target=64), *rows)
     now = snapshot(instance(), active_plan(active=24, target=64), *HELD, QUEUED, after=2.0, number=2)
