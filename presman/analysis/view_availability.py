@@ -17,7 +17,7 @@ from presman.analysis.totals import TOTALS_OF
 from presman.base.formats import listed as in_words
 from presman.base.formats import spelled
 from presman.base.sums import summed
-from presman.rows.group_rows import CPU_COLUMNS, IO_COLUMNS, ConsumerGroup, RsrcPlan
+from presman.rows.group_rows import CPU_COLUMNS, IO_COLUMNS, ConsumerGroup, PlanDirective, RsrcPlan
 from presman.rows.instance_rows import Instance, Pdb, Sysstat
 from presman.rows.queries import RecordType, Scope, field_types, main_records, view_read
 from presman.rows.session_rows import PxSession, Session, SessionCount
@@ -25,6 +25,15 @@ from presman.rows.session_state import QUEUE_WAITS, is_queued
 from presman.rows.snapshot import Snapshot
 
 _NOT_THERE = " is not there"
+
+_NAMING: Mapping[RecordType, tuple[str, ...]] = {
+    Session: ("sid",),
+    PxSession: ("qcsid",),
+    ConsumerGroup: ("name",),
+    RsrcPlan: ("name",),
+    PlanDirective: ("plan", "group_or_subplan"),
+}
+"""Columns without which it is not known what a row is about: then its view shows nothing."""
 
 TWO_POLLS = "it takes two polls"
 """Why what is counted between two polls is not known after one."""
@@ -49,6 +58,7 @@ def view_of(snapshot: Snapshot, record: RecordType) -> str:
 
 def unavailable(snapshot: Snapshot, record: RecordType, fields: Collection[str] = ()) -> str:
     """Return why the view of `record` has no values for `fields`, "" if it has. An empty view counts as answered."""
+    fields = (*_NAMING.get(record, ()), *fields)
     section = snapshot.section(record)
     if record in snapshot.sections and not section.problem and not section.absent:
         return ""
@@ -158,7 +168,9 @@ def unavailable_views(system: SystemFacts) -> tuple[UnavailableView, ...]:
     """
     snapshot = system.snapshot
     asked = (each for each in main_records(snapshot.release) if each in snapshot.sections and each is not SessionCount)
-    found = ((record, unavailable(snapshot, record) or without_rows(system, record)) for record in asked)
+    fields: dict[RecordType, tuple[str, ...]] = {Session: ("status",)}  # nothing else shows whether a session is idle
+    whys = ((record, unavailable(snapshot, record, fields.get(record, ()))) for record in asked)
+    found = ((record, why or without_rows(system, record)) for record, why in whys)
     return tuple(UnavailableView(view_of(snapshot, record), why) for record, why in found if why)
 
 

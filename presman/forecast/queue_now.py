@@ -192,7 +192,8 @@ def queue_rules(facts: Facts, reading: Reading) -> QueueRules:
     queues = Queues(facts, reading.queue, groups, budgets, found)
     shares = facts.division.shares[facts.system.inst_ids[0]]
     waiting = {((each.con_id, each.group), each.inst_id) for each in reading.queue}
-    unknown = ((key, next(queues.not_known(key, inst_id), None)) for key, inst_id in waiting)
+    unknown = [(key, next(queues.not_known(key, inst_id), None)) for key, inst_id in waiting]
+    unknown += [((each.con_id, each.group), queues.unexplained(each)) for each in queues.first]
     placed = ((each, placement(facts, each)) for each in reading.queue)
     confined = ((each.inst_id, each.sid) for each, where in placed if where.confined_by or not where.known)
     # A timeout that a statement has outlived may not apply to its queue: the courses have none then.

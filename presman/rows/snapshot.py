@@ -213,5 +213,18 @@ class StartedSession(NamedTuple):
     serial: int
 
 
-REMEMBERED = (GoneInstance, MissingInstance, Quiescer, CriticalQueue, StartedSession)
-"""Records that no query fills: the poller adds them from earlier polls."""
+class UnexplainedWait(NamedTuple):
+    """A queued statement that was first and did not start while at least `servers` were free for it.
+
+    It is added from earlier readings as long as the statement is queued: no view shows why it waited then.
+    """
+
+    inst_id: int
+    sid: int
+    serial: int
+    sql_id: str
+    servers: int
+
+
+REMEMBERED = (GoneInstance, MissingInstance, Quiescer, CriticalQueue, StartedSession, UnexplainedWait)
+"""Records that no query fills: they are added from earlier polls, most of them by the poller."""

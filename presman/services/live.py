@@ -29,6 +29,7 @@ from presman.sources import Source
 
 if TYPE_CHECKING:
     from presman.analysis.caches import RowCache
+    from presman.analysis.parallel.unexplained_waits import UnexplainedWaits
     from presman.analysis.readings.reading import Reading
     from presman.forecast.forecaster import ForecastBasis, Forecaster
 
@@ -178,6 +179,7 @@ class Readings:
         self._before: Snapshot | None = None
         self._reading: Reading | None = None
         self._cache: RowCache | None = None
+        self._unexplained: UnexplainedWaits | None = None
 
     def of(self, event: Event) -> LiveEvent:
         """Return the result of an event. A fault in the analysis loses only that poll, and becomes NotUnderstood."""
@@ -201,18 +203,25 @@ class Readings:
         self._reading = reading
 
     def read(self, snapshot: Snapshot, *, is_extra: bool = False) -> ReadingCame:
-        """Return the reading of the next poll. Rates of an extra one are those since the last but one regular poll."""
+        """Return the reading of the next poll, and the poll with what earlier readings have shown.
+
+        Rates of an extra one are those since the last but one regular poll.
+        """
         from presman.analysis.advice.to_do import with_unchecked
         from presman.analysis.assemble import analyse
         from presman.analysis.caches import RowCache, prepare
+        from presman.analysis.parallel.unexplained_waits import UnexplainedWaits
 
         self._cache = self._cache or RowCache()
+        self._unexplained = self._unexplained or UnexplainedWaits()
+        snapshot = self._unexplained.added_to(snapshot)
         if is_extra:
             previous, self.previous = self._before, self.previous and with_answers(self.previous, snapshot)
         else:
             previous = self._before = self.previous
             self.previous = snapshot
         reading = analyse(previous, snapshot, self._cache)
+        self._unexplained.add(reading)
         if self.with_forecasts:
             from presman.forecast.forecaster import Forecaster
 

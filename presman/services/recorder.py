@@ -74,7 +74,7 @@ class DatabaseRecorder:
         self._changed = threading.Condition()
         self._stopping = self._ended = self._has_enough = False
         self._readings = Readings(with_forecasts=True)
-        self._read: ReadingCame | None = None
+        self._read: tuple[Snapshot, ReadingCame] | None = None
         self._writer: RecordingWriter | None = None
         self._store: Store | None = None
         self._losses: list[tuple[datetime, str]] = []
@@ -243,11 +243,11 @@ class DatabaseRecorder:
             losses, self._losses = self._losses, []
         for at, text in losses:
             writer.note(lost(at, text))
-        if self._read is None or self._read.snapshot is not snapshot:  # a poll that could not be written comes again
+        if self._read is None or self._read[0] is not snapshot:  # a poll that could not be written comes again
             self._readings.previous = previous
-            self._read = self._readings.read(snapshot)
-        reading = self._read.reading
-        writer.append(with_shown(snapshot, reading), reading)
+            self._read = snapshot, self._readings.read(snapshot)
+        _, came = self._read
+        writer.append(with_shown(came.snapshot, came.reading), came.reading)
 
     def _ready_writer(self, at: datetime) -> RecordingWriter:
         """Return the writer for the store of that time: a folder has a new store each day."""

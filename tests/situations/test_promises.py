@@ -11,12 +11,14 @@ from presman.analysis.advice.step import Step
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import wrong
+from presman.analysis.assemble import analyse
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, QueueReason
 from presman.figures.drawing.lines import plain
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
+from presman.services.live import Readings
 from presman.tui.pages.advice_lines import ends_it
-from tests.situations.spooled import NO_LIMITS, RELEASE_19, Views, reading, readings
+from tests.situations.spooled import NO_LIMITS, RELEASE_19, Views, reading, readings, snapshots
 
 PLAN = (
     "INST_ID | CON_ID | NAME | IS_TOP_PLAN | CPU_MANAGED | PARALLEL_SERVERS_ACTIVE | PARALLEL_SERVERS_TOTAL "
@@ -102,6 +104,34 @@ def test_a_start_that_did_not_come_is_not_promised_again(tmp_path: Path) -> None
         assert advice(later) == (
             "check what else limits the head of REPORTS: the servers it wants are free, yet it is still queued"
         )
+
+
+def test_what_did_not_let_the_head_start_is_not_promised_once_more(tmp_path: Path) -> None:
+    """An idle session was ended in vain; then the end of another one was called a proof, and so on."""
+    idle = "1 | 0 | 5 | 1005 | MARTIN | INACTIVE | ADHOC | | SQL*Net message from client | WAITING | 900000000"
+    counts = (64, 24, 24, 64, 24)
+    views = dict(polls(*counts))
+    views["V$SESSION"] += "".join(f"\n2026-11-23 10:00:{10 * number:02} | {idle}" for number in range(len(counts)))
+    views["V$SESSION"] = (
+        views["V$SESSION"].replace("MICRO", "MICRO | LAST_CALL_ET", 1).replace("000000\n", "000000 | 900\n")
+    )
+    views["V$SESSION"] += " | 900"
+    servers = [f"{500 + each} | 1 | 5 | 1005 | 1 | 1 | 40 | 40" for each in range(40)]
+    held = [f"2026-11-23 10:00:{at} | {each}" for at in ("00", "30") for each in servers]
+    columns = "SAMPLE_TIME | SID | SERIAL# | QCSID | QCSERIAL# | QCINST_ID | SERVER_SET | DEGREE | REQ_DEGREE"
+    views["V$PX_SESSION"] = table(columns, *held, *(f"2026-11-23 10:00:{at} |||||||| " for at in (10, 20, 40)))
+    live = Readings()
+    first, *_, fourth, fifth = (live.read(each) for each in snapshots(tmp_path, views))
+    assert advice(first.reading).startswith("end MARTIN 1:5 (idle 15:00, keeps 40 servers): then the head of REPORTS")
+    why = "why the head did not start when 40 servers were free"
+    for found in (fourth.reading, analyse(None, fourth.snapshot)):  # a recording has the poll as it was read then
+        assert head(found).sentence.endswith(f"; short by 16 servers; {why} is not known")
+        assert advice(found) == (
+            f"wait: {why} is not known, so which session to end so that the head of REPORTS starts is not known either"
+        )
+        assert unblock(found)[0].answers == ()
+    assert head(fifth.reading).cause is Cause.UNEXPLAINED, "it has room again: no start is promised"
+    assert "as they were before: the server counts do not explain why it waits" in head(fifth.reading).sentence
 
 
 def test_servers_that_have_just_come_free_are_promised(tmp_path: Path) -> None:

@@ -30,11 +30,11 @@ class QueueState(NamedTuple):
     `ahead` counts statements of other groups that a single FIFO queue serves first. `rivals` are the other groups that
     have a head, among which the plan chooses. `containers` are the other containers that have a head: the CDB plan
     chooses among containers first. `inst_ids` are the instances on which its servers may run, empty for all.
-    `passed_over` means that the head also had room at the previous poll and is still queued. `not_known` says that not
-    all queued statements are listed, and of which limits, of its group and its container, it is not known how many
-    servers they allow. `outdated` is a view that did
-    not answer at this poll, so that what is free is not known for now, "" if all did. `part` says why the servers of
-    other instances are not in view, "" if they are.
+    `passed_over` says when the head also had room before and was not started, "" if it had not. `not_known` says that
+    not all queued statements are listed, of which limits, of its group and its container, it is not known how many
+    servers they allow, and that the head once had room and was not started. `outdated` is a view that did not answer
+    at this poll, so that what is free is not known for now, "" if all did. `part` says why the servers of other
+    instances are not in view, "" if they are.
     """
 
     system: ServerBudget
@@ -43,7 +43,7 @@ class QueueState(NamedTuple):
     rivals: tuple[str, ...] = ()
     containers: tuple[str, ...] = ()
     inst_ids: tuple[int, ...] = ()
-    passed_over: bool = False
+    passed_over: str = ""
     not_known: tuple[NotKnown, ...] = ()
     outdated: str = ""
     part: str = ""
@@ -199,7 +199,7 @@ def _fitting(start: str, state: QueueState) -> tuple[Cause, int | None, str]:
     if state.passed_over:
         other = "a limit that presman cannot see may apply (of its container, a service or another instance)"
         why = f"the server counts do not explain why it waits; {other}"
-        return Cause.UNEXPLAINED, None, f"{start}, as they were at the poll before: {why}"
+        return Cause.UNEXPLAINED, None, f"{start}, {state.passed_over}: {why}"
     chooses = f"the plan chooses between it and {', '.join(state.rivals)}" if state.rivals else ""
     if state.containers:
         first = f"the CDB plan chooses between its container and {', '.join(state.containers)}"

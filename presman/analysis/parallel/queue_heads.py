@@ -5,7 +5,7 @@ PARALLEL_FORCE_LOCAL keeps them on the coordinator's instance. PARALLEL_INSTANCE
 they run on, by default the service of the session. A session may have changed either parameter, which no view shows.
 
 If a head also had room at the previous poll, the counts do not explain why it waits. A start that did not come is not
-predicted again.
+predicted again, and what lets it start is not known, as long as it waits.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from presman.rows.group_rows import ConsumerGroup
 from presman.rows.instance_rows import RsrcPdb
 from presman.rows.session_rows import Session
 from presman.rows.session_state import NEXT_IN_LINE, is_queued
-from presman.rows.snapshot import CriticalQueue, GoneInstance, MissingInstance
+from presman.rows.snapshot import CriticalQueue, GoneInstance, MissingInstance, UnexplainedWait
 
 _NOT_WHERE = "on which instances its servers may run is not known"
 
@@ -143,6 +143,13 @@ class Queues(NamedTuple):
         elif recent := server_pools.limit_by_metric(key, self.facts, self.budgets, inst_id):
             yield recent
 
+    def unexplained(self, head: QueuedStatement) -> NotKnown | None:
+        """Return that a head once had room and was not started, None if that was not seen."""
+        seen = (row for row in self.facts.snapshot.rows(UnexplainedWait) if row[:4] == head.executing())
+        servers = next((row.servers for row in seen), None)
+        why = f"why the head did not start when {counted(servers or 0, 'server')} were free"
+        return None if servers is None else NotKnown(why)
+
     def as_large(self, head: QueuedStatement, tightest: ServerLimit | None) -> bool:
         """Whether a statement of a head's group runs with more servers than the limit that it counts against.
 
@@ -193,7 +200,9 @@ def _head(queues: Queues, head: QueuedStatement) -> QueueHead:
         another = next((each for each in alike if not state.has_room(each.wants)), None)
         if another is not None:
             return _head(queues, another)
-        state = state._replace(passed_over=_is_passed_over(queues, head, state))
+        state = state._replace(passed_over=_passed_over(queues, head, state))
+    elif then := queues.unexplained(head):
+        state = state._replace(not_known=(*state.not_known, then))
     directive = facts.division.shares[head.inst_id].directives.get((head.con_id, head.group))
     cause, short, sentence = explain(head.wants, degree(head.requested, head.dop.degree, directive), state)
     fits_with = queues.fits_with(head, state) if cause is Cause.NEVER_FITS else ()
@@ -230,13 +239,19 @@ def _held_now(limit: ServerLimit | None, group: GroupReading | None) -> int | No
     return None if limit.uncounted else limit.held
 
 
-def _is_passed_over(queues: Queues, head: QueuedStatement, state: QueueState) -> bool:
-    """Whether a head that has room also had room at the previous poll: its start must not be predicted again.
+def _passed_over(queues: Queues, head: QueuedStatement, state: QueueState) -> str:
+    """Return when a head that has room also had room before: its start must not be predicted again. "" if never.
 
     By the figures it could have started then. So something that no view shows holds it back, unless the plan may have
     chosen another head, for which it has to wait.
     """
     contested = bool(state.rivals or state.containers)
+    if _is_passed_over(queues, head, state, contested=contested):
+        return "as they were at the poll before"
+    return "as they were before" if queues.unexplained(head) and not contested else ""
+
+
+def _is_passed_over(queues: Queues, head: QueuedStatement, state: QueueState, *, contested: bool) -> bool:
     if not passed_over(queues.facts, head, state.system, state.limits, contested=contested):
         return False
     if queues.facts.plans.has_one_queue(head.inst_id, head.con_id):
