@@ -313,15 +313,15 @@ def test_holders_on_an_instance_that_a_view_leaves_out_are_not_known(tmp_path: P
 # Forecasts rest on the same limits.
 
 
+NOT_COUNTED = "which servers the limit of REPORTS counts is not known (PARALLEL_EXECUTION_MANAGED is OFF)"
+TOO_FEW = (
+    "whether it starts with fewer servers than it wants is not known (0 of the 72 of PARALLEL_MAX_SERVERS are left)"
+)
+
+
 @pytest.mark.parametrize(
-    ("views", "why"),
-    [
-        (full(), {}),
-        (full(managed="OFF"), "which servers the limit of REPORTS counts is not known (PARALLEL_EXECUTION_MANAGED is OFF)"),
-        (pool(72, most=72, active=8), "whether it starts with fewer servers than it wants is not known (0 of the 72 of "
-         "PARALLEL_MAX_SERVERS are left)"),
-    ],
-)  # fmt: skip
+    ("views", "why"), [(full(), ""), (full(managed="OFF"), NOT_COUNTED), (pool(72, most=72, active=8), TOO_FEW)]
+)
 def test_no_start_is_forecast_where_what_decides_is_not_known(tmp_path: Path, views: Views, why: str) -> None:
     (poll,) = snapshots(tmp_path, views)
     rules = queue_rules(Facts.of(None, poll), analyse(None, poll))
