@@ -17,7 +17,7 @@ from presman.analysis.totals import TOTALS_OF
 from presman.base.formats import listed as in_words
 from presman.base.formats import spelled
 from presman.base.sums import summed
-from presman.rows.group_rows import CPU_COLUMNS, IO_COLUMNS, ConsumerGroup, RsrcPlan
+from presman.rows.group_rows import CPU_COLUMNS, IO_COLUMNS, ConsumerGroup, PlanDirective, RsrcPlan
 from presman.rows.instance_rows import Instance, Pdb, Sysstat
 from presman.rows.queries import RecordType, Scope, field_types, main_records, view_read
 from presman.rows.session_rows import PxSession, Session, SessionCount
@@ -25,6 +25,15 @@ from presman.rows.session_state import QUEUE_WAITS, is_queued
 from presman.rows.snapshot import Snapshot
 
 _NOT_THERE = " is not there"
+
+_NAMING: Mapping[RecordType, tuple[str, ...]] = {
+    Session: ("sid",),
+    PxSession: ("qcsid",),
+    ConsumerGroup: ("name",),
+    RsrcPlan: ("name",),
+    PlanDirective: ("plan", "group_or_subplan"),
+}
+"""Columns without which it is not known what a row is about: then its view shows nothing."""
 
 TWO_POLLS = "it takes two polls"
 """Why what is counted between two polls is not known after one."""
@@ -49,6 +58,7 @@ def view_of(snapshot: Snapshot, record: RecordType) -> str:
 
 def unavailable(snapshot: Snapshot, record: RecordType, fields: Collection[str] = ()) -> str:
     """Return why the view of `record` has no values for `fields`, "" if it has. An empty view counts as answered."""
+    fields = (*_NAMING.get(record, ()), *fields)
     section = snapshot.section(record)
     if record in snapshot.sections and not section.problem and not section.absent:
         return ""
@@ -151,14 +161,17 @@ def _has_no_rates(row: GroupReading) -> bool:
     return row.used is None and row.usage is not None
 
 
-def unavailable_views(system: SystemFacts) -> tuple[UnavailableView, ...]:
+def unavailable_views(facts: Facts) -> tuple[UnavailableView, ...]:
     """Return the views that were queried and returned nothing, be it of one instance (`Reading.unseen`, as in JSON).
 
     A count of idle sessions that takes too long does not make V$SESSION unavailable: `Reading.unlisted` is None then.
     """
-    snapshot = system.snapshot
+    snapshot, system = facts.snapshot, facts.system
     asked = (each for each in main_records(snapshot.release) if each in snapshot.sections and each is not SessionCount)
-    found = ((record, unavailable(snapshot, record) or without_rows(system, record)) for record in asked)
+    fields: dict[RecordType, tuple[str, ...]] = {Session: ("status",)}  # nothing else shows whether a session is idle
+    whys = ((record, unavailable(snapshot, record, fields.get(record, ()))) for record in asked)
+    found = [(record, why or without_rows(system, record)) for record, why in whys]
+    found += [(PxSession, unlisted_servers(facts))]
     return tuple(UnavailableView(view_of(snapshot, record), why) for record, why in found if why)
 
 
@@ -280,6 +293,27 @@ def unlisted_queue(facts: Facts) -> str:
     if now is None or before is None or min(now[1], before[1]) <= max(now[0], before[0]):
         return ""
     return f"{view_of(deltas.current, Session)} lists {now[0]} of {now[1]} queued statements"
+
+
+def unlisted_servers(facts: Facts) -> str:
+    """Return of which instances V$PX_SESSION has no rows although groups hold servers there, "" unless at two polls.
+
+    V$RSRC_CONSUMER_GROUP does not count the servers of GV$ queries, which V$PX_SESSION may list for monitors only.
+    """
+    previous, now = facts.deltas.previous, facts.snapshot
+    if previous is None or not all(_answered(each, PxSession) for each in (previous, now)):
+        return ""
+    held = [_instances_with_servers(each) - {row.inst_id for row in each.rows(PxSession)} for each in (previous, now)]
+    missing = [str(inst_id) for inst_id in sorted(set.intersection(*held))]
+    view = view_of(now, PxSession)
+    return f"{view} has no rows of instance{'s' * (len(missing) > 1)} {in_words(missing)}" if missing else ""
+
+
+def _instances_with_servers(snapshot: Snapshot) -> set[int]:
+    """Return the instances on which V$RSRC_CONSUMER_GROUP counts servers."""
+    if unavailable(snapshot, ConsumerGroup, ("current_pq_servers_active",)):
+        return set()
+    return {row.inst_id for row in snapshot.rows(ConsumerGroup) if row.current_pq_servers_active}
 
 
 def _answered(snapshot: Snapshot, record: RecordType) -> bool:

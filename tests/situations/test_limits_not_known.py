@@ -13,8 +13,10 @@ from presman.analysis.advice.ending import ending
 from presman.analysis.advice.step import Step
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
+from presman.analysis.alerts.not_known import not_known
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead
+from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
 from presman.rows.commands import CommandKind
 from tests.situations.spooled import Views, reading, readings
 from tests.situations.test_sessions_to_end import HEAD, idle, site
@@ -28,6 +30,9 @@ DIRECTIVES = (
     "DAY | REPORTS | CONSUMER_GROUP | 50 | {servers} | {cpu} | {critical}\nDAY | OTHER_GROUPS | CONSUMER_GROUP | 20 |||"
 )
 COUNTED = "NAME | CURRENT_PQ_SERVERS_ACTIVE\nREPORTS | 16"
+
+
+HISTORY = "NAME | START_TIME | END_TIME\nDAY | 2026-11-01 00:00:00 |"
 
 
 def full(
@@ -80,9 +85,8 @@ def test_where_the_plan_does_not_manage_parallel_statements_its_limits_prove_not
 
 
 def test_without_the_view_of_the_plan_in_force_no_limit_of_another_view_is_proof(tmp_path: Path) -> None:
-    history = "NAME | START_TIME | END_TIME\nDAY | 2026-11-01 00:00:00 |"
     target = "NAME | VALUE\nparallel_servers_target | 64"
-    more = {"V_DOLLAR_RSRC_PLAN_HISTORY": history, "V_DOLLAR_SYSTEM_PARAMETER": target}
+    more = {"V_DOLLAR_RSRC_PLAN_HISTORY": HISTORY, "V_DOLLAR_SYSTEM_PARAMETER": target}
     found = reading(tmp_path, full(without="V$RSRC_PLAN", **more))
     assert found.header.plan == "DAY", "the plan that should be in force"
     assert str(head(found).not_known) == "how many servers REPORTS may hold is not known (GV$RSRC_PLAN)"
@@ -90,7 +94,7 @@ def test_without_the_view_of_the_plan_in_force_no_limit_of_another_view_is_proof
 
 
 def test_a_plan_without_its_name_is_not_no_plan(tmp_path: Path) -> None:
-    views = full(V_DOLLAR_RSRC_PLAN_HISTORY="NAME | START_TIME | END_TIME\nDAY | 2026-11-01 00:00:00 |")
+    views = full(V_DOLLAR_RSRC_PLAN_HISTORY=HISTORY)
     nameless = "\n".join(line.partition(" | ")[2] for line in views["V$RSRC_PLAN"].splitlines())
     found = reading(tmp_path, {**views, "V$RSRC_PLAN": nameless})
     assert (found.header.plan, found.header.px_managed) == ("DAY", "FULL")
@@ -99,10 +103,7 @@ def test_a_plan_without_its_name_is_not_no_plan(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("column", ["PARALLEL_SERVER_LIMIT", "GROUP_OR_SUBPLAN"])
 def test_a_limit_whose_column_is_missing_is_not_no_limit(tmp_path: Path, column: str) -> None:
-    views = full(servers="")
-    rows = [line.split(" | ") for line in views["DBA_RSRC_PLAN_DIRECTIVES"].splitlines()[:2]]
-    at = rows[0].index(column)
-    views = {**views, "DBA_RSRC_PLAN_DIRECTIVES": "\n".join(" | ".join(row[:at] + row[at + 1 :]) for row in rows)}
+    views = without(full(servers=""), "DBA_RSRC_PLAN_DIRECTIVES", column)
     found = reading(tmp_path, views)
     assert head(found).sentence.endswith(
         "48 are free as far as is known; how many servers REPORTS may hold is not known (DBA_RSRC_PLAN_DIRECTIVES), so "
@@ -154,16 +155,17 @@ def test_inside_a_container_its_limit_is_known_only_by_the_column_that_shows_it(
 
 # Limits of before.
 
+TIMES = ("2026-11-23 10:00:00", "2026-11-23 10:00:10")
+
+
+def polls(*tables: str) -> str:
+    """Return the tables of two polls as one, with their times."""
+    top, *_ = tables[0].splitlines()
+    rows = [f"{at} | {row}" for at, rows in zip(TIMES, tables, strict=True) for row in rows.splitlines()[1:]]
+    return "\n".join([f"SAMPLE_TIME | {top}", *rows])
+
 
 def test_a_limit_that_was_raised_since_the_poll_before_explains_the_wait(tmp_path: Path) -> None:
-    times = ("2026-11-23 10:00:00", "2026-11-23 10:00:10")
-
-    def polls(*tables: str) -> str:
-        """Return the tables of two polls as one, with their times."""
-        top, *_ = tables[0].splitlines()
-        rows = [f"{at} | {row}" for at, rows in zip(times, tables, strict=True) for row in rows.splitlines()[1:]]
-        return "\n".join([f"SAMPLE_TIME | {top}", *rows])
-
     before, after = full(), full(servers="75")
     views = {view: polls(rows, after[view]) for view, rows in before.items()}
     first, second = readings(tmp_path, views)
@@ -216,3 +218,90 @@ def test_what_is_freed_below_the_target_is_free_in_the_pool_too(tmp_path: Path) 
     short = reading(tmp_path, pool(in_use=72, most=72, active=56, **px, **counted))
     assert "short by 8 servers; whether it starts with fewer" in head(short).sentence, "8 freed are not 16 left"
     nobody_is_offered(short)
+
+
+# Columns that are missing.
+
+
+def without(views: Views, view: str, column: str) -> Views:
+    """Return the views, one of them without a column."""
+    rows = [[field.strip() for field in line.split("|")] for line in views[view].splitlines()]
+    at = rows[0].index(column)
+    return {**views, view: "\n".join(" | ".join(row[:at] + row[at + 1 :]) for row in rows)}
+
+
+@pytest.mark.parametrize(
+    ("view", "column", "unknown"),
+    [
+        ("V$PX_SESSION", "QCSID", "whether a session that holds parallel servers is idle or blocked"),
+        ("V$SESSION", "STATUS", "whether a session that holds parallel servers is idle or blocked"),
+        ("V$RSRC_PLAN", "NAME", "whether there is a starved group"),
+        ("V$RSRC_CONSUMER_GROUP", "NAME", "whether there is a starved group"),
+    ],
+)
+def test_what_no_row_shows_for_want_of_a_column_is_not_known(
+    tmp_path: Path, view: str, column: str, unknown: str
+) -> None:
+    found = reading(tmp_path, without(full(V_DOLLAR_RSRC_PLAN_HISTORY=HISTORY), view, column))
+    (why,) = (each for each in not_known(found) if unknown in each)
+    assert f"G{view} lacks {column}" in why
+    assert [each.commands for way in unblock(found) for each in way.candidates if each.commands] == []
+
+
+def test_groups_are_not_the_one_without_a_name_if_the_view_lacks_names(tmp_path: Path) -> None:
+    found = reading(tmp_path, without(full(), "V$RSRC_CONSUMER_GROUP", "NAME"))
+    assert "" not in {row.name for row in found.cluster_groups()}
+    why = "which servers the limit of REPORTS counts is not known (GV$RSRC_CONSUMER_GROUP)"
+    assert str(head(found).not_known) == why
+
+
+def test_a_timeout_whose_column_is_missing_is_said_to_be_not_known(tmp_path: Path) -> None:
+    assert "whether a queued statement times out soon (DBA_RSRC_PLAN_DIRECTIVES lacks PARALLEL_QUEUE_TIMEOUT)" in (
+        not_known(reading(tmp_path, full()))
+    )
+
+
+# A limit by an assumption.
+
+
+@pytest.mark.parametrize(
+    ("release", "metric", "is_proven"),
+    [("12.1.0.2.0", 64, False), ("12.1.0.2.0", 16, True), ("19.22.0.0.0", 64, True)],
+)
+def test_a_limit_by_an_assumption_that_another_view_contradicts_proves_nothing(
+    tmp_path: Path, release: str, metric: int, is_proven: bool
+) -> None:
+    shown = f"CONSUMER_GROUP_NAME | PARALLEL_SERVERS_LIMIT\nREPORTS | {metric}"
+    instance = {"V$INSTANCE": f"INSTANCE_NUMBER | VERSION | STATUS\n1 | {release} | OPEN"}
+    found = reading(tmp_path, {**full(servers="", cpu="25", V_DOLLAR_RSRCMGRMETRIC=shown), **instance})
+    assert (head(found).cause, head(found).allowed) == (Cause.GROUP, 16)
+    other = "how many servers REPORTS may hold is not known (16 by UTILIZATION_LIMIT, 64 by GV$RSRCMGRMETRIC)"
+    assert str(head(found).not_known or "") == ("" if is_proven else other)
+    if not is_proven:
+        nobody_is_offered(found)
+
+
+def test_a_serial_number_that_is_not_known_is_no_zero(tmp_path: Path) -> None:
+    found = reading(tmp_path, without(full(), "V$SESSION", "SERIAL#"))
+    history = ReasonHistory()
+    history.add(found)
+    answer = as_text(found, AskedStatement.of("9"), history)
+    assert "(1:9)" in answer
+    assert ",0" not in answer
+
+
+# Rows of an instance that are missing.
+
+
+def test_holders_on_an_instance_that_a_view_leaves_out_are_not_known(tmp_path: Path) -> None:
+    views = {f"G{view}" if view.startswith("V$") else view: rows for view, rows in full(servers="50").items()}
+    views["GV$INSTANCE"] = "INST_ID | VERSION | STATUS\n1 | 19.22.0.0.0 | OPEN\n2 | 19.22.0.0.0 | OPEN"
+    views["GV$RSRC_CONSUMER_GROUP"] = (
+        COUNTED.replace("NAME", "INST_ID | NAME").replace("REP", "1 | REP") + "\n2 | REPORTS | 8"
+    )
+    twice = {view: polls(rows, rows) for view, rows in views.items()}
+    once, again = readings(tmp_path, twice)
+    assert once.why_unavailable("V$PX_SESSION") == "", "the views are read at different instants"
+    assert again.why_unavailable("V$PX_SESSION") == "GV$PX_SESSION has no rows of instance 2"
+    nobody = [each.commands for way in unblock(again) for each in way.candidates if each.commands]
+    assert nobody == []

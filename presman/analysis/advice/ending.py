@@ -99,9 +99,8 @@ def _refusals(row: ParallelStatement | SessionReading) -> Iterator[str]:
 
 def _read_before(row: ParallelStatement | SessionReading, reading: Reading) -> str:
     """Return that a row of V$SESSION is of an earlier poll, "" if it is not. Of a holder, `outdated` says so."""
-    if isinstance(row, RunningStatement) or not reading.why_unavailable("V$SESSION"):
-        return ""
-    return f"{reading.unanswered('V$SESSION')} did not answer, so {_MAY_BE_OVER}"
+    silent = "" if isinstance(row, RunningStatement) else reading.unanswered("V$SESSION")
+    return f"{silent} did not answer, so {_MAY_BE_OVER}" if silent else ""
 
 
 def _background(kind: SessionKind, running: RunningStatement | None) -> str:

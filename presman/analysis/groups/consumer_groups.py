@@ -115,7 +115,7 @@ def groups(
 
 def _counted(facts: Facts, found: Statements, waits: Mapping[GroupKey, session_pools.PoolWaits] | None) -> _Counted:
     section = facts.snapshot.section(ConsumerGroup)
-    rows = by_group(section.rows)
+    rows = {} if "name" in section.absent else by_group(section.rows)
     parallel = _parallel(found)
     if not rows or "active_sessions" in section.absent:
         _count_sessions(facts, parallel)

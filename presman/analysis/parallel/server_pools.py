@@ -18,9 +18,7 @@ from presman.base.sums import added, summed
 from presman.rows.group_rows import (
     CdbPlanDirective,
     ConsumerGroup,
-    ContainerPlanDirective,
     GroupMetric,
-    PlanDirective,
     RsrcPlan,
 )
 from presman.rows.instance_rows import SEED, Parameter, PdbMetric, RsrcPdb
@@ -334,25 +332,21 @@ def _why_no_directives(key: Key, facts: Facts, inst_id: int) -> str:
     record: RecordType = RsrcPlan
     if facts.plans.is_plan_shown(inst_id, key[0]):
         record = facts.plans.books.record_of(key[0])
-    is_unknown = unavailable(facts.snapshot, record, _COLUMNS_OF_LIMITS[record])
+    is_unknown = unavailable(facts.snapshot, record, () if record is RsrcPlan else _COLUMNS_OF_LIMITS)
     # Without V$RSRC_PLAN, other views show which plan should be in force, not which one is.
     is_assumed = record is RsrcPlan and facts.plans.plan_of(inst_id, key[0])
     view = view_of(facts.snapshot, record) if is_unknown or is_assumed else ""
     return facts.division.shares[inst_id].unclear.get(key, view)
 
 
-_COLUMNS_OF_LIMITS: Mapping[RecordType, tuple[str, ...]] = {
-    RsrcPlan: ("name",),
-    PlanDirective: ("plan", "group_or_subplan", "parallel_server_limit"),
-    ContainerPlanDirective: ("plan", "group_or_subplan", "parallel_server_limit"),
-}
+_COLUMNS_OF_LIMITS = ("plan", "group_or_subplan", "parallel_server_limit")
 
 
 def _has_directives(key: Key, facts: Facts, inst_id: int) -> bool:
     """Whether the plan of a group is known to be in force, and its directives say how many servers it may hold."""
     plans, shares, con_id = facts.plans, facts.division.shares[inst_id], key[0]
     record = plans.books.record_of(con_id)
-    lacks = {*_COLUMNS_OF_LIMITS[record]} & facts.snapshot.section(record).absent
+    lacks = {*_COLUMNS_OF_LIMITS} & facts.snapshot.section(record).absent
     if lacks or key in shares.unclear or not plans.is_plan_shown(inst_id, con_id):
         return False
     return key in shares.shares or plans.plan_of(inst_id, con_id) in plans.books.of(con_id).directives
@@ -376,6 +370,8 @@ def limit_by_metric(key: Key, facts: Facts, found: Mapping[int, ServerBudget], i
     """
     con_id, group = key
     by_metric = facts.system.is_alone and key in facts.plans.shown_servers_limits
+    if by_metric and (other := _other_limit(key, facts, found, inst_id)):
+        return NotKnown(f"how many servers {group} may hold", other, is_recent=True)
     if by_metric and not _has_directives(key, facts, inst_id):
         limited = allowed(key, facts, found)[0] is not None
         if limited or facts.plans.plan_of(inst_id, con_id) or unavailable(facts.snapshot, RsrcPlan):
@@ -383,6 +379,20 @@ def limit_by_metric(key: Key, facts: Facts, found: Mapping[int, ServerBudget], i
     if con_id in found and _is_by_metric_only(facts, con_id, found[ROOT].target):
         return _of_last_minute(facts.system.container_name(con_id), PdbMetric, facts)
     return None
+
+
+_DOCUMENTED = Release(19)
+"""The first release whose documents say that UTILIZATION_LIMIT limits parallel servers, too."""
+
+
+def _other_limit(key: Key, facts: Facts, found: Mapping[int, ServerBudget], inst_id: int) -> str:
+    """Return that V$RSRCMGRMETRIC shows another limit than the one taken from UTILIZATION_LIMIT alone, "" if not."""
+    directive, limit = facts.division.shares[inst_id].directives.get(key), allowed(key, facts, found)[0]
+    if directive is None or directive.parallel_server_limit is not None or facts.snapshot.release >= _DOCUMENTED:
+        return ""
+    shown, view = facts.plans.shown_servers_limits[key], view_of(facts.snapshot, GroupMetric)
+    is_other = limit is not None and abs(shown - limit) > 1
+    return f"{limit} by UTILIZATION_LIMIT, {shown} by {view}" if is_other else ""
 
 
 def _of_last_minute(owner: str, record: RecordType, facts: Facts) -> NotKnown:

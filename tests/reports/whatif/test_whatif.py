@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from presman.analysis.facts.system_facts import ParameterFacts
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome, ArrivalTracker
 from presman.base.errors import InputError
@@ -283,6 +284,19 @@ def test_a_recording_can_be_replayed_directly(tmp_path: Path, capsys: pytest.Cap
     assert (
         "a target of 764 is above PARALLEL_MAX_SERVERS (480): the replay assumes that it is raised as well"
         in capsys.readouterr().out
+    )
+
+
+def test_a_peak_above_the_maximum_is_explained(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(tmp_path / "storm.presman", list(polled("storm", 3)))
+    few = "parallel_max_servers"
+    number = ParameterFacts.number
+    monkeypatch.setattr(ParameterFacts, "number", lambda self, *key: 8 if key[1] == few else number(self, *key))
+    assert main(["whatif", str(tmp_path / "storm.presman")]) == 0
+    assert (
+        "no more than PARALLEL_MAX_SERVERS (8) can be in use at once: where a peak is above" in capsys.readouterr().out
     )
 
 
