@@ -22,6 +22,7 @@ from presman.forecast.queue_now import queue_rules
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
 from presman.rows.commands import CommandKind
 from tests.situations.spooled import Views, reading, readings, snapshots
+from tests.situations.test_promises import container
 from tests.situations.test_sessions_to_end import HEAD, idle, site
 
 PLAN = (
@@ -154,6 +155,21 @@ def test_inside_a_container_its_limit_is_known_only_by_the_column_that_shows_it(
     assert head(found).cause is Cause.GROUP
     unknown = "" if is_known else "how many servers SALES may hold is not known (GV$RSRC_PLAN)"
     assert str(head(found).not_known or "") == unknown
+
+
+@pytest.mark.parametrize(
+    ("columns", "values", "is_known"),
+    [(" | SHARES | PARALLEL_SERVER_LIMIT", " | 2 |", True), (" | SHARES", " | 2", False), ("", "", False)],
+)
+def test_in_the_root_the_limit_of_a_container_is_known_by_the_cdb_plan_alone(
+    tmp_path: Path, columns: str, values: str, is_known: bool
+) -> None:
+    views = container("parallel_servers_target | 64 | 3", held=32)
+    plan = f"{views['V$RSRC_PLAN'].replace(chr(10), columns + chr(10))}{' |' * columns.count('|')}"
+    row = f"1 | 3 | PDB_PLAN | TRUE | ON | 64 | 64 | FULL{values}"
+    found = reading(tmp_path, {**views, "V$RSRC_PLAN": f"{plan}\n{row}"})
+    why = str(head(found).not_known)
+    assert (why == "how many servers SALES may hold is not known (DBA_CDB_RSRC_PLAN_DIRECTIVES)") is not is_known
 
 
 # Limits of before.
