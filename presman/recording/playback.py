@@ -70,6 +70,10 @@ class StoredRows:
             self._note(each)
         self._index = found
 
+    def newest_stores(self, most: int) -> list[Store]:
+        """Return the last stores that have the database, in order of time."""
+        return [store for store, _ in self._parts[-most:]]
+
     def parts(self, start: datetime | None = None, end: datetime | None = None) -> Iterator[PlaybackPart]:
         """Yield the stores that have polls between two instants, each with the numbers of its first and last poll."""
         low, high = _bounds(start, end)
