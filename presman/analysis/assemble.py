@@ -89,7 +89,7 @@ def _of_the_poll(facts: Facts) -> dict[str, Any]:
         "poll_seconds": current.seconds,
         "round_trips": current.round_trips,
         "troubles": troubles(current),
-        "unseen": view_availability.unavailable_views(facts.system),
+        "unseen": view_availability.unavailable_views(facts),
         "statements_to_come": current.statements_to_come,
         "late": late(current),
         "stale": stale(current),

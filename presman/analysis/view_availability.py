@@ -161,16 +161,17 @@ def _has_no_rates(row: GroupReading) -> bool:
     return row.used is None and row.usage is not None
 
 
-def unavailable_views(system: SystemFacts) -> tuple[UnavailableView, ...]:
+def unavailable_views(facts: Facts) -> tuple[UnavailableView, ...]:
     """Return the views that were queried and returned nothing, be it of one instance (`Reading.unseen`, as in JSON).
 
     A count of idle sessions that takes too long does not make V$SESSION unavailable: `Reading.unlisted` is None then.
     """
-    snapshot = system.snapshot
+    snapshot, system = facts.snapshot, facts.system
     asked = (each for each in main_records(snapshot.release) if each in snapshot.sections and each is not SessionCount)
     fields: dict[RecordType, tuple[str, ...]] = {Session: ("status",)}  # nothing else shows whether a session is idle
     whys = ((record, unavailable(snapshot, record, fields.get(record, ()))) for record in asked)
-    found = ((record, why or without_rows(system, record)) for record, why in whys)
+    found = [(record, why or without_rows(system, record)) for record, why in whys]
+    found += [(PxSession, unlisted_servers(facts))]
     return tuple(UnavailableView(view_of(snapshot, record), why) for record, why in found if why)
 
 
@@ -292,6 +293,27 @@ def unlisted_queue(facts: Facts) -> str:
     if now is None or before is None or min(now[1], before[1]) <= max(now[0], before[0]):
         return ""
     return f"{view_of(deltas.current, Session)} lists {now[0]} of {now[1]} queued statements"
+
+
+def unlisted_servers(facts: Facts) -> str:
+    """Return of which instances V$PX_SESSION has no rows although groups hold servers there, "" unless at two polls.
+
+    V$RSRC_CONSUMER_GROUP does not count the servers of GV$ queries, which V$PX_SESSION may list for monitors only.
+    """
+    previous, now = facts.deltas.previous, facts.snapshot
+    if previous is None or not all(_answered(each, PxSession) for each in (previous, now)):
+        return ""
+    held = [_instances_with_servers(each) - {row.inst_id for row in each.rows(PxSession)} for each in (previous, now)]
+    missing = [str(inst_id) for inst_id in sorted(set.intersection(*held))]
+    view = view_of(now, PxSession)
+    return f"{view} has no rows of instance{'s' * (len(missing) > 1)} {in_words(missing)}" if missing else ""
+
+
+def _instances_with_servers(snapshot: Snapshot) -> set[int]:
+    """Return the instances on which V$RSRC_CONSUMER_GROUP counts servers."""
+    if unavailable(snapshot, ConsumerGroup, ("current_pq_servers_active",)):
+        return set()
+    return {row.inst_id for row in snapshot.rows(ConsumerGroup) if row.current_pq_servers_active}
 
 
 def _answered(snapshot: Snapshot, record: RecordType) -> bool:

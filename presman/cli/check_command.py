@@ -27,7 +27,9 @@ UNKNOWN = 3
   presman check prod --warning queue_waits:ETL=1h --critical 'latency:log file sync=50ms' -v
 exit codes of check:
   0 OK: nothing is wrong, and the line names the views that show it   1 WARNING   2 CRITICAL
-  3 UNKNOWN: something could not be seen, or nothing could be checked""",
+  3 UNKNOWN: something could not be seen, or nothing could be checked
+a recording whose newest poll is late is UNKNOWN, because it does not show what is now; with --at or --to (--at last)
+the line is about that time, and says so""",
     "scope packs at start end",
 )
 def arguments(parser: Parser) -> None:
@@ -65,6 +67,9 @@ def run(options: Namespace) -> int:
         came = polling.once(options.interval)
         if polling.unread:
             return complain(f"{came.reading.header.database or resolved.target.name}: {polling.unread}")
+        if old := polling.why_old():
+            of = f"--at last checks it, as of {polling.time_of(came.reading)}"
+            return complain(f"{came.reading.header.database or resolved.target.name}: {old} ({of})")
         target = CheckedTarget(resolved.target.name, resolved.on_alert, console.note)
         reading, lacking, problems = target.judged(
             came.reading, settings, ALERT_SHARE * options.timeout, endless=polling.endless
@@ -73,7 +78,7 @@ def run(options: Namespace) -> int:
             console.note(f"warning: alerts of {each.key}: {text}", "setting", "warning")
         if resolved.goals and not reading.goals:
             problems.append(f"not known: {NOT_BY_ONE_LOOK}")
-        found = result(reading, settings, lacking, verbose=options.verbose)
+        found = result(reading, settings, lacking, verbose=options.verbose, of=polling.time_of(reading))
         more = [*found.more, *problems] if options.verbose else []
         console.show("".join(f"{line}\n" for line in (found.line, *more)))
     return int(found.state)

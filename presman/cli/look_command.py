@@ -98,12 +98,13 @@ def alerts_run(options: Namespace) -> int:
         console.show(listed(config.defaults.alerts or (), None, ()))
         return exit_codes.OK
     resolved = resolve(options.target, config, options)
-    came = Polling(resolved, timeout=options.timeout).once(options.interval)
+    polling = Polling(resolved, timeout=options.timeout)
+    came = polling.once(options.interval)
     judge = Judge(resolved.alerts, None)
     reading = judge.judge(came.reading)
     is_unjudged = bool(resolved.goals) and not reading.goals
     lacking = (*judge.unknown, NOT_BY_ONE_LOOK) if is_unjudged else judge.unknown
-    console.show(listed(resolved.alerts, reading, lacking))
+    console.show(listed(resolved.alerts, reading, lacking, polling.time_of(reading)))
     return exit_codes.PARTIAL if late_views(came.previous, came.snapshot) else exit_codes.OK
 
 
@@ -207,7 +208,8 @@ def why_run(options: Namespace) -> int:
     if options.format == "json":
         console.put(as_json(came.reading, asked, history, ascii_only=console.wants_ascii()))
     else:
-        console.show(as_text(came.reading, asked, history))
+        of = polling.time_of(came.reading)
+        console.show(as_text(came.reading, asked, history) + (f"  as of {of}\n" if of else ""))
     if polling.unread:
         console.note(polling.unread, "damaged", "warning")
     is_unknown = isinstance(row, QueuedStatement) and row.reason is QueueReason.UNKNOWN

@@ -23,6 +23,7 @@ from presman.forecast.forecaster import LEADING_POLLS, ONE_LOOK, Forecaster
 from presman.polling.cadence import budget_of
 from presman.polling.poller import Poller
 from presman.polling.sampler import pause_after
+from presman.recording.time_words import spelled_instant
 from presman.rows.instance_rows import IoOutlier, LgwrioOutlier
 from presman.rows.queries import DetailLevel, RecordType
 from presman.rows.snapshot import Snapshot
@@ -145,6 +146,20 @@ class Polling:
                 with suppress(LostPollError):
                     found.append(playback.reading(index))
         return found, step
+
+    def why_old(self) -> str:
+        """Return why the newest poll says nothing about now, "" if it does: only a recording's can be too old."""
+        recorded = self._resolved.target.recorded
+        if recorded is None or recorded.at or recorded.end:
+            return ""
+        from presman.services.store_fleet import why_old
+
+        with self._recorded() as source:
+            return why_old(source)
+
+    def time_of(self, reading: Reading) -> str:
+        """Return the time of a reading that was not made now: of a recording or a spool; "" for others."""
+        return "" if self.endless else spelled_instant(reading.at)
 
     @contextmanager
     def _recorded(self) -> Iterator["RecordingSource"]:

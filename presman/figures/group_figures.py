@@ -139,7 +139,7 @@ GROUPS: Figures[GroupReading] = Figures(
           "rest. ▲ below its entitlement: the same by a little, or while not all CPUs were used. ▲ host used by "
           "others: the host is full, and it is not the groups that use it. ▬ waits, CPUs not exhausted: CPUs were left "
           "over. ✕ no share while others run: the plan gives it nothing under contention. ▬ throttled, cause not "
-          "known: a plan above it cannot be read. · CPU not managed: the operating system schedules CPU, not the plan.",
+          "known: so is what it is entitled to. · CPU not managed: the operating system schedules CPU, not the plan.",
           "verdict", text=verdict_text, width=18, most=28, narrow=False, state=lambda row: row.verdict.level),
     Group("limit_cpus", "limit", CPUS, "CPUs at the group's UTILIZATION_LIMIT, limits of the subplans above it "
           "multiplied in; empty without one.", "limit"),

@@ -12,6 +12,7 @@ from presman.figures.figure import COUNT, CPUS, MEGABYTES, NAME, NUMBER, SECONDS
 # Units on one line, by themselves: one more unit is one more word, not a line for each.
 # isort: split
 from presman.figures.figure import Figure, State, Table, Unit
+from presman.rows.session_state import comma_serial
 
 Session = Figure[SessionReading]
 
@@ -39,7 +40,7 @@ def _coordinator(row: SessionReading) -> Hashable:
 def _session(row: SessionReading) -> str:
     servers = collapsed_servers(row)
     below = "└ " if isinstance(row, ServerBelow) else ""
-    return f"{below}{row.inst_id}:{row.sid},{row.serial}" + (f"+{servers}" if servers else "")
+    return f"{below}{row.inst_id}:{row.sid}{comma_serial(row.serial)}" + (f"+{servers}" if servers else "")
 
 
 def _state(row: SessionReading) -> State:

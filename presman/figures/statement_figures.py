@@ -16,7 +16,7 @@ from presman.analysis.readings.statement_readings import (
 from presman.base.formats import ABSENT, clock, count, duration
 from presman.base.text import one_line
 from presman.figures.figure import COUNT, NAME, NUMBER, PERCENT, SECONDS, TEXT, WORD, Bar, Figure, Figures, State, Table
-from presman.rows.session_state import NEXT_IN_LINE
+from presman.rows.session_state import NEXT_IN_LINE, comma_serial
 
 Queued = Figure[QueuedStatement]
 Running = Figure[RunningStatement]
@@ -221,7 +221,7 @@ def _wanted(row: QueuedStatement) -> str:
 
 
 def _coordinator(row: ParallelStatement) -> str:
-    return f"{row.inst_id}:{row.sid},{row.serial}"
+    return f"{row.inst_id}:{row.sid}{comma_serial(row.serial)}"
 
 
 def _session_order(row: ParallelStatement) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from presman.analysis.trends.sql_minutes import SqlActivity
 from presman.base.formats import ABSENT, duration
 from presman.base.text import one_line
 from presman.figures.figure import COUNT, NAME, PERCENT, SECONDS, SESSIONS, TEXT, Figure, Table
+from presman.rows.session_state import comma_serial
 
 _SHOWN_SQL = 200
 _SAMPLED = "Sampled by presman from V$SESSION at each poll; a sample stands for the time since the one before."
@@ -60,7 +61,7 @@ def _of(name: str) -> Figure[Blocking]:
 
 def _tree(row: Blocking) -> str:
     who = row.session
-    name = f"{who.inst_id}:{who.sid},{who.serial}" if who else f"{row.name} (not seen)"
+    name = f"{who.inst_id}:{who.sid}{comma_serial(who.serial)}" if who else f"{row.name} (not seen)"
     return ("  " * (row.depth - 1) + "└ " if row.depth else "") + name
 
 

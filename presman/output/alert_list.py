@@ -12,11 +12,18 @@ from presman.base.text import one_line
 _RANK = ("bad", "warn", "note", "good")
 
 
-def listed(settings: AlertSettings, reading: Reading | None, lacking: tuple[str, ...]) -> str:
-    """Return the rules as text, one after the other; with a reading also their state and their alerts."""
+def listed(settings: AlertSettings, reading: Reading | None, lacking: tuple[str, ...], of: str = "") -> str:
+    """Return the rules as text, one after the other; with a reading also their state and their alerts.
+
+    `of` is the time of a reading that was not made now.
+    """
     found = wrong(reading) if reading is not None else []
     unused = {} if reading is None else {each: f" ({text})" for each, text in groupless(settings, reading).items()}
-    lines = [] if reading is None else [f"{reading.header.database or reading.target}: alerts by rule"]
+    lines = (
+        []
+        if reading is None
+        else [f"{reading.header.database or reading.target}{of and f' as of {of}'}: alerts by rule"]
+    )
     for rule in RULE_BOOK.values():
         alerts = [alert for alert in found if alert.key == rule.key]
         of_rule = [each for each in settings if each.key == rule.key]

@@ -209,10 +209,11 @@ def unknown(text: str) -> PluginResult:
 
 
 def result(
-    reading: Reading, settings: AlertSettings, lacking: tuple[str, ...], *, verbose: bool = False
+    reading: Reading, settings: AlertSettings, lacking: tuple[str, ...], *, verbose: bool = False, of: str = ""
 ) -> PluginResult:
     """Return the result of a judged reading. `lacking` is what config.ini asks for and could not be checked.
 
+    `of` is the time of a reading that was not made now.
     With `verbose` the sentences of alerts are in the lines below, and the first line has all alerts in short.
 
     The worst alert decides. Without alerts, an OK names what it rests on; if something could not be seen, the result is
@@ -224,8 +225,9 @@ def result(
     if state is PluginState.OK and unavailable and setting_for(settings, "not_known", "").severity != "off":
         state = PluginState.UNKNOWN
     text = _summary(state, found, unavailable, reading, verbose=verbose)
-    line = f"{_line(state, text)} | {perfdata(reading, settings)}"
-    return PluginResult(state, line, _more(found, unavailable, reading))
+    of = f" as of {of}" if of else ""
+    line = _line(state, f"{reading.header.database or reading.target}{of}: {text}")
+    return PluginResult(state, f"{line} | {perfdata(reading, settings)}", _more(found, unavailable, reading, line))
 
 
 def _state(found: tuple[Alert, ...]) -> PluginState:
@@ -253,7 +255,7 @@ def _summary(
     worst = [] if not wrongs else [wrongs[0].short] if verbose else _shorter_and_shorter(_once(wrongs[0], parts))
     lines = ["; ".join([each, *parts]) for each in worst] or ["; ".join(parts)]
     text = next((each for each in lines if len(each) <= LONGEST), lines[-1])
-    return f"{reading.header.database or reading.target}: {_whole_words(text)}"
+    return _whole_words(text)
 
 
 def _once(alert: Alert, parts: Sequence[str]) -> Alert:
@@ -286,12 +288,15 @@ def _whole_words(text: str) -> str:
     return cut if len(text) <= LONGEST else f"{cut.rpartition(' ')[0] or cut.removesuffix('…')} …"
 
 
-def _more(found: tuple[Alert, ...], unavailable: tuple[str, ...], reading: Reading) -> tuple[str, ...]:
-    """Return the long output: alerts with their keys, what to do, what the views rule out, what is unknown."""
+def _more(found: tuple[Alert, ...], unavailable: tuple[str, ...], reading: Reading, line: str) -> tuple[str, ...]:
+    """Return the long output: alerts with their keys, what to do, what the views rule out, what is unknown.
+
+    What the line has in full is not repeated.
+    """
     words = {"bad": "CRITICAL", "warn": "WARNING", "note": "note", "good": "OK"}
     lines = [f"{words[alert.state]} {alert.key}: {alert.text}" for alert in found]
     lines += step.lines if (step := to_do(reading)) is not None else ()
-    lines += [f"note: {alert.text}" for alert in clear_now(reading)]
+    lines += [f"note: {alert.text}" for alert in clear_now(reading) if alert.text.rstrip(".") not in line]
     lines += [f"not known: {each}" for each in unavailable]
     lines += [f"problem: {each}" for each in untold(reading, unavailable)]
     header = reading.header

@@ -36,7 +36,7 @@ from presman.figures.statement_figures import (
 )
 from presman.output.cells import word
 from presman.output.json_document import plain, unblock_document, written
-from presman.rows.session_state import POOL_WAIT, QUIESCE_WAIT
+from presman.rows.session_state import POOL_WAIT, QUIESCE_WAIT, comma_serial
 
 _SESSION = re.compile(r"(?:(\d{1,4}):)?(\d{1,6})(?:,\d{1,6})?", re.ASCII)
 _MOST_WAYS = 3
@@ -233,7 +233,7 @@ def _not_found(reading: Reading, asked: AskedStatement) -> Iterator[str]:
 
 
 def _session(row: SessionReading) -> str:
-    return f"session {row.inst_id}:{row.sid},{row.serial} of {row.user or '?'} in {row.group}"
+    return f"session {row.inst_id}:{row.sid}{comma_serial(row.serial)} of {row.user or '?'} in {row.group}"
 
 
 def _quiesces(row: SessionReading) -> str:
@@ -246,7 +246,7 @@ def _quiesces(row: SessionReading) -> str:
 
 def _running(row: RunningStatement, unseen: str, history: ReasonHistory) -> Iterator[str]:
     if unseen:
-        yield f"session {row.inst_id}:{row.sid},{row.serial} holds {counted(row.servers, 'server')}"
+        yield f"session {row.inst_id}:{row.sid}{comma_serial(row.serial)} holds {counted(row.servers, 'server')}"
         yield f"  cannot tell whether it runs or is idle, or whose it is: {unseen}"
         return
     if row.orphaned:
@@ -315,7 +315,7 @@ def _ways(found: Unblock | None, subject: str) -> Iterator[str]:
 
 def _holder(each: RunningStatement) -> str:
     doing = f"idle {each.idle_time}" if each.idle is not None else runs(each)
-    return f"{each.who},{each.serial} ({doing}, {counted(each.servers, 'server')})"
+    return f"{each.who}{comma_serial(each.serial)} ({doing}, {counted(each.servers, 'server')})"
 
 
 def _past(row: ParallelStatement, history: ReasonHistory, came: datetime | None = None) -> Iterator[str]:
@@ -344,7 +344,7 @@ def _turns(reasons: Sequence[ReasonSince], first: str) -> str:
 
 
 def _describe(row: QueuedStatement | RunningStatement) -> str:
-    session = f"{row.inst_id}:{row.sid},{row.serial}"
+    session = f"{row.inst_id}:{row.sid}{comma_serial(row.serial)}"
     return f"{row.sql_id or 'a statement'} of {row.user or '?'} in {group_title(row)} ({session})"
 
 

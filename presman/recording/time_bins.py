@@ -32,7 +32,8 @@ class TimeBin(NamedTuple):
     """Consecutive polls: the first and the last instant, their number, and for how many seconds CPU is `known`.
 
     `queued` is the longest queue, None if no poll knows it; `busy` is the number of polls with a queue; `servers` is
-    the most parallel servers in use; CPUs used and waited for are means over the time in which they are known.
+    the most parallel servers in use; CPUs used and waited for are means over the time in which they are known. Waits
+    for CPU are `counted` for fewer seconds if CPU was not managed in between; CPUs `used_then` are the mean over these.
     """
 
     key: BinKey
@@ -46,6 +47,8 @@ class TimeBin(NamedTuple):
     target: int | None
     used: float | None
     waited: float | None
+    counted: float
+    used_then: float | None
 
 
 class GroupBin(NamedTuple):
@@ -89,7 +92,9 @@ _BINS = text(
     f" SUM(CASE WHEN used_cpus IS NOT NULL THEN {_SECONDS} END) AS known, MAX({QUEUED}) AS queued,"
     " SUM(CASE WHEN queued > 0 THEN 1 ELSE 0 END) AS busy,"
     " MAX(servers_in_use) AS servers,"
-    f" MAX(servers_target) AS target, SUM(used_cpus * {_SECONDS}) AS used, SUM(waited_cpus * {_SECONDS}) AS waited"
+    f" MAX(servers_target) AS target, SUM(used_cpus * {_SECONDS}) AS used, SUM(waited_cpus * {_SECONDS}) AS waited,"
+    f" SUM(CASE WHEN waited_cpus IS NOT NULL THEN {_SECONDS} END) AS counted,"
+    f" SUM(CASE WHEN waited_cpus IS NOT NULL THEN used_cpus * {_SECONDS} END) AS used_then"
     " FROM polls"
     f" WHERE database_id = :database_id AND poll BETWEEN :first AND :last AND poll / {SPAN} % :step = 0"
     " GROUP BY poll / :width ORDER BY 1"
@@ -123,7 +128,8 @@ def _time_bin(part: PlaybackPart, row: Row) -> TimeBin:
         (part.store.name, row["bin"]), instant(row["start_at"]), instant(row["end_at"]), row["polls"],
         float(row["known"] or 0.0), a_number(row["queued"]), row["busy"], a_number(row["servers"]),
         a_number(row["target"]),
-        _mean(row["used"], row["known"]), _mean(row["waited"], row["known"]),
+        _mean(row["used"], row["known"]), _mean(row["waited"], row["counted"]), float(row["counted"] or 0.0),
+        _mean(row["used_then"], row["counted"]),
     )  # fmt: skip
 
 
@@ -141,13 +147,17 @@ def group_bins(playback: Playback, bins: list[TimeBin], start: datetime, end: da
                 continue
             for (con_id, group), own in sorted(sums[each.key[1]].items()):
                 servers, queued = (_mean(own.get(figure), each.polls, 1) for figure in _PER_POLL)
-                used, waiting, io = (_mean(own.get(figure), each.known, 1) for figure in _PER_KNOWN)
+                used, io = (_mean(own.get(figure), each.known, 1) for figure in _PER_KNOWN)
+                waiting = _mean(own.get("waiting"), each.counted, 1)
                 found.append(GroupBin(each.key, con_id, group, used, waiting, io, servers, queued))
     return found
 
 
-_PER_POLL, _PER_KNOWN = ("servers", "queued"), ("used", "waiting", "io")
-"""Figures of a group whose means are over all polls, and over the time in which CPU is known."""
+_PER_POLL, _PER_KNOWN = ("servers", "queued"), ("used", "io")
+"""Figures of a group whose means are over all polls, and over the time in which CPU is known.
+
+That of waits for CPU is over the time in which they are counted: not while CPU is not managed.
+"""
 
 _Sums = dict[int, dict[tuple[int, str], dict[str, float]]]
 """The sums of figures over all instances, by bin and group (container and name)."""
@@ -156,7 +166,7 @@ _Sums = dict[int, dict[tuple[int, str], dict[str, float]]]
 def _sums_by_bin(playback: Playback, part: PlaybackPart, width: int) -> _Sums:
     found: _Sums = defaultdict(lambda: defaultdict(dict))
     for piece in pieces(playback, part, AT_ONCE):
-        polls, _, seconds, lines = lines_of(playback, piece, _PER_POLL + _PER_KNOWN)
+        polls, _, seconds, lines = lines_of(playback, piece, (*_PER_POLL, *_PER_KNOWN, "waiting"))
         bins = [poll // width for poll in polls]
         places = {number: slice(bisect_left(bins, number), bisect_right(bins, number)) for number in bins}
         for (figure, (_, con_id, group)), each in lines.items():

@@ -189,6 +189,11 @@ def session_name(user: str, kind: SessionKind | None, inst_id: int, sid: int) ->
     return f"{user or (kind.name if kind is not None else '?')} {inst_id}:{sid}"
 
 
+def comma_serial(serial: int) -> str:
+    """Return SERIAL# as it follows a SID, "" if it is not known (0)."""
+    return f",{serial}" if serial else ""
+
+
 @lru_cache(maxsize=4096)
 def session_kind(type_: str, user: str, program: str, module: str, service: str) -> SessionKind | None:
     """Return the kind of a session by its columns in V$SESSION; None for an ordinary user session."""

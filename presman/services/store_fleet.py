@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from presman.analysis.fleet import ConnectionState, Member, Past, further, is_la
 from presman.analysis.readings.reading import NO_ANSWER
 from presman.base.formats import duration
 from presman.base.text import clean, one_line
-from presman.recording.fleet_rows import LOST, STOPPED, FleetRow, PastPoll, past_of, read_fleet, read_past
+from presman.recording.fleet_rows import LIVE, LOST, STOPPED, FleetRow, PastPoll, past_of, read_fleet, read_past
+from presman.recording.recording_source import RecordingSource
 from presman.recording.store import MOST_DATABASES, Store, files_of, shown
 from presman.recording.store_errors import DamagedStoreError, RecordingError
 
@@ -196,6 +198,25 @@ class StoreFleet:
 def _freshness(row: FleetRow) -> float:
     """Return the seconds since the newest poll of a database or the newest change of its connection."""
     return min((each for each in (row.age, row.since) if each is not None), default=float("inf"))
+
+
+def why_old(source: RecordingSource) -> str:
+    """Return why the newest poll of an open recording says nothing about now, "" if it does.
+
+    The fleet's rule for its row; by the time of the poll itself if its recorder kept no row. Raises RecordingError.
+    """
+    playback = source.playback
+    rows: list[FleetRow] = []
+    for store in playback.newest_stores(NEWEST_FILES):
+        with suppress(DamagedStoreError), store.reading() as connection:
+            rows += [row for row in read_fleet(connection) if row.target == playback.target and row.age is not None]
+    old = (datetime.now(UTC) - playback.at(source.indexes.stop - 1)).total_seconds()
+    unwritten = FleetRow(playback.target, LIVE, None, old, None, None, "", None)
+    found = _member(min(rows, key=_freshness, default=unwritten), 0.0, Past(), 0.0)
+    if found.connection is ConnectionState.LIVE or found.age is None:
+        return ""
+    reason = found.reason if found.connection in {ConnectionState.LOST, ConnectionState.STOPPED} else ""
+    return "; ".join(filter(None, (f"its newest poll is {duration(found.age)} old", reason)))
 
 
 def _member(row: FleetRow, passed: float, past: Past, interval: float) -> Member:

@@ -34,7 +34,7 @@ from presman.figures.statement_figures import QUEUE, RUNNING, stands_for
 from presman.figures.top_figures import TOP_OF_SCOPE, TopStatement
 from presman.rows.queries import DetailLevel
 from presman.rows.session_rows import SessionCount
-from presman.rows.session_state import POOL_WAIT
+from presman.rows.session_state import POOL_WAIT, comma_serial
 from presman.tabs import title, top
 from presman.tabs.alerts import queue_unavailable
 from presman.tabs.choices import DrillScope, breadcrumb
@@ -77,9 +77,9 @@ def scope_of(row: Any) -> DrillScope | None:
 def name_of(row: Any) -> str:
     """Return the name of a row in the breadcrumb."""
     if isinstance(row, SessionReading):
-        return f"{row.inst_id}:{row.sid},{row.serial}"
+        return f"{row.inst_id}:{row.sid}{comma_serial(row.serial)}"
     if isinstance(row, ParallelStatement):
-        return row.sql_id or f"{row.inst_id}:{row.sid},{row.serial}"
+        return row.sql_id or f"{row.inst_id}:{row.sid}{comma_serial(row.serial)}"
     scope = scope_of(row)
     return scope.title if scope is not None else ""
 

@@ -199,6 +199,15 @@ def test_limits_of_servers_in_two_subplans_are_not_added_up(limit: str) -> None:
     assert shares("P", [*rows, directive("X", "A", 50), directive("Y", "A", 50)]).unclear == {}, "it has no limit"
 
 
+def test_no_limit_of_cpu_is_known_to_be_used_up_by_a_group_in_two_subplans() -> None:
+    rows = [directive("P", name, 50, type="PLAN", utilization_limit=80) for name in "XY"]
+    rows += [directive("X", "A", 50, utilization_limit=25), directive("Y", "A", 50, utilization_limit=50)]
+    assert shares("P", rows).caps == ()
+    assert [cap.keys for cap in shares("P", [*rows[:3], directive("Y", "B", 50)]).caps] == [
+        {(0, "A")}, {(0, "A")}, {(0, "B")},
+    ]  # fmt: skip
+
+
 def test_plans_that_name_each_other_end() -> None:
     rows = [directive("P", "Q", 50, type="PLAN"), directive("Q", "P", 50, type="PLAN"), directive("Q", "A", 50)]
     assert percents(shares("P", rows))["A"] == pytest.approx(25)

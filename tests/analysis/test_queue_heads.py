@@ -50,7 +50,7 @@ def head(*rows: Any, **given: Any) -> QueueHead:
 
 
 def one_queue(managed: str, *con_ids: int) -> bool | None:
-    """Return the queue rules if statements of these containers are queued."""
+    """Return whether the rules have one queue if statements of these containers are queued."""
     waiting = [queued_session(7 + con_id, "BATCH", con_id=con_id) for con_id in con_ids]
     plan = active_plan(active=10, target=128, parallel_execution_managed=managed)
     found = snapshot(instance(), plan, *waiting)
@@ -134,7 +134,7 @@ LIMIT = ServerLimit("ETL", 20, 32, "", 0, "ETL")
 
 
 def over(*limits: ServerLimit, wants: int = 12, then: int = 24, contested: bool = False, before: Any = QUEUED) -> bool:
-    """Return the head at a target of 64, with 24 in use at the previous poll and so many now."""
+    """Return whether a statement was passed over; the target is 64, `then` were in use before, 24 are now."""
     rows = [instance(), *HELD, *([] if before is None else [before])]
     old = snapshot(active_plan(active=then, target=64), *rows)
     now = snapshot(instance(), active_plan(active=24, target=64), *HELD, QUEUED, after=2.0, number=2)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sqlite3
+import time
+from contextlib import closing
 from pathlib import Path
 from unittest import mock
 
@@ -121,7 +124,8 @@ def test_goals_of_config_ini_are_judged_over_a_recording(queue_file: Path, insid
     text = inside("--config", "config.ini", "once", "q.presman").stdout
     assert f"Goal missed: {verdict}" in text
     assert "Goals of NOBODY: there is no group NOBODY." in text
-    assert f"goal_missed: Goal missed: {verdict}" in inside("--config", "config.ini", "check", "q.presman", "-v").stdout
+    checked = inside("--config", "config.ini", "check", "q.presman", "--at", "last", "-v").stdout
+    assert f"goal_missed: Goal missed: {verdict}" in checked
     report = inside("--config", "config.ini", "report", "q.presman", "-o", "-").stdout
     assert f"Goal: 95 % of BATCH start within 1 min: missed, {good} of {good + bad} did" in report
     assert "Goal: 50 % of NOBODY start within 5 min: no statement was seen." in report
@@ -132,6 +136,27 @@ def test_goals_of_config_ini_are_judged_over_a_recording(queue_file: Path, insid
     assert "not known: goal_missed: one reading" in inside("--config", "config.ini", "check", "live", "-v").stdout
     listed = inside("--config", "config.ini", "alerts", "live").stdout
     assert re.search(r"^unknown +goal_missed", listed, re.MULTILINE)
+
+
+def test_a_check_of_an_old_poll_is_unknown_unless_it_asks_for_a_time(queue_file: Path, inside: Run) -> None:
+    shutil.copy(queue_file, "q.presman")
+    why = ""
+    for polled_ago, link, age in ((0, "live", ""), (12, "live", "0:12"), (90, "live", "1:30"), (12, "stopped", "0:12")):
+        with closing(sqlite3.connect("q.presman")) as file, file:
+            now = int(time.time() * 1e6)
+            file.execute(
+                "UPDATE fleet SET link = ?, polled_at = ?, every_us = 5e6", (link, now - polled_ago * 1_000_000)
+            )
+        done = inside("check", "q.presman")
+        found = re.search(r"its newest poll is (\d:\d\d) old(.*) \(--at last checks it, as of ", done.stdout)
+        assert (done.returncode == 3, found is None) == (bool(age), not age), done.stdout
+        assert found is None or found[1] == age
+        why = found[2] if found else ""
+    assert why == "; its recorder was stopped"
+    past = inside("check", "q.presman", "--at", "last")
+    assert (past.returncode, " as of 20" in past.stdout) == (2, True), past.stdout
+    assert " as of 20" in inside("alerts", "q.presman").stdout.splitlines()[0]
+    assert inside("why", "q.presman", "1").stdout.splitlines()[-1].startswith("  as of 20")
 
 
 def test_an_invalid_goal_is_reported_with_its_line(inside: Run) -> None:

@@ -100,7 +100,9 @@ def test_every_command_that_reads_a_recording_reads_one_in_postgresql(server: Po
         False, True, True, True, False,
     ]  # fmt: skip
     assert "25 polls" in out("report", one, "--from", early, "--to", late, "-o", "-")
-    assert "PRESMAN OK" in out("check", one)
+    assert "PRESMAN OK" in out("check", one, "--at", "last")
+    old = inside("check", one)
+    assert (old.returncode, "its recorder was stopped" in old.stdout) == (3, True)
     assert "replayed" in out("whatif", one)
     compared = json.loads(out("compare", f"{one}@{early}..{at}", f"@{at}..{late}", "--format", "json"))
     assert (compared["first"]["polls"], compared["second"]["polls"]) == (13, 13)

@@ -126,6 +126,27 @@ def test_groups_have_the_means_of_the_polls_of_a_bin(scenario: str, tmp_path: Pa
             assert bin_.queued == pytest.approx(sum(row.px_queued or 0 for row in own) / each.polls)
 
 
+def test_waits_for_cpu_are_means_over_the_polls_that_count_them(tmp_path: Path) -> None:
+    """At the last two of five polls no plan manages CPU."""
+    moments = list(polled("throttled", 5))
+    unmanaged = [
+        (snapshot, replace(reading, groups=tuple(row._replace(waiting=None) for row in reading.groups)))
+        for snapshot, reading in moments[3:]
+    ]
+    record(tmp_path / "a.presman", [*moments[:3], *unmanaged])
+    with Recording(str(tmp_path / "a.presman")) as recording:
+        playback = recording.playback()
+        whole = moments[0][0].at, moments[-1][0].at
+        (found,) = bins = time_bins(playback, *whole, 10)
+        groups = {each.group: each.waiting for each in group_bins(playback, bins, *whole, 10)}
+        throttled = [each.throttled for each in playback.strip(5)]
+    waits = [sum(row.waiting or 0.0 for row in reading.cluster_groups()) for _, reading in moments[1:3]]
+    assert (found.known, found.counted) == (20.0, 10.0), "the first poll has no rates"
+    assert found.waited == pytest.approx(sum(waits) / 2, abs=1e-4)
+    assert sum(filter(None, groups.values())) == pytest.approx(sum(waits) / 2, abs=1e-4)
+    assert [each is None for each in throttled] == [True, False, False, True, True]
+
+
 def test_when_most_cpu_was_waited_for(tmp_path: Path) -> None:
     moments = list(polled("throttled", 6))
     record(tmp_path / "a.presman", moments)

@@ -14,10 +14,14 @@ from presman.analysis.advice.step import Step
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.not_known import not_known
+from presman.analysis.assemble import analyse
+from presman.analysis.facts.facts import Facts
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead
+from presman.forecast.queue_now import queue_rules
+from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
 from presman.rows.commands import CommandKind
-from tests.situations.spooled import Views, reading, readings
+from tests.situations.spooled import Views, reading, readings, snapshots
 from tests.situations.test_sessions_to_end import HEAD, idle, site
 
 PLAN = (
@@ -154,16 +158,17 @@ def test_inside_a_container_its_limit_is_known_only_by_the_column_that_shows_it(
 
 # Limits of before.
 
+TIMES = ("2026-11-23 10:00:00", "2026-11-23 10:00:10")
+
+
+def polls(*tables: str) -> str:
+    """Return the tables of two polls as one, with their times."""
+    top, *_ = tables[0].splitlines()
+    rows = [f"{at} | {row}" for at, rows in zip(TIMES, tables, strict=True) for row in rows.splitlines()[1:]]
+    return "\n".join([f"SAMPLE_TIME | {top}", *rows])
+
 
 def test_a_limit_that_was_raised_since_the_poll_before_explains_the_wait(tmp_path: Path) -> None:
-    times = ("2026-11-23 10:00:00", "2026-11-23 10:00:10")
-
-    def polls(*tables: str) -> str:
-        """Return the tables of two polls as one, with their times."""
-        top, *_ = tables[0].splitlines()
-        rows = [f"{at} | {row}" for at, rows in zip(times, tables, strict=True) for row in rows.splitlines()[1:]]
-        return "\n".join([f"SAMPLE_TIME | {top}", *rows])
-
     before, after = full(), full(servers="75")
     views = {view: polls(rows, after[view]) for view, rows in before.items()}
     first, second = readings(tmp_path, views)
@@ -277,3 +282,47 @@ def test_a_limit_by_an_assumption_that_another_view_contradicts_proves_nothing(
     assert str(head(found).not_known or "") == ("" if is_proven else other)
     if not is_proven:
         nobody_is_offered(found)
+
+
+def test_a_serial_number_that_is_not_known_is_no_zero(tmp_path: Path) -> None:
+    found = reading(tmp_path, without(full(), "V$SESSION", "SERIAL#"))
+    history = ReasonHistory()
+    history.add(found)
+    answer = as_text(found, AskedStatement.of("9"), history)
+    assert "(1:9)" in answer
+    assert ",0" not in answer
+
+
+# Rows of an instance that are missing.
+
+
+def test_holders_on_an_instance_that_a_view_leaves_out_are_not_known(tmp_path: Path) -> None:
+    views = {f"G{view}" if view.startswith("V$") else view: rows for view, rows in full(servers="50").items()}
+    views["GV$INSTANCE"] = "INST_ID | VERSION | STATUS\n1 | 19.22.0.0.0 | OPEN\n2 | 19.22.0.0.0 | OPEN"
+    views["GV$RSRC_CONSUMER_GROUP"] = (
+        COUNTED.replace("NAME", "INST_ID | NAME").replace("REP", "1 | REP") + "\n2 | REPORTS | 8"
+    )
+    twice = {view: polls(rows, rows) for view, rows in views.items()}
+    once, again = readings(tmp_path, twice)
+    assert once.why_unavailable("V$PX_SESSION") == "", "the views are read at different instants"
+    assert again.why_unavailable("V$PX_SESSION") == "GV$PX_SESSION has no rows of instance 2"
+    nobody = [each.commands for way in unblock(again) for each in way.candidates if each.commands]
+    assert nobody == []
+
+
+# Forecasts rest on the same limits.
+
+
+NOT_COUNTED = "which servers the limit of REPORTS counts is not known (PARALLEL_EXECUTION_MANAGED is OFF)"
+TOO_FEW = (
+    "whether it starts with fewer servers than it wants is not known (0 of the 72 of PARALLEL_MAX_SERVERS are left)"
+)
+
+
+@pytest.mark.parametrize(
+    ("views", "why"), [(full(), ""), (full(managed="OFF"), NOT_COUNTED), (pool(72, most=72, active=8), TOO_FEW)]
+)
+def test_no_start_is_forecast_where_what_decides_is_not_known(tmp_path: Path, views: Views, why: str) -> None:
+    (poll,) = snapshots(tmp_path, views)
+    rules = queue_rules(Facts.of(None, poll), analyse(None, poll))
+    assert rules.unknown_limits == ({(0, "REPORTS"): why} if why else {})

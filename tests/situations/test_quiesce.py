@@ -175,7 +175,7 @@ def test_why_names_the_session_that_quiesces_and_what_ends_it(tmp_path: Path, st
     """The session was only called neither queued nor running."""
     found = quiesced(tmp_path, INSTANCE=instance(state), SESSION=SESSIONS + BY_SYS.replace("WAITING", wait))
     first, second = as_text(found, AskedStatement.of("12"), ReasonHistory()).splitlines()
-    assert first.startswith(f"session 1:12,0 of SYS in SYS_GROUP {text}")
+    assert first.startswith(f"session 1:12 of SYS in SYS_GROUP {text}")
     assert second.endswith("ALTER SYSTEM UNQUIESCE lets them in")
     assert json.loads(as_json(found, AskedStatement.of("12"), ReasonHistory()))["state"] == "quiescing"
 

@@ -18,6 +18,7 @@ from presman.analysis.readings.statement_readings import (
 )
 from presman.base.formats import counted, duration, percent, spelled
 from presman.base.sums import summed
+from presman.rows.session_state import comma_serial
 
 IDLE = "○"
 """The glyph of idle holders."""
@@ -140,7 +141,7 @@ def idle_holders(reading: Reading) -> list[Alert]:
 
 def _idle_in_words(each: RunningStatement, ago: str) -> str:
     time = f"{duration(each.idle)}{ago}" if each.idle_known else "an unknown time"
-    return f"{each.user} {each.inst_id}:{each.sid},{each.serial} ({each.servers}, idle {time})"
+    return f"{each.user} {each.inst_id}:{each.sid}{comma_serial(each.serial)} ({each.servers}, idle {time})"
 
 
 def _where_old(reading: Reading) -> tuple[str, str]:
@@ -163,7 +164,10 @@ def blocked_holders(reading: Reading) -> list[Alert]:
         return []
     held, (by_list, by_servers) = sum(statement.servers for statement in blocked), _where_old(reading)
     waits = ((s, session_words(s.blocker, reading, AGO if by_list else "") or s.blocker) for s in blocked)
-    who = [f"{s.user} {s.inst_id}:{s.sid},{s.serial} ({s.servers}) waits for {blocker}" for s, blocker in waits]
+    who = [
+        f"{s.user} {s.inst_id}:{s.sid}{comma_serial(s.serial)} ({s.servers}) waits for {blocker}"
+        for s, blocker in waits
+    ]
     short = f"{counted(held, 'server')}{by_servers} held by blocked statements{by_list}"
     return [Alert("warn", "▲", f"{short}: {_first_three(who)}", short, "blocked_holder", amount=held)]
 

@@ -134,7 +134,10 @@ class PlanShares(Struct, frozen=True):
         shares = dict.fromkeys(_keys(root), 0.0)
         unallocated = _guarantee(root, 1.0, shares)
         groups = list(leaves(root))
-        unclear = dict(_unclear(root))
+        number = Counter(_keys(root))
+        unclear = dict(_unclear(root, number))
+        # The CPU of a group that several subplans name is not known by subplan, nor which of their limits it uses up.
+        known = (cap for cap in _caps(root) if all(number[key] == 1 for key in cap.keys))
         return cls(
             root,
             shares,
@@ -142,7 +145,7 @@ class PlanShares(Struct, frozen=True):
             _limits((leaf.key, leaf.limit) for leaf in groups),
             _limits((leaf.key, leaf.servers) for leaf in groups if leaf.key not in unclear),
             {leaf.key: leaf.directive for leaf in reversed(groups) if leaf.key and leaf.directive},
-            tuple(_caps(root)),
+            tuple(known),
             {leaf.key: level for leaf in reversed(groups) if leaf.key and (level := _level(leaf))},
             unclear,
         )
@@ -291,13 +294,12 @@ def _limits(pairs: Iterable[tuple[Key | None, float | None]]) -> dict[Key, float
     return {key: limit for key, limit in limits.items() if key not in free}
 
 
-def _unclear(root: Branch) -> Iterable[tuple[Key, str]]:
+def _unclear(root: Branch, number: Mapping[Key, int]) -> Iterable[tuple[Key, str]]:
     """Yield groups of which no manual says how many servers they may hold, and why.
 
     UTILIZATION_LIMIT is the only limit that a subplan can have (ORA-29356). For CPU it is multiplied with those of its
-    groups; a group's PARALLEL_SERVER_LIMIT replaces it for servers.
+    groups; a group's PARALLEL_SERVER_LIMIT replaces it for servers. `number` is how often the plan names each group.
     """
-    number = Counter(_keys(root))
     for key, branch, limited in _below(root, ""):
         directive = branch.directive
         if number[key] > 1 and branch.servers is not None:

@@ -358,7 +358,8 @@ def _directives(newest: tuple[Snapshot, Reading] | None, target: float) -> Direc
     found: dict[tuple[str, str], Any] = {("", "servers target"): NOT_KNOWN if isnan(target) else int(target)}
     for row in groups(newest[1]) if newest is not None else ():
         group = f"{row.name}#{row.con_id}" if row.con_id else row.name
-        limits = {"limit_cpus": row.limit, "servers limit %": row.servers_limit_percent}
+        of_servers = NOT_KNOWN if row.servers_limit is None and row.limit_view else row.servers_limit_percent
+        limits = {"limit_cpus": row.limit, "servers limit %": of_servers}
         for figure, value in {"guaranteed_share": row.share, **limits}.items() if row.in_plan else ():
             found.setdefault((group, figure), NO_LIMIT if value is None else value)
     return found if newest is None else {**_columns(newest[0]), **found}

@@ -18,6 +18,7 @@ from presman.base.sums import sum_of_known
 from presman.recording.playback_values import StatementLife
 from presman.recording.time_bins import EventMark, PollGap
 from presman.recording.time_words import spelled_instant, spelled_time
+from presman.rows.session_state import comma_serial
 
 _HEAT_LINE, _HEAT_TOP = 12.0, 4.0
 _SHADES = ("#e8f1f8", "#c6dcec", "#92c0de", "#5a9fcc", "#2a7ab5", "#0b559f", "#08306b")
@@ -133,7 +134,7 @@ def _life(life: StatementLife, index: int, axis: TimeAxis, style: str) -> Markup
 
 def facts(life: StatementLife) -> list[str]:
     """Return the facts about a statement, one in each line."""
-    lines = [f"{life.sql_id or '(no SQL_ID)'}, {life.user or '?'} {life.inst_id}:{life.sid},{life.serial}"]
+    lines = [f"{life.sql_id or '(no SQL_ID)'}, {life.user or '?'} {life.inst_id}:{life.sid}{comma_serial(life.serial)}"]
     lines.append(f"group {life.group or 'unknown'}, {counted(life.servers, 'server')}")
     for what, (begin, end) in zip(("queued", "ran", "idle, servers kept,"), life.phases, strict=True):
         if begin is not None:

@@ -166,12 +166,15 @@ def _cpu(incident: Incident) -> list[str]:
     if not known:
         return ["CPU used by the groups is not known: no poll has rates."]
     used = sum((each.used or 0.0) * each.known for each in incident.bins) / known
-    waited = sum((each.waited or 0.0) * each.known for each in incident.bins) / known
-    share = f"; {100 * waited / (used + waited):.0f} % of their demand had to wait" if waited else ""
+    weights = {each.key: each.counted for each in incident.bins}
+    counted_for = sum(weights.values())
+    waited = sum((each.waited or 0.0) * each.counted for each in incident.bins)
+    used_then = sum((each.used_then or 0.0) * each.counted for each in incident.bins)
+    when = "" if counted_for >= known else f" in the {spelled(counted_for)} in which such waits were counted"
+    share = f"; {100 * waited / (used_then + waited):.0f} % of their demand had to wait{when}" if waited else ""
     by_group: dict[str, float] = defaultdict(float)
-    weights = {each.key: each.known for each in incident.bins}
     for each in incident.groups:
-        by_group[each.group] += (each.waiting or 0.0) * weights[each.key] / known
+        by_group[each.group] += (each.waiting or 0.0) * weights[each.key] / (counted_for or 1.0)
     worst = max(by_group, key=lambda name: by_group[name], default="")
     most = f", most of it for {worst} ({number(by_group[worst])} CPUs)" if worst and by_group[worst] >= 0.05 else ""
     return [f"The groups used {number(used)} CPUs on average{share}{most}."]

@@ -15,6 +15,7 @@ from presman.analysis.readings.statement_readings import ParallelStatement, Queu
 from presman.base.formats import counted, duration, in_about, listed, server_time
 from presman.figures.drawing.lines import Line, Run, length
 from presman.rows.commands import Command, CommandKind
+from presman.rows.session_state import comma_serial
 
 _NUMBERS = "①②③④⑤⑥⑦⑧⑨"
 _AND, _OR = " + ", "  or "
@@ -132,13 +133,13 @@ def brief(candidate: Candidate) -> str:
     """Return in a few words who a candidate is, what it does and what it holds."""
     each = candidate.statement
     who = " ".join(part for part in (each.user or "?", _program(each)) if part)
-    return _with_servers(candidate, f"{who} {each.inst_id}:{each.sid},{each.serial}, {state(each)}")
+    return _with_servers(candidate, f"{who} {each.inst_id}:{each.sid}{comma_serial(each.serial)}, {state(each)}")
 
 
 def briefer(candidate: Candidate) -> str:
     """Return the words of :func:`brief` without program and operation, for candidates after the first."""
     each = candidate.statement
-    return _with_servers(candidate, f"{each.who},{each.serial}, {_doing(each)}")
+    return _with_servers(candidate, f"{each.who}{comma_serial(each.serial)}, {_doing(each)}")
 
 
 def _with_servers(candidate: Candidate, who: str) -> str:

@@ -28,6 +28,7 @@ from presman.figures.drawing.lines import Line, plain
 from presman.figures.figure import Table
 from presman.figures.histogram_figures import OUTLIERS
 from presman.figures.statement_figures import in_view, queue_position
+from presman.rows.session_state import comma_serial
 from presman.tabs import tab, tab_names
 from presman.tabs.choices import DrillScope
 from presman.tabs.drill_down import ScopeContents, Statement, contents_of
@@ -280,7 +281,7 @@ def _doing(row: RunningStatement) -> str:
 
 
 def _session(row: ParallelStatement | SessionReading, does: str) -> Line:
-    who = f"{row.inst_id}:{row.sid},{row.serial}"
+    who = f"{row.inst_id}:{row.sid}{comma_serial(row.serial)}"
     return ((f"  {who:<15} ", "dim"), (f"{row.user or '?'} of {row.group or '?'}: {does}", ""))
 
 

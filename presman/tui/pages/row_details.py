@@ -25,7 +25,7 @@ from presman.figures.statement_figures import (
     starts_in_words,
     timeout_source,
 )
-from presman.rows.session_state import ON_CPU
+from presman.rows.session_state import ON_CPU, comma_serial
 from presman.tui.pages.detail_lines import BLANK, fact, section, sentence, title, unblocking
 
 _LABEL = 16
@@ -147,7 +147,7 @@ _FROM = ("program", "module", "service", "machine")
 def _head(what: str, row: statement_readings.ParallelStatement) -> list[Line]:
     """Return the title of a statement's page, and its session."""
     heading = title(f"{what} statement {row.sql_id or '(unknown)'} of {row.group}")
-    session = f"instance {row.inst_id}, SID {row.sid}, SERIAL# {row.serial}"
+    session = f"instance {row.inst_id}, SID {row.sid}, SERIAL# {row.serial or 'not known'}"
     origin = (fact(name, getattr(row, name)) for name in ("user", *_FROM))
     return [heading, BLANK, *origin, fact("session", session), _cursor(row)]
 
@@ -212,7 +212,7 @@ def _same_group(row: GroupReading | statement_readings.ParallelStatement, readin
 
 def _holder(each: statement_readings.RunningStatement) -> Line:
     idle = f", ○ idle for {each.idle_time}" if each.idle is not None else ""
-    who = f"{each.user} {each.inst_id}:{each.sid},{each.serial}"
+    who = f"{each.user} {each.inst_id}:{each.sid}{comma_serial(each.serial)}"
     long = "an unknown time" if each.elapsed is None else statement_readings.elapsed_time(each)
     text = f"{counted(each.servers, 'server')}, {who}, {each.sql_id or 'SQL_ID not known'}, running for {long}{idle}"
     return sentence(text, "bad" if idle else "")
@@ -226,7 +226,7 @@ def sql_lines(text: str, no_text: str = "") -> list[Line]:
 
 def session(row: SessionReading, reading: Reading) -> list[Line]:
     """Return the page of a session, with its parallel statement if it has one."""
-    lines = [title(f"Session {row.inst_id}:{row.sid},{row.serial} of {row.user}"), BLANK]
+    lines = [title(f"Session {row.inst_id}:{row.sid}{comma_serial(row.serial)} of {row.user}"), BLANK]
     seen_ago = reading.age_of("V$SESSION")
     since = "" if row.last_call is None else f" for {duration(row.last_call)}"
     servers = _known((row.px_servers, f"{row.px_servers}"), (row.dop, f"DOP {count(row.dop)}"))

@@ -39,8 +39,11 @@ def alert(state: Any, text: str, key: str = "k", subject: str = "") -> Alert:
 
 
 def stretch(key: int, known: int = 10, **facts: Any) -> Any:
-    plain = {"queued": 0, "servers": None, "target": None, "busy": 0, "used": None, "waited": None}
-    return SimpleNamespace(key=key, known=known, **(plain | facts))
+    plain: dict[str, Any] = {"queued": 0, "servers": None, "target": None, "busy": 0, "used": None, "waited": None}
+    plain |= facts
+    is_counted = plain["waited"] is not None
+    then = {"counted": known if is_counted else 0, "used_then": plain["used"] if is_counted else None}
+    return SimpleNamespace(key=key, known=known, **(then | plain))
 
 
 def incident(**facts: Any) -> Any:
@@ -159,7 +162,7 @@ def group(key: int, name: str, waiting: float | None) -> Any:
 
 def test_cpu_is_the_mean_of_polls_with_a_value() -> None:
     """10 polls with 6 CPUs used and 2 waited for, 30 with 2 and 0: 3 and 0.5 on average; 0.5 of 3.5 is 14 %."""
-    bins = (stretch(0, 10, used=6.0, waited=2.0), stretch(1, 30, used=2.0, waited=None), stretch(2, 0))
+    bins = (stretch(0, 10, used=6.0, waited=2.0), stretch(1, 30, used=2.0, waited=0.0), stretch(2, 0))
     groups = (group(0, "ETL", 1.6), group(0, "BATCH", 0.4), group(1, "BATCH", None))
     sentences = whole(bins=bins, groups=groups)
     assert (
@@ -172,6 +175,16 @@ def test_cpu_is_the_mean_of_polls_with_a_value() -> None:
     assert "most of it for ETL (0.1 CPUs)" in whole(bins=bins, groups=(group(0, "ETL", 0.2),))
     calm = whole(bins=(stretch(0, 10, used=6.0, waited=0.0),))
     assert "The groups used 6.0 CPUs on average. No event" in calm
+
+
+def test_time_in_which_waits_for_cpu_are_not_counted_is_no_time_without_them() -> None:
+    """For 30 of 40 s CPU was not managed."""
+    bins = (stretch(0, 10, used=6.0, waited=2.0), stretch(1, 30, used=2.0))
+    sentences = whole(bins=bins, groups=(group(0, "ETL", 1.6), group(0, "BATCH", 0.4), group(1, "BATCH", None)))
+    assert (
+        "The groups used 3.0 CPUs on average; 25 % of their demand had to wait in the 10 s in which such waits were "
+        "counted, most of it for ETL (1.6 CPUs)."
+    ) in sentences
 
 
 def test_events_are_counted_by_kind() -> None:
