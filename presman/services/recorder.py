@@ -255,8 +255,8 @@ class DatabaseRecorder:
         if self._writer is None or store is not self._store:
             before = self._writer
             if self._store is not None and self._store.was_removed():
-                gone = f"{self._store.name} was removed or moved away, with all that was written to it: a new one is started"
-                self._report("file_removed", gone, "error")
+                gone = "was removed or moved away, with all that was written to it: a new one is started"
+                self._report("file_removed", f"{self._store.name} {gone}", "error")
                 self._writer = None
             self._close()
             self._writer = RecordingWriter(store, self.target.name, self.target.kind, self.target.interval, before)
