@@ -226,5 +226,22 @@ class UnexplainedWait(NamedTuple):
     servers: int
 
 
-REMEMBERED = (GoneInstance, MissingInstance, Quiescer, CriticalQueue, StartedSession, UnexplainedWait)
+class PromisedEnd(NamedTuple):
+    """A running statement that a reading said to end at about `until`, with an operation (V$SESSION_LONGOPS).
+
+    `by_plan` is 1 if its plan has nothing to do after that, so that it should have ended, and 0 if it only might. It is
+    added from earlier readings as long as the statement runs.
+    """
+
+    inst_id: int
+    sid: int
+    serial: int
+    sql_id: str
+    opname: str
+    target: str
+    until: datetime
+    by_plan: int
+
+
+REMEMBERED = (GoneInstance, MissingInstance, Quiescer, CriticalQueue, StartedSession, UnexplainedWait, PromisedEnd)
 """Records that no query fills: they are added from earlier polls, most of them by the poller."""

@@ -28,8 +28,8 @@ from presman.rows.snapshot import Snapshot
 from presman.sources import Source
 
 if TYPE_CHECKING:
+    from presman.analysis.advice.earlier_promises import EarlierPromises
     from presman.analysis.caches import RowCache
-    from presman.analysis.parallel.unexplained_waits import UnexplainedWaits
     from presman.analysis.readings.reading import Reading
     from presman.forecast.forecaster import ForecastBasis, Forecaster
 
@@ -179,7 +179,7 @@ class Readings:
         self._before: Snapshot | None = None
         self._reading: Reading | None = None
         self._cache: RowCache | None = None
-        self._unexplained: UnexplainedWaits | None = None
+        self._promises: EarlierPromises | None = None
 
     def of(self, event: Event) -> LiveEvent:
         """Return the result of an event. A fault in the analysis loses only that poll, and becomes NotUnderstood."""
@@ -207,21 +207,21 @@ class Readings:
 
         Rates of an extra one are those since the last but one regular poll.
         """
+        from presman.analysis.advice.earlier_promises import EarlierPromises
         from presman.analysis.advice.to_do import with_unchecked
         from presman.analysis.assemble import analyse
         from presman.analysis.caches import RowCache, prepare
-        from presman.analysis.parallel.unexplained_waits import UnexplainedWaits
 
         self._cache = self._cache or RowCache()
-        self._unexplained = self._unexplained or UnexplainedWaits()
-        snapshot = self._unexplained.added_to(snapshot)
+        self._promises = self._promises or EarlierPromises()
+        snapshot = self._promises.added_to(snapshot)
         if is_extra:
             previous, self.previous = self._before, self.previous and with_answers(self.previous, snapshot)
         else:
             previous = self._before = self.previous
             self.previous = snapshot
         reading = analyse(previous, snapshot, self._cache)
-        self._unexplained.add(reading)
+        self._promises.add(reading)
         if self.with_forecasts:
             from presman.forecast.forecaster import Forecaster
 

@@ -14,11 +14,14 @@ from presman.analysis.advice.step import Step
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.not_known import not_known
+from presman.analysis.assemble import analyse
+from presman.analysis.facts.facts import Facts
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead
+from presman.forecast.queue_now import queue_rules
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
 from presman.rows.commands import CommandKind
-from tests.situations.spooled import Views, reading, readings
+from tests.situations.spooled import Views, reading, readings, snapshots
 from tests.situations.test_sessions_to_end import HEAD, idle, site
 
 PLAN = (
@@ -305,3 +308,21 @@ def test_holders_on_an_instance_that_a_view_leaves_out_are_not_known(tmp_path: P
     assert again.why_unavailable("V$PX_SESSION") == "GV$PX_SESSION has no rows of instance 2"
     nobody = [each.commands for way in unblock(again) for each in way.candidates if each.commands]
     assert nobody == []
+
+
+# Forecasts rest on the same limits.
+
+
+NOT_COUNTED = "which servers the limit of REPORTS counts is not known (PARALLEL_EXECUTION_MANAGED is OFF)"
+TOO_FEW = (
+    "whether it starts with fewer servers than it wants is not known (0 of the 72 of PARALLEL_MAX_SERVERS are left)"
+)
+
+
+@pytest.mark.parametrize(
+    ("views", "why"), [(full(), ""), (full(managed="OFF"), NOT_COUNTED), (pool(72, most=72, active=8), TOO_FEW)]
+)
+def test_no_start_is_forecast_where_what_decides_is_not_known(tmp_path: Path, views: Views, why: str) -> None:
+    (poll,) = snapshots(tmp_path, views)
+    rules = queue_rules(Facts.of(None, poll), analyse(None, poll))
+    assert rules.unknown_limits == ({(0, "REPORTS"): why} if why else {})

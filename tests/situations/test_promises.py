@@ -427,6 +427,10 @@ def test_no_start_is_expected_of_free_servers_that_are_already_free(
 
 
 def last_scan(tmp_path: Path, *left: int, every: int = 5, work: int = 0) -> list[Reading]:
+    return readings(tmp_path, scanning(*left, every=every, work=work))
+
+
+def scanning(*left: int, every: int = 5, work: int = 0) -> Views:
     """Polls of a head that waits for a last operation with so many seconds left at each, `work` done between two."""
     times = [f"2026-11-23 10:00:{every * number:02}" for number in range(len(left))]
     worker = "1 | 0 | 1 | 1001 | ETL | ACTIVE | BATCH | 9md3ukhghgj58 | PX Deq: Execute Reply | WAITING | 10"
@@ -434,7 +438,7 @@ def last_scan(tmp_path: Path, *left: int, every: int = 5, work: int = 0) -> list
     lines = (f"9md3ukhghgj58 | 0 | {n} | {n} | {each} | :Q1000" for n, each in enumerate(SCAN))
     scan = "1 | 1001 | 9md3ukhghgj58 | Table Scan | SALES"
     px_rows = list(px)
-    views = {
+    return {
         **RELEASE_19,
         **NO_LIMITS,
         "V$RSRC_PLAN": table(
@@ -454,7 +458,6 @@ def last_scan(tmp_path: Path, *left: int, every: int = 5, work: int = 0) -> list
         ),
         "V$SQL_PLAN": table("SQL_ID | CHILD_NUMBER | ID | DEPTH | OPERATION | OBJECT_NODE", *lines),
     }
-    return list(readings(tmp_path, views))
 
 
 def test_an_end_that_comes_no_nearer_is_not_promised_again(tmp_path: Path) -> None:
@@ -494,6 +497,37 @@ def test_an_overdue_end_is_reported_as_overdue(tmp_path: Path, left: tuple[int, 
         (way,) = unblock(each)
         assert not (was_broken and (way.soon is not None or "by itself" in way.sentence))
         assert ("should be done by now" in plain(ends_it(way))) is was_broken
+
+
+def test_an_end_that_the_plan_promised_is_not_promised_anew_half_a_minute_after_it_should_have_come(
+    tmp_path: Path,
+) -> None:
+    """Of a scan that begins again and again each part was promised to be the last of the statement."""
+    live = Readings()
+    left = (9, 4, 29, 24, 19, 14, 9, 4, 29, 24, 19)  # in 9 s it should have ended; from 40 s on that is broken
+    texts = [advice(live.read(each).reading) for each in snapshots(tmp_path, scanning(*left, work=1))]
+    assert ["should start by itself" in text for text in texts[3:8]] == [True] * 5
+    assert texts[8:] == [BROKEN] * 3
+
+
+def test_a_statement_that_went_on_is_not_said_again_to_end_with_its_operation(tmp_path: Path) -> None:
+    """One after the other, seven operations were said to be perhaps the last, and DO only waited."""
+    worker = "1 | 0 | 1 | 1001 | ETL | ACTIVE | BATCH | 9md3ukhghgj58 | PX Deq: Execute Reply | WAITING | 10"
+    times = [f"2026-11-23 10:00:{10 * number:02}" for number in range(4)]
+    views = dict(polls(*([64] * len(times))))
+    views["V$SESSION"] += "".join(f"\n{at} | {worker}" for at in times)
+    columns = "SAMPLE_TIME | SID | SERIAL# | QCSID | QCSERIAL# | QCINST_ID | SERVER_SET | DEGREE | REQ_DEGREE"
+    views["V$PX_SESSION"] = table(columns, *(
+        f"{at} | {500 + each} | 1 | 1 | 1001 | 1 | 1 | 64 | 64" for at in times for each in range(64)))  # fmt: skip
+    columns = "SAMPLE_TIME | SID | SERIAL# | SQL_ID | OPNAME | TARGET | SOFAR | TOTALWORK | TIME_REMAINING"
+    work = (("Sort Output", 50, 20), ("Sort Output", 90, 10), ("Hash Join", 50, 20), ("Hash Join", 90, 10))
+    views["V$SESSION_LONGOPS"] = table(columns, *(
+        f"{at} | 1 | 1001 | 9md3ukhghgj58 | {name} | SALES | {done} | 100 | {left}"
+        for at, (name, done, left) in zip(times, work, strict=True)))  # fmt: skip
+    live = Readings()
+    found = [unblock(live.read(each).reading)[0].may_end for each in snapshots(tmp_path, views)]
+    said = "ETL 1:1 may end by itself in about 0:{}, when its Sort Output is done"
+    assert found == [said.format(20), said.format(10), "", ""]
 
 
 def test_a_container_that_is_open_on_one_node_has_its_target_there(tmp_path: Path) -> None:

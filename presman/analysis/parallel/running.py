@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from presman.analysis.facts.facts import Facts
 from presman.analysis.parallel.server_pools import is_coordinator
-from presman.analysis.parallel.statement_end import course, ends_in
+from presman.analysis.parallel.statement_end import course, ends_in, went_on
 from presman.analysis.readings.statement_readings import DopStory, RunningStatement
 from presman.analysis.view_availability import view_of
 from presman.rows.group_rows import ConsumerGroup, RsrcPlan
@@ -304,7 +304,8 @@ def _idle(facts: Facts, session: Session) -> float | None:
 def _of_work(facts: Facts, holding: Holding, cursor: Cursor, *, is_blocked: bool) -> dict[str, Any]:
     """Return the fields of a working statement that come from V$SESSION_LONGOPS."""
     (inst_id, sid, _), (sql_id, child) = holding.coordinator, cursor
-    work = next(iter(facts.sessions.operations.get((inst_id, sid, sql_id), ())), None)
+    unfinished = facts.sessions.operations.get((inst_id, sid, sql_id), ())
+    work = next(iter(unfinished), None)
     if work is None:
         return {}
     found = {
@@ -313,9 +314,11 @@ def _of_work(facts: Facts, holding: Holding, cursor: Cursor, *, is_blocked: bool
         "operation": " of ".join(part for part in (work.name, work.target) if part),
     }
     goes = course(facts, work, (inst_id, sid), sql_id)
-    found["comes_nearer"] = goes.comes_nearer and not goes.overdue
-    if work.name in facts.cursors.last_operations(inst_id, sql_id, child):
-        found |= {"is_last": found["comes_nearer"], "overdue": goes.overdue}
+    by_plan = work.name in facts.cursors.last_operations(inst_id, sql_id, child)
+    is_broken = goes.overdue or went_on(facts, (*holding.coordinator, sql_id), unfinished, by_plan=by_plan)
+    found["comes_nearer"] = goes.comes_nearer and not is_broken
+    if by_plan:
+        found |= {"is_last": found["comes_nearer"], "overdue": is_broken}
     return found
 
 

@@ -86,6 +86,11 @@ class ServerLimit(NamedTuple):
         """Servers left below the limit, at least."""
         return self.allowed - self.held
 
+    @property
+    def not_known(self) -> NotKnown | None:
+        """That it is not known which servers it counts, None if it is."""
+        return NotKnown(f"which servers the limit of {self.owner} counts", self.uncounted) if self.uncounted else None
+
     def __str__(self) -> str:
         if self.uncounted:
             limit = f"the limit of {self.owner}, {as_of(str(self.allowed), self.limit_age)}{self.part},"

@@ -1,14 +1,19 @@
 """End of a parallel statement without intervention: when its last operation ends, or when Oracle ends its idle session.
 
 V$SESSION_LONGOPS shows one operation, and a statement does several: it is about to end with the running operation only
-if its plan has nothing to do after that. Oracle ends idle sessions itself, by MAX_IDLE_BLOCKER_TIME and MAX_IDLE_TIME.
+if its plan has nothing to do after that. A statement that has gone on once is not said again to end with its
+operation. Oracle ends idle sessions itself, by MAX_IDLE_BLOCKER_TIME and MAX_IDLE_TIME.
 """
 
+from collections.abc import Iterable
+from datetime import timedelta
 from typing import NamedTuple
 
 from presman.analysis.facts.facts import Facts
 from presman.analysis.readings.session_readings import Operation
+from presman.analysis.readings.statement_readings import Executing
 from presman.rows.session_rows import Session, SessionLongops
+from presman.rows.snapshot import PromisedEnd
 
 _ROUGHLY = 2.0
 """Seconds by which an end may come later than estimated: TIME_REMAINING is an estimate in whole seconds."""
@@ -37,6 +42,22 @@ def course(facts: Facts, work: Operation, session: tuple[int, int], sql_id: str)
     goes_on = work.done > sum(row.sofar for row in before)
     is_as_expected = goes_on and work.remaining <= max(known) - seconds + _ROUGHLY
     return Course(work.remaining < max(known) or is_as_expected, max(known) <= max(0.0, seconds - _ROUGHLY))
+
+
+_LATE = timedelta(seconds=30)
+"""Time by which an end may come later than it was first promised: estimates change while an operation goes on."""
+
+
+def went_on(facts: Facts, who: Executing, unfinished: Iterable[Operation], *, by_plan: bool) -> bool:
+    """Whether a statement has gone on after the end that earlier readings promised for it.
+
+    It was to end at an instant; unless that rested on its plan (`by_plan`), with an operation that may be done by now.
+    """
+    promised = next((row for row in facts.snapshot.rows(PromisedEnd) if row[:4] == who), None)
+    if promised is None or by_plan > promised.by_plan:
+        return False
+    is_done = (promised.opname, promised.target) not in {(each.name, each.target) for each in unfinished}
+    return (is_done and not by_plan) or facts.snapshot.at > promised.until + _LATE
 
 
 BLOCKER_TIME = "MAX_IDLE_BLOCKER_TIME"

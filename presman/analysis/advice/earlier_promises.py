@@ -1,0 +1,71 @@
+"""Promises of earlier readings that did not come true: no view shows them any more, and none is repeated."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Any
+
+from msgspec.structs import replace
+
+from presman.analysis.advice.ending import ends_in, step_left
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import Cause, Executing, RunningStatement
+from presman.rows.queries import RecordType
+from presman.rows.session_rows import Session
+from presman.rows.session_state import is_queued
+from presman.rows.snapshot import PromisedEnd, Section, Snapshot, UnexplainedWait
+
+
+class EarlierPromises:
+    """What earlier readings promised: heads that had room and did not start, and ends with a statement's operation.
+
+    A recorded poll has those of its recorder.
+    """
+
+    def __init__(self) -> None:
+        self._waits: dict[Executing, int] = {}
+        self._ends: dict[Executing, PromisedEnd] = {}
+
+    def add(self, reading: Reading) -> None:
+        """Add a reading: what it promises, and which statements still run."""
+        for head in reading.heads:
+            if head.cause is Cause.UNEXPLAINED:
+                pairs = ((head.target, head.in_use), (head.allowed, head.held))
+                free = min((most - held for most, held in pairs if most is not None and held is not None), default=0)
+                self._note(head.statement.executing(), free)
+        if reading.why_unavailable("V$PX_SESSION"):
+            return
+        before, self._ends = self._ends, {}
+        for each in reading.running:
+            who = each.executing()
+            old, new = before.get(who), _promised(each, reading.at)
+            # The first promise stands; only that of the plan says more than one before.
+            if promised := new if old is None or (new is not None and new.by_plan > old.by_plan) else old:
+                self._ends[who] = promised
+
+    def _note(self, who: Executing, servers: int) -> None:
+        self._waits[who] = max(servers, self._waits.get(who, 0))
+
+    def added_to(self, snapshot: Snapshot) -> Snapshot:
+        """Return the next poll with them."""
+        for row in snapshot.rows(UnexplainedWait):
+            self._note(row[:4], row.servers)
+        self._ends |= {row[:4]: row for row in snapshot.rows(PromisedEnd)}
+        if self._waits and snapshot.section(Session).problem is None:
+            queued = (row for row in snapshot.rows(Session) if is_queued(row.event, row.state))
+            still = {(row.inst_id, row.sid, row.serial, row.sql_id) for row in queued}
+            self._waits = {who: servers for who, servers in self._waits.items() if who in still}
+        waits = (UnexplainedWait(*who, servers) for who, servers in sorted(self._waits.items()))
+        found: dict[RecordType, Iterable[Any]] = {UnexplainedWait: waits, PromisedEnd: self._ends.values()}
+        more = {record: Section(rows, snapshot.at) for record, each in found.items() if (rows := tuple(each))}
+        return replace(snapshot, sections=MappingProxyType({**snapshot.sections, **more})) if more else snapshot
+
+
+def _promised(each: RunningStatement, at: datetime) -> PromisedEnd | None:
+    """Return what a reading says of the end of a statement that works, None if nothing."""
+    by_plan = ends_in(each) is not None
+    left = ends_in(each) if by_plan else step_left(each)
+    if left is None or each.idle is not None:
+        return None
+    name, _, target = each.operation.partition(" of ")
+    return PromisedEnd(*each.executing(), name, target, at + timedelta(seconds=left), int(by_plan))
