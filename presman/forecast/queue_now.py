@@ -15,6 +15,7 @@ from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.parallel import server_pools
 from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.parallel.queue import queue_timeout
+from presman.analysis.parallel.queue_causes import pool_too_small
 from presman.analysis.parallel.queue_heads import Queues, placement
 from presman.analysis.parallel.server_pools import ServerLimit
 from presman.analysis.readings.reading import Reading
@@ -193,7 +194,14 @@ def queue_rules(facts: Facts, reading: Reading) -> QueueRules:
     shares = facts.division.shares[facts.system.inst_ids[0]]
     waiting = {((each.con_id, each.group), each.inst_id) for each in reading.queue}
     unknown = [(key, next(queues.not_known(key, inst_id), None)) for key, inst_id in waiting]
-    unknown += [((each.con_id, each.group), queues.unexplained(each)) for each in queues.first]
+    for each in queues.first:
+        state = queues.state(each, placement(facts, each))
+        found_out = [
+            queues.unexplained(each),
+            pool_too_small(each.wants, state),
+            *(one.not_known for one in state.limits),
+        ]
+        unknown += [((each.con_id, each.group), one) for one in found_out]
     placed = ((each, placement(facts, each)) for each in reading.queue)
     confined = ((each.inst_id, each.sid) for each, where in placed if where.confined_by or not where.known)
     # A timeout that a statement has outlived may not apply to its queue: the courses have none then.

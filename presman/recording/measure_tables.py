@@ -209,10 +209,11 @@ NOT_KNOWN, QUEUED = -1, "CASE WHEN queued >= 0 THEN queued END"
 
 STRIP = (
     f"SELECT CAST((at - :start) / :width AS INTEGER) AS place, MAX({QUEUED}) AS queued, SUM(waited_cpus) AS waited,"
-    " SUM(used_cpus) AS used, COUNT(*) AS polls FROM polls WHERE database_id = :database_id"
+    " SUM(CASE WHEN waited_cpus IS NOT NULL THEN used_cpus END) AS used, COUNT(*) AS polls FROM polls"
+    " WHERE database_id = :database_id"
     " GROUP BY CAST((at - :start) / :width AS INTEGER)"
 )
-"""Queue and CPU of all polls, in intervals of `:width` microseconds from `:start` on."""
+"""Queue of all polls, CPU of those that count waits for it, in intervals of `:width` microseconds from `:start` on."""
 
 
 def selects(kind: str) -> dict[str, str]:

@@ -10,9 +10,11 @@ from sqlalchemy import BindParameter, bindparam, select, text
 from presman.analysis.advice.to_do import with_unchecked
 from presman.analysis.assemble import analyse
 from presman.analysis.caches import RowCache
+from presman.analysis.readings.group_readings import throttled_percent
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.database_events import DatabaseEvent
 from presman.base.formats import counted
+from presman.base.sums import sum_of_known
 from presman.forecast.shown import as_shown
 from presman.recording import chain_reader
 from presman.recording import playback_values as stored
@@ -355,18 +357,19 @@ class Playback(StoredRows):
             return []
         start = microseconds(self.first)
         width = max(1, -(-(microseconds(self.last) - start + 1) // count))
-        sums: list[list[Any]] = [[None, 0, 0, 0] for _ in range(count)]
+        sums: list[list[Any]] = [[None, None, None, 0] for _ in range(count)]
 
         def add(row: Row) -> None:
             # A row of a damaged file may be outside: it is added to a cell that nothing shows.
-            cell = sums[row["place"]] if 0 <= row["place"] < count else [0, 0, 0, 0]
+            cell = sums[row["place"]] if 0 <= row["place"] < count else [None, None, None, 0]
             cell[0] = max((each for each in (cell[0], a_number(row["queued"])) if each is not None), default=None)
-            cell[1:] = [cell[1] + (row["waited"] or 0), cell[2] + (row["used"] or 0), cell[3] + row["polls"]]
+            waited, used = (None if row[name] is None else float(row[name]) for name in ("waited", "used"))
+            cell[1:] = [sum_of_known((cell[1], waited)), sum_of_known((cell[2], used)), cell[3] + row["polls"]]
 
         for store, database_id in self._parts:
             binds = {"start": start, "width": width, "database_id": database_id}
             self._made(add, store, text(STRIP), binds)
-        throttled = (float(100 * waited / (waited + used)) if waited else 0.0 for _, waited, used, _ in sums)
+        throttled = (throttled_percent(used, waited) for _, waited, used, _ in sums)
         return [stored.Stretch(each[3], each[0], percent) for each, percent in zip(sums, throttled, strict=True)]
 
     def damaged(self, start: datetime | None = None, end: datetime | None = None) -> list[stored.DamagedPolls]:

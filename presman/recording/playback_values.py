@@ -21,13 +21,14 @@ NUMBERS, LARGEST = (int, float, Decimal), 1 << 63
 
 
 class Stretch(NamedTuple):
-    """An interval of a playback: its number of polls, the longest queue, None if no poll knows it, and the percent of
-    CPU demand that had to wait.
+    """An interval of a playback: its number of polls, the longest queue, the percent of CPU demand that had to wait.
+
+    Either is None if no poll knows it.
     """
 
     polls: int
     queued: int | None
-    throttled: float
+    throttled: float | None
 
 
 class PlaybackPart(NamedTuple):

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, delete, select
 from presman.analysis.readings.reading import Reading
 from presman.analysis.totals import queued_now
 from presman.analysis.trends.database_events import DatabaseEvent, EventWatch
-from presman.base.sums import sum_of_known
+from presman.base.sums import added, sum_of_known
 from presman.base.text import clean
 from presman.recording.codec.poll_codec import THOROUGH, FrameEncoder, is_old, pack_block, unpack_block
 from presman.recording.codec.shapes import DamagedError, microseconds
@@ -233,11 +233,12 @@ class RecordingWriter:
 
 def _poll_row(snapshot: Snapshot, reading: Reading) -> dict[str, Any]:
     groups, servers, queued = reading.cluster_groups(), reading.header.servers, queued_now(reading)
+    waits = [group.waiting for group in groups if group.used is not None]
     return {
         "at": microseconds(snapshot.at), "number": snapshot.number, "epoch": snapshot.epoch,
         "interval_us": None if reading.interval is None else round(reading.interval * MICRO),
         "queued": NOT_KNOWN if queued is None else queued,
         "servers_in_use": servers.in_use, "servers_target": servers.target,
         "used_cpus": scaled(sum_of_known(group.used for group in groups)),
-        "waited_cpus": scaled(sum_of_known(group.waiting for group in groups)),
+        "waited_cpus": scaled(added(waits) if waits else None),
     }  # fmt: skip

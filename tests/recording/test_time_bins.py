@@ -139,10 +139,12 @@ def test_waits_for_cpu_are_means_over_the_polls_that_count_them(tmp_path: Path) 
         whole = moments[0][0].at, moments[-1][0].at
         (found,) = bins = time_bins(playback, *whole, 10)
         groups = {each.group: each.waiting for each in group_bins(playback, bins, *whole, 10)}
+        throttled = [each.throttled for each in playback.strip(5)]
     waits = [sum(row.waiting or 0.0 for row in reading.cluster_groups()) for _, reading in moments[1:3]]
     assert (found.known, found.counted) == (20.0, 10.0), "the first poll has no rates"
     assert found.waited == pytest.approx(sum(waits) / 2, abs=1e-4)
     assert sum(filter(None, groups.values())) == pytest.approx(sum(waits) / 2, abs=1e-4)
+    assert [each is None for each in throttled] == [True, False, False, True, True]
 
 
 def test_when_most_cpu_was_waited_for(tmp_path: Path) -> None:

@@ -14,11 +14,15 @@ from presman.analysis.advice.step import Step
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.not_known import not_known
+from presman.analysis.assemble import analyse
+from presman.analysis.facts.facts import Facts
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead
+from presman.forecast.queue_now import queue_rules
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
 from presman.rows.commands import CommandKind
-from tests.situations.spooled import Views, reading, readings
+from tests.situations.spooled import Views, reading, readings, snapshots
+from tests.situations.test_promises import container
 from tests.situations.test_sessions_to_end import HEAD, idle, site
 
 PLAN = (
@@ -151,6 +155,21 @@ def test_inside_a_container_its_limit_is_known_only_by_the_column_that_shows_it(
     assert head(found).cause is Cause.GROUP
     unknown = "" if is_known else "how many servers SALES may hold is not known (GV$RSRC_PLAN)"
     assert str(head(found).not_known or "") == unknown
+
+
+@pytest.mark.parametrize(
+    ("columns", "values", "is_known"),
+    [(" | SHARES | PARALLEL_SERVER_LIMIT", " | 2 |", True), (" | SHARES", " | 2", False), ("", "", False)],
+)
+def test_in_the_root_the_limit_of_a_container_is_known_by_the_cdb_plan_alone(
+    tmp_path: Path, columns: str, values: str, is_known: bool
+) -> None:
+    views = container("parallel_servers_target | 64 | 3", held=32)
+    plan = f"{views['V$RSRC_PLAN'].replace(chr(10), columns + chr(10))}{' |' * columns.count('|')}"
+    row = f"1 | 3 | PDB_PLAN | TRUE | ON | 64 | 64 | FULL{values}"
+    found = reading(tmp_path, {**views, "V$RSRC_PLAN": f"{plan}\n{row}"})
+    why = str(head(found).not_known)
+    assert (why == "how many servers SALES may hold is not known (DBA_CDB_RSRC_PLAN_DIRECTIVES)") is not is_known
 
 
 # Limits of before.
@@ -305,3 +324,21 @@ def test_holders_on_an_instance_that_a_view_leaves_out_are_not_known(tmp_path: P
     assert again.why_unavailable("V$PX_SESSION") == "GV$PX_SESSION has no rows of instance 2"
     nobody = [each.commands for way in unblock(again) for each in way.candidates if each.commands]
     assert nobody == []
+
+
+# Forecasts rest on the same limits.
+
+
+NOT_COUNTED = "which servers the limit of REPORTS counts is not known (PARALLEL_EXECUTION_MANAGED is OFF)"
+TOO_FEW = (
+    "whether it starts with fewer servers than it wants is not known (0 of the 72 of PARALLEL_MAX_SERVERS are left)"
+)
+
+
+@pytest.mark.parametrize(
+    ("views", "why"), [(full(), ""), (full(managed="OFF"), NOT_COUNTED), (pool(72, most=72, active=8), TOO_FEW)]
+)
+def test_no_start_is_forecast_where_what_decides_is_not_known(tmp_path: Path, views: Views, why: str) -> None:
+    (poll,) = snapshots(tmp_path, views)
+    rules = queue_rules(Facts.of(None, poll), analyse(None, poll))
+    assert rules.unknown_limits == ({(0, "REPORTS"): why} if why else {})

@@ -133,9 +133,8 @@ def not_known(wants: Servers | None, cause: Cause, state: QueueState) -> NotKnow
         return NotKnown("how many servers are in use or allowed", state.part)
     if cause is Cause.UNKNOWN and state.outdated:
         return NotKnown("how many servers are free now", state.outdated)
-    uncounted = (each for each in state.limits if each.uncounted and wants.high > each.free)
-    counts = [NotKnown(f"which servers the limit of {each.owner} counts", each.uncounted) for each in uncounted]
-    return next(iter([*(counts if cause is Cause.UNKNOWN else ()), *state.not_known]), None)
+    counts = (each.not_known for each in state.limits if wants.high > each.free and cause is Cause.UNKNOWN)
+    return next(iter([*filter(None, counts), *state.not_known]), None)
 
 
 def pool_too_small(wants: Servers | None, state: QueueState) -> NotKnown | None:

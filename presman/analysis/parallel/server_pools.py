@@ -86,6 +86,11 @@ class ServerLimit(NamedTuple):
         """Servers left below the limit, at least."""
         return self.allowed - self.held
 
+    @property
+    def not_known(self) -> NotKnown | None:
+        """That it is not known which servers it counts, None if it is."""
+        return NotKnown(f"which servers the limit of {self.owner} counts", self.uncounted) if self.uncounted else None
+
     def __str__(self) -> str:
         if self.uncounted:
             limit = f"the limit of {self.owner}, {as_of(str(self.allowed), self.limit_age)}{self.part},"
@@ -274,8 +279,16 @@ def why_target_unknown(facts: Facts, con_id: int, found: Mapping[int, ServerBudg
         return view_of(facts.snapshot, Parameter)
     record: RecordType = RsrcPlan if is_inside else CdbPlanDirective
     lacks = unavailable(facts.snapshot, record, ("parallel_server_limit",))
-    is_limited = _given(facts, con_id, inside=is_inside) is not None or facts.snapshot.age_if_late(record) is not None
-    return view_of(facts.snapshot, record) if lacks and not is_limited else ""
+    is_known = _shows_given(facts, con_id, inside=is_inside) or facts.snapshot.age_if_late(record) is not None
+    return view_of(facts.snapshot, record) if lacks and not is_known else ""
+
+
+def _shows_given(facts: Facts, con_id: int, *, inside: bool) -> bool:
+    """Whether V$RSRC_PLAN shows what the CDB plan gives a container; in the root its SHARES say that it does."""
+    if "parallel_server_limit" in facts.snapshot.section(RsrcPlan).absent:
+        return False
+    rows = (facts.plans.plan_rows.get((inst_id, con_id)) for inst_id in facts.plans.open_on(con_id))
+    return any(row is not None and (inside or row.shares is not None) for row in rows)
 
 
 def allowed(key: Key, facts: Facts, found: Mapping[int, ServerBudget]) -> tuple[int | None, int | None]:
