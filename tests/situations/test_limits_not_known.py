@@ -18,11 +18,13 @@ from presman.analysis.assemble import analyse
 from presman.analysis.facts.facts import Facts
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead
+from presman.figures.drawing.lines import plain
 from presman.forecast.queue_now import queue_rules
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
 from presman.rows.commands import CommandKind
+from presman.tui.pages.advice_lines import ends_it
 from tests.situations.spooled import Views, reading, readings, snapshots
-from tests.situations.test_promises import container
+from tests.situations.test_promises import cluster, container
 from tests.situations.test_sessions_to_end import HEAD, idle, site
 
 PLAN = (
@@ -221,6 +223,8 @@ def test_no_more_servers_are_free_than_the_pool_has_left(tmp_path: Path, in_use:
     nobody_is_offered(found)
     queued = ending(head(found).statement, found).commands
     assert CommandKind.DEQUEUE not in [each.kind for each in queued], "it would be downgraded, or run serially"
+    (way,) = unblock(found)
+    assert "copies" not in plain(ends_it(way)), "nor is another command in its place"
 
 
 def test_where_the_pool_has_less_left_than_the_target_it_is_said_which_is_free(tmp_path: Path) -> None:
@@ -342,3 +346,14 @@ def test_no_start_is_forecast_where_what_decides_is_not_known(tmp_path: Path, vi
     (poll,) = snapshots(tmp_path, views)
     rules = queue_rules(Facts.of(None, poll), analyse(None, poll))
     assert rules.unknown_limits == ({(0, "REPORTS"): why} if why else {})
+
+
+@pytest.mark.parametrize(("managed", "one_queue"), [("FULL", None), ("FIFO", True)])
+def test_which_plan_orders_the_queues_of_instances_with_different_plans_is_not_known(
+    tmp_path: Path, managed: str, one_queue: bool | None
+) -> None:
+    more = {"GV$RSRC_CONSUMER_GROUP": "INST_ID | NAME | CURRENT_PQ_SERVERS_ACTIVE\n1 | REPORTS | 20\n2 | REPORTS | 12"}
+    views = cluster((1, "DAY", 20, 64), (2, "NIGHT", 12, 64), **more)
+    views = {**views, "GV$RSRC_PLAN": views["GV$RSRC_PLAN"].replace("FULL", managed)}
+    (poll,) = snapshots(tmp_path, views)
+    assert queue_rules(Facts.of(None, poll), analyse(None, poll)).one_queue is one_queue
