@@ -90,6 +90,11 @@ def test_where_the_plan_does_not_manage_parallel_statements_its_limits_prove_not
     nobody_is_offered(found)
 
 
+@pytest.mark.parametrize(("managed", "cause"), [("FULL", Cause.NEVER_FITS), ("OFF", Cause.UNKNOWN)])
+def test_nothing_is_too_large_for_a_limit_that_may_not_be_in_force(tmp_path: Path, managed: str, cause: Cause) -> None:
+    assert head(reading(tmp_path, full(managed=managed, servers="20"))).cause is cause
+
+
 def test_without_the_view_of_the_plan_in_force_no_limit_of_another_view_is_proof(tmp_path: Path) -> None:
     target = "NAME | VALUE\nparallel_servers_target | 64"
     more = {"V_DOLLAR_RSRC_PLAN_HISTORY": HISTORY, "V_DOLLAR_SYSTEM_PARAMETER": target}
@@ -298,7 +303,9 @@ def test_a_limit_by_an_assumption_that_another_view_contradicts_proves_nothing(
     instance = {"V$INSTANCE": f"INSTANCE_NUMBER | VERSION | STATUS\n1 | {release} | OPEN"}
     found = reading(tmp_path, {**full(servers="", cpu="25", V_DOLLAR_RSRCMGRMETRIC=shown), **instance})
     assert (head(found).cause, head(found).allowed) == (Cause.GROUP, 16)
-    other = "how many servers REPORTS may hold is not known (16 by UTILIZATION_LIMIT, 64 by GV$RSRCMGRMETRIC)"
+    other = (
+        "how many servers REPORTS may hold is not known (16 by UTILIZATION_LIMIT, 64 by GV$RSRCMGRMETRIC of 0:00 ago)"
+    )
     assert str(head(found).not_known or "") == ("" if is_proven else other)
     if not is_proven:
         nobody_is_offered(found)
