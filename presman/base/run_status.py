@@ -170,11 +170,22 @@ class StatusFile:
         self._path = folder() / f"{name}.json"
         self._new = folder() / f".{name}.new"
         self._lock_path = folder() / f"{name}.lock"
-        self._lock = open_private(self._lock_path, 0)
-        fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self._lock = self._locked()
+
+    def _locked(self) -> int:
+        lock = open_private(self._lock_path, 0)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return lock
 
     def write(self, status: RunStatus) -> None:
-        """Replace the previous status, atomically."""
+        """Replace the previous status, atomically. If its folder was removed, lock and status are created again."""
+        is_there = False
+        with suppress(FileNotFoundError):
+            is_there = os.path.samestat(self._lock_path.stat(), os.fstat(self._lock))
+        if not is_there:
+            # The lock comes first: a status without it is that of a process that died.
+            before, self._lock = self._lock, self._locked()
+            os.close(before)
         with os.fdopen(open_private(self._new, os.O_TRUNC), "wb") as file:
             file.write(msgspec.json.encode(status))
         self._new.replace(self._path)

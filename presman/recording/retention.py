@@ -50,9 +50,12 @@ class RecordingLocation:
         """Return the store for polls at an instant; it is opened when first needed."""
         location = str(self._day(at)) if self.is_daily else self._location
         with self._turn:
-            if location not in self._stores or self._stores[location].was_removed():
+            before = self._stores.get(location)
+            if before is None or before.was_removed():
                 is_new = not is_url(location) and not exists(expanded(location))
-                # A store whose file is gone is not closed: a thread still writing to it would create a new file.
+                if before is not None:
+                    # It is not closed: a thread still writing to it would create a new file.
+                    before.abandon()
                 self._stores[location] = Store(location, writing=True)
                 if is_new:
                     self._made.append(expanded(location))

@@ -72,6 +72,25 @@ def remove_recording(path: Path) -> None:
             Path(f"{path}{end}").unlink()
 
 
+def remove_beside(path: Path) -> None:
+    """Remove SQLite's files beside a file that is gone. Raises OSError."""
+    for end in ("-wal", "-shm"):
+        Path(f"{path}{end}").unlink(missing_ok=True)
+
+
+def has_a_name(file: tuple[int, int] | None) -> bool:
+    """Whether a file that this process has open is still in a folder: moved there, not removed.
+
+    The descriptors are only asked: closing one of its own would release SQLite's locks on the file.
+    """
+    for each in os.listdir("/dev/fd"):  # noqa: PTH208
+        with suppress(OSError):
+            found = os.fstat(int(each))
+            if (found.st_dev, found.st_ino) == file:
+                return found.st_nlink > 0
+    return False
+
+
 def connected(path: Path, limits: StatementLimits) -> sqlite3.Connection:
     """Connect for writing. Raises sqlite3.Error."""
     _check_beside(path)
@@ -101,10 +120,14 @@ def closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-def empty_log(cursor: Any) -> None:
-    """Checkpoint the log into the file: a writer that closes leaves the log in place if there are readers."""
+def empty_log(cursor: Any) -> bool:
+    """Checkpoint the log into the file; return whether the file has all of it.
+
+    A writer that closes leaves the log in place if there are readers.
+    """
     cursor.execute("PRAGMA busy_timeout=0")  # while others read, the log stays: they are not waited for
-    cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    _, pages, copied = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    return bool(pages == copied)
 
 
 def remove_empty_log(path: Path, limits: StatementLimits) -> None:

@@ -4,6 +4,7 @@ The password of a URL is never part of a text.
 """
 
 import logging
+import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -142,6 +143,8 @@ SUFFIX = ".presman"
 MOST_DATABASES = 10_000
 """The most databases of a store: the chains of each are searched for."""
 
+REMOVED = "it was removed or moved away"
+
 _FETCHED = 1000
 """Rows fetched at once."""
 
@@ -204,6 +207,29 @@ class Store:
         """Whether its file was removed or replaced: then anything written to it is lost."""
         return self._file != _which_file(self)
 
+    def abandon(self) -> None:
+        """Leave a file that was moved away or removed, so that another can be created in its place.
+
+        A moved file first gets what only its log has. The log must go: SQLite would take it for the new file's.
+        Raises StoreLostError while the moved file cannot be completed, RecordingError if the log cannot be removed.
+        """
+        path = self._path.resolve()
+        with self._turn, self.translating_errors():
+            if os.path.lexists(path):  # another file replaced it, which may have its own log
+                return
+            pool = self.engine.pool
+            if sqlite_files.has_a_name(self._file) and isinstance(pool, QueuePool) and pool.checkedin():
+                with closing(self.engine.raw_connection()) as connection:
+                    is_complete = sqlite_files.empty_log(connection.cursor())
+                if not is_complete:
+                    raise StoreLostError(
+                        f"{self.name} was moved away and is in use: its last polls are still to be added"
+                    )
+            try:
+                sqlite_files.remove_beside(path)
+            except OSError as error:
+                raise RecordingError(f"{error.filename}: {error.strerror or error}") from error
+
     def close(self) -> None:
         """Close all connections."""
         is_file = self.kind == "sqlite" and not self.was_removed()
@@ -224,8 +250,11 @@ class Store:
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """Run the body as one transaction. Raises StoreLostError or RecordingError."""
-        with self._turn, self.translating_errors(), self.engine.begin() as connection:
-            yield connection
+        with self._turn:
+            if self.writing and self.was_removed():
+                raise StoreLostError(f"{self.name}: {REMOVED}")
+            with self.translating_errors(), self.engine.begin() as connection:
+                yield connection
 
     def rows(self, statement: Executable, binds: dict[str, Any] | None = None) -> Sequence[Any]:
         """Return the rows of a query. Raises StoreLostError, DamagedStoreError."""

@@ -253,10 +253,11 @@ class DatabaseRecorder:
         """Return the writer for the store of that time: a folder has a new store each day."""
         store = self._location.store(at)
         if self._writer is None or store is not self._store:
-            if self._store is not None and self._store.was_removed():
-                gone = f"{self._store.name} was removed with all that was written to it: a new one is started"
-                self._report("file_removed", gone, "error")
             before = self._writer
+            if self._store is not None and self._store.was_removed():
+                gone = "was removed or moved away, with all that was written to it: a new one is started"
+                self._report("file_removed", f"{self._store.name} {gone}", "error")
+                self._writer = None
             self._close()
             self._writer = RecordingWriter(store, self.target.name, self.target.kind, self.target.interval, before)
             self._store = store

@@ -276,6 +276,34 @@ def test_a_removed_file_is_created_again_and_reported(tmp_path: Path) -> None:
         assert len(recording.playback()) == 3
 
 
+def test_a_file_that_is_moved_alone_takes_its_log_along_and_one_that_is_removed_leaves_none(tmp_path: Path) -> None:
+    path, moved = tmp_path / "a.presman", tmp_path / "moved.presman"
+    moments = list(polled("quiet", 6))
+    location = RecordingLocation(str(path))
+    for part in range(3):
+        store = location.store(START)
+        _append(RecordingWriter(store, "demo:x", "simulator"), moments[2 * part : 2 * part + 2])
+        if part == 0:
+            with closing(sqlite3.connect(path)) as reader:
+                reader.execute("BEGIN")
+                reader.execute("SELECT count(*) FROM meta").fetchall()
+                _append(RecordingWriter(store, "demo:y", "simulator"), moments[:1])
+                path.rename(moved)
+                with pytest.raises(StoreLostError, match="in use: its last polls are still to be added"):
+                    location.store(START)
+        elif part == 1:
+            path.unlink()
+        if part < 2:
+            assert not path.exists()
+            with pytest.raises(StoreLostError, match="removed or moved away"), store.transaction():
+                pass
+    location.close()
+    for place, counts in ((moved, [(1, 2), (2, 1)]), (path, [(1, 2)])):
+        with closing(sqlite3.connect(place)) as file:
+            assert file.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+            assert file.execute("SELECT database_id, count(*) FROM polls GROUP BY 1").fetchall() == counts
+
+
 def test_a_replaced_file_is_noticed(tmp_path: Path) -> None:
     moments = list(polled("quiet", 2))
     (tmp_path / "days").mkdir()

@@ -10,6 +10,7 @@ import sys
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from shutil import rmtree
 from unittest import mock
 
 import pytest
@@ -180,6 +181,9 @@ def test_a_file_is_private_whole_and_gone_at_the_end() -> None:
     assert folder().stat().st_mode & 0o777 == 0o700
     file.write(replace(RUN, pid=2))
     assert found_runs()[0].status.pid == 2
+    rmtree(folder())
+    file.write(RUN)
+    assert [run.alive for run in found_runs()] == [True], "lock and status are created again"
     file.remove()
     assert list(folder().iterdir()) == []
 
