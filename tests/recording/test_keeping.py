@@ -227,7 +227,7 @@ def test_a_folder_has_a_file_for_each_day(tmp_path: Path) -> None:
     recorder = recorder_to(f"{tmp_path}/", messages)
     for snapshot, _ in moments:
         recorder._take(snapshot)
-        recorder._write(*recorder._waiting.popleft())
+        recorder._write(*recorder._waiting.popleft()[:2])
     recorder._close()
     assert [path.name for path in sorted(tmp_path.glob("*.presman"))] == [
         "presman-2026-03-12.presman",
