@@ -86,11 +86,13 @@ def run(options: Namespace) -> int:
 
 def _ending_in_time(seconds: float) -> AbstractContextManager[None]:
     """End presman as UNKNOWN after `seconds`, whatever hangs: a monitoring server kills a slow plug-in."""
+    from presman.base.user_command import end_all
     from presman.cli.interruption import after
 
     def end() -> None:
         line = f"PRESMAN UNKNOWN - no result within {seconds:g} s\n"
         os.write(sys.stdout.fileno(), line.encode())
+        end_all()
         os._exit(UNKNOWN)
 
     return after(seconds, end)

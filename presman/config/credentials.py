@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
+from presman.base import user_command
 from presman.base.errors import InputError, LimitError
 from presman.base.running_out import ran_out
 from presman.base.secret import Secret
@@ -106,7 +107,8 @@ def password_of(command: PasswordCommand, timeout: float = TIMEOUT) -> Secret:
     name = command.name
     nothing = subprocess.DEVNULL
     try:
-        process = subprocess.Popen(command.argv, stdin=nothing, stdout=subprocess.PIPE, stderr=nothing)
+        files = {"stdin": nothing, "stdout": subprocess.PIPE, "stderr": nothing}
+        process = user_command.start(command.argv, may_prompt=True, **files)
     except (OSError, ValueError) as error:
         if limit := ran_out(error):
             raise LimitError(f"password_command: {name}: {limit}") from None
@@ -119,7 +121,7 @@ def password_of(command: PasswordCommand, timeout: float = TIMEOUT) -> Secret:
     except (subprocess.TimeoutExpired, TimeoutError):
         raise PasswordCommandError(f"password_command: {name} did not end within {timeout:g} s") from None
     finally:
-        _end(process)
+        user_command.end(process)
     if code:
         how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
         raise PasswordCommandError(f"password_command: {name} {how} (run it by hand to see why)")
@@ -149,11 +151,3 @@ def _read(process: subprocess.Popen[bytes], deadline: float) -> bytes:
                 break
             data += more
     return data
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        process.kill()
-        process.wait()
-    if process.stdout is not None:
-        process.stdout.close()

@@ -39,7 +39,8 @@ def _alerts(row: Member) -> str:
     if row.key_figures is None:
         return ABSENT
     sign, _ = _SEVERITIES.get(row.key_figures.severity, ("", ""))
-    return f"{sign} {row.key_figures.alerts}".strip()
+    doubt = "?" if row.key_figures.unknown and row.key_figures.alerts else ""
+    return f"{sign} {row.key_figures.alerts}{doubt}".strip()
 
 
 def _alert_state(row: Member) -> State:
@@ -122,8 +123,8 @@ FLEET: Table[Member] = Table(
                  "connection", text=lambda row: row.connection.text, order=rank, width=10, vital=True,
                  state=lambda row: row.connection.level),
         Database("alerts", "alerts", COUNT,
-                 "Critical alerts (✕) and warnings (▲), with the sign of the worst; ? if there is none, but not "
-                 "all could be seen. The rules and thresholds are those of `presman alerts`.", "key_figures.alerts",
+                 "Critical alerts (✕) and warnings (▲), with the sign of the worst; ? if not all could be "
+                 "seen. The rules and thresholds are those of `presman alerts`.", "key_figures.alerts",
                  text=_alerts, order=_weight, width=6, state=_alert_state),
         Database("cpu_percent", "CPU %", PERCENT,
                  "CPU used by all consumer groups since the last poll, in percent of the CPUs that Resource Manager "

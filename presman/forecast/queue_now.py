@@ -224,6 +224,8 @@ def queue_rules(facts: Facts, reading: Reading) -> QueueRules:
 
 def _one_queue(facts: Facts, reading: Reading) -> bool | None:
     # In which order the queues of several containers are served is not documented if each has one queue for all groups.
+    # Nor is it which plan orders the queues of a cluster whose instances run different ones.
     found = {facts.plans.has_one_queue(each.inst_id, each.con_id) for each in reading.queue}
     several = len({each.con_id for each in reading.queue}) > 1
-    return None if len(found) != 1 or (several and True in found) else found.pop()
+    is_open = (several and True in found) or (reading.header.mixed_plans and False in found)
+    return None if len(found) != 1 or is_open else found.pop()

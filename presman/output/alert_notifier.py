@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import queue
-import signal
 import subprocess
 import threading
 import time
@@ -22,6 +20,7 @@ from presman.analysis.alerts.judge import AlertChange, AlertChanges, Judge
 from presman.analysis.goals import Goal
 from presman.analysis.readings.reading import SEVERITY_WORDS, Alert, Reading
 from presman.analysis.trends.goal_counts import GoalCounts
+from presman.base import user_command
 from presman.base.running_out import ran_out
 from presman.rows.queries import DetailLevel
 
@@ -143,44 +142,20 @@ def run(
     `begun` is called with the process. If a signal ends presman meanwhile, the process and its children end with it.
     """
     try:
-        process = subprocess.Popen(
-            words,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,  # keeps Ctrl-C in the monitor's terminal from ending it
-        )
+        process = user_command.start(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     except (OSError, ValueError) as error:
         return f"{words[0]}: {getattr(error, 'strerror', None) or error}"
     begun(process)
     try:
         process.communicate(data, timeout)
     except subprocess.TimeoutExpired:
-        _kill(process)
         return f"{words[0]}: did not end within {timeout:g} s and was killed"
     except BrokenPipeError:  # the command need not read its input
         process.wait()
-    except BaseException:
-        _kill(process)
-        raise
+    finally:
+        user_command.end(process)
     code = process.returncode
     return f"{words[0]}: ended with code {code}" if code else ""
-
-
-def _end_group(process: subprocess.Popen[bytes]) -> None:
-    if process.returncode is None:  # else another process may have the number
-        with suppress(OSError):
-            os.killpg(process.pid, signal.SIGKILL)
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End a command and its children."""
-    _end_group(process)
-    process.kill()
-    process.wait()
-    if process.stdin is not None:
-        with suppress(OSError):
-            process.stdin.close()
 
 
 class AlertCommand:
@@ -236,7 +211,7 @@ class AlertCommand:
             # Commands that still wait are not run any more.
             self._over = True
             if not has_ended and self._process is not None:
-                _end_group(self._process)
+                user_command.kill(self._process)
                 self._has_ended.wait(1.0)
 
     def _report(self, changes: list[AlertChange]) -> None:

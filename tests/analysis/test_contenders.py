@@ -83,6 +83,18 @@ def test_a_rival_takes_no_more_than_its_own_limit_leaves(allowed: int, held: int
     assert rivals(heads(etl={"allowed": allowed, "held": held}), running(1, servers=30)) == taken
 
 
+@pytest.mark.parametrize(("left", "action", "taken"), [
+    (30.0, "RUN", ("ETL",)), (31.0, "RUN", ()), (30.0, "CANCEL", ()), (30.0, "", ("ETL",)),
+])  # fmt: skip
+def test_a_rival_that_starts_at_its_timeout_needs_no_room(left: float, action: str, taken: tuple[str, ...]) -> None:
+    """ETL's own limit leaves it nothing, but PQ_TIMEOUT_ACTION RUN starts it in spite of it."""
+    own = (Shortage(12, everybody=True), Shortage(16, con_id=busy().heads[1].con_id, group="ETL"))
+    found = heads(etl={"allowed": 32, "held": 32, "shortages": own})
+    batch, etl = found.heads
+    etl = replace(etl, statement=replace(etl.statement, timeout_left=left, timeout_action=action))
+    assert rivals(replace(found, heads=(batch, etl)), running(1, servers=28)) == taken
+
+
 def test_in_one_queue_only_longer_waits_come_before() -> None:
     found = heads()
     later, fifo = found.heads[1].statement.waited, replace(found.header, px_managed="FIFO")

@@ -5,13 +5,16 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
+from presman.base import user_command
 from presman.base.secret import Secret
 from presman.config.config_file import ConfigError, PasswordCommand, read_config
 from presman.config.credentials import PasswordCommandError, password_of, with_password
 from presman.config.target import TargetError
 from presman.config.target_text import parse_target
+from tests.patience import until
 
 
 def command(*words: str) -> PasswordCommand:
@@ -98,3 +101,24 @@ def test_mistakes_name_the_place(lines: str, expected: str, tmp_path: Path) -> N
     with pytest.raises(ConfigError) as caught:
         read_config(path)
     assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize("has_terminal", [True, False])
+def test_a_password_command_is_ended_with_its_child_processes(
+    has_terminal: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("presman.base.user_command._has_terminal", lambda: has_terminal)
+    pid = tmp_path / "pid"
+    with pytest.raises(PasswordCommandError, match="did not end"):
+        password_of(command("sh", "-c", f"sleep 60 & echo $! > {pid}; wait"), timeout=0.2)
+    until(lambda: not is_running(int(pid.read_text())), "the end of all that it started")
+
+
+def test_a_password_command_ends_with_presman() -> None:
+    process = user_command.start(["sleep", "60"])
+    user_command.end_all()
+    assert process.wait() == -9
+
+
+def is_running(number: int) -> bool:
+    return psutil.pid_exists(number) and psutil.Process(number).status() != psutil.STATUS_ZOMBIE

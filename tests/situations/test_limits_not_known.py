@@ -18,10 +18,13 @@ from presman.analysis.assemble import analyse
 from presman.analysis.facts.facts import Facts
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead
+from presman.figures.drawing.lines import plain
 from presman.forecast.queue_now import queue_rules
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
 from presman.rows.commands import CommandKind
+from presman.tui.pages.advice_lines import ends_it
 from tests.situations.spooled import Views, reading, readings, snapshots
+from tests.situations.test_promises import cluster, container
 from tests.situations.test_sessions_to_end import HEAD, idle, site
 
 PLAN = (
@@ -85,6 +88,11 @@ def test_where_the_plan_does_not_manage_parallel_statements_its_limits_prove_not
     assert head(found).cause is Cause.UNKNOWN
     assert str(head(found).not_known) == f"which servers the limit of REPORTS counts is not known ({why})"
     nobody_is_offered(found)
+
+
+@pytest.mark.parametrize(("managed", "cause"), [("FULL", Cause.NEVER_FITS), ("OFF", Cause.UNKNOWN)])
+def test_nothing_is_too_large_for_a_limit_that_may_not_be_in_force(tmp_path: Path, managed: str, cause: Cause) -> None:
+    assert head(reading(tmp_path, full(managed=managed, servers="20"))).cause is cause
 
 
 def test_without_the_view_of_the_plan_in_force_no_limit_of_another_view_is_proof(tmp_path: Path) -> None:
@@ -156,6 +164,21 @@ def test_inside_a_container_its_limit_is_known_only_by_the_column_that_shows_it(
     assert str(head(found).not_known or "") == unknown
 
 
+@pytest.mark.parametrize(
+    ("columns", "values", "is_known"),
+    [(" | SHARES | PARALLEL_SERVER_LIMIT", " | 2 |", True), (" | SHARES", " | 2", False), ("", "", False)],
+)
+def test_in_the_root_the_limit_of_a_container_is_known_by_the_cdb_plan_alone(
+    tmp_path: Path, columns: str, values: str, is_known: bool
+) -> None:
+    views = container("parallel_servers_target | 64 | 3", held=32)
+    plan = f"{views['V$RSRC_PLAN'].replace(chr(10), columns + chr(10))}{' |' * columns.count('|')}"
+    row = f"1 | 3 | PDB_PLAN | TRUE | ON | 64 | 64 | FULL{values}"
+    found = reading(tmp_path, {**views, "V$RSRC_PLAN": f"{plan}\n{row}"})
+    why = str(head(found).not_known)
+    assert (why == "how many servers SALES may hold is not known (DBA_CDB_RSRC_PLAN_DIRECTIVES)") is not is_known
+
+
 # Limits of before.
 
 TIMES = ("2026-11-23 10:00:00", "2026-11-23 10:00:10")
@@ -205,6 +228,8 @@ def test_no_more_servers_are_free_than_the_pool_has_left(tmp_path: Path, in_use:
     nobody_is_offered(found)
     queued = ending(head(found).statement, found).commands
     assert CommandKind.DEQUEUE not in [each.kind for each in queued], "it would be downgraded, or run serially"
+    (way,) = unblock(found)
+    assert "copies" not in plain(ends_it(way)), "nor is another command in its place"
 
 
 def test_where_the_pool_has_less_left_than_the_target_it_is_said_which_is_free(tmp_path: Path) -> None:
@@ -278,7 +303,9 @@ def test_a_limit_by_an_assumption_that_another_view_contradicts_proves_nothing(
     instance = {"V$INSTANCE": f"INSTANCE_NUMBER | VERSION | STATUS\n1 | {release} | OPEN"}
     found = reading(tmp_path, {**full(servers="", cpu="25", V_DOLLAR_RSRCMGRMETRIC=shown), **instance})
     assert (head(found).cause, head(found).allowed) == (Cause.GROUP, 16)
-    other = "how many servers REPORTS may hold is not known (16 by UTILIZATION_LIMIT, 64 by GV$RSRCMGRMETRIC)"
+    other = (
+        "how many servers REPORTS may hold is not known (16 by UTILIZATION_LIMIT, 64 by GV$RSRCMGRMETRIC of 0:00 ago)"
+    )
     assert str(head(found).not_known or "") == ("" if is_proven else other)
     if not is_proven:
         nobody_is_offered(found)
@@ -326,3 +353,14 @@ def test_no_start_is_forecast_where_what_decides_is_not_known(tmp_path: Path, vi
     (poll,) = snapshots(tmp_path, views)
     rules = queue_rules(Facts.of(None, poll), analyse(None, poll))
     assert rules.unknown_limits == ({(0, "REPORTS"): why} if why else {})
+
+
+@pytest.mark.parametrize(("managed", "one_queue"), [("FULL", None), ("FIFO", True)])
+def test_which_plan_orders_the_queues_of_instances_with_different_plans_is_not_known(
+    tmp_path: Path, managed: str, one_queue: bool | None
+) -> None:
+    more = {"GV$RSRC_CONSUMER_GROUP": "INST_ID | NAME | CURRENT_PQ_SERVERS_ACTIVE\n1 | REPORTS | 20\n2 | REPORTS | 12"}
+    views = cluster((1, "DAY", 20, 64), (2, "NIGHT", 12, 64), **more)
+    views = {**views, "GV$RSRC_PLAN": views["GV$RSRC_PLAN"].replace("FULL", managed)}
+    (poll,) = snapshots(tmp_path, views)
+    assert queue_rules(Facts.of(None, poll), analyse(None, poll)).one_queue is one_queue

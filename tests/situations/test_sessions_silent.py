@@ -86,7 +86,7 @@ def test_only_what_the_list_shows_of_a_queue_has_its_age(course: Course) -> None
             assert f"; head {head.statement.sql_id}{old} wants " in text.replace(f"{head.group}: ", "; ")
             assert text.count(old) == 1 or f" wait{old}, the first {waited}, " in text
             assert text.endswith(head.sentence)
-            assert f" queued, head{old} {waited}, {head.why}" in short
+            assert f" queued, head{old} now {waited}, {head.why}" in short
             whole, *shorter = alerts[head.group].between
             assert whole.endswith(head.sentence)
             assert whole.count(old) == 1

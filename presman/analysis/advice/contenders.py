@@ -72,6 +72,15 @@ class Candidate(Struct, frozen=True):
 _VERBS = {CommandKind.CANCEL: "cancel", CommandKind.KILL: "end"}
 
 
+def _times_out_soon(each: QueuedStatement) -> bool:
+    return each.timeout_left is not None and each.timeout_left <= NEARLY_DONE
+
+
+def _starts_at_timeout(head: QueueHead) -> bool:
+    """Whether a head may soon start at its timeout: then it takes servers, whatever its own limits leave."""
+    return _times_out_soon(head.statement) and head.statement.timeout_action != "CANCEL"
+
+
 def _step_left(candidate: Candidate) -> float:
     return step_left(candidate.statement) or 0.0
 
@@ -159,9 +168,8 @@ class Unblock(Struct, frozen=True):
     def times_out(self) -> str:
         """The sentence that the head reaches its queue timeout soon, "" if not: then no end helps it."""
         first = self.head.statement
-        if first.timeout_left is None or first.timeout_left > NEARLY_DONE:
-            return ""
-        return f"reaches its queue timeout in {duration(first.timeout_left)}: then {first.at_timeout}"
+        words = f"reaches its queue timeout in {duration(first.timeout_left)}: then {first.at_timeout}"
+        return words if _times_out_soon(first) else ""
 
     @property
     def leaves_soon(self) -> str:
@@ -315,7 +323,8 @@ def _others(
         there = {inst_id for each in other.shortages for inst_id in each.inst_ids}
         is_elsewhere = bool(here and there) and here.isdisjoint(there)
         is_own = (other.con_id, other.group) == (head.con_id, head.group)
-        if not (is_own or is_elsewhere or _are_kept(own_limits(other, reading), freed, counts)):
+        is_kept = _are_kept(own_limits(other, reading), freed, counts) and not _starts_at_timeout(other)
+        if not (is_own or is_elsewhere or is_kept):
             yield other
 
 
@@ -342,9 +351,13 @@ def _before(head: QueueHead, other: QueueHead, reading: Reading) -> list[QueuedS
 
 
 def _could_take(other: QueueHead, queue: Sequence[QueuedStatement], freed: Iterable[RunningStatement]) -> float:
-    """Return the servers that a queue could take, at most what its own limit leaves; 0 if its head has no room."""
+    """Return the servers that a queue could take, at most what its own limit leaves; 0 if its head has no room.
+
+    A head that starts at its timeout needs no room.
+    """
+    at_timeout = _wanted(other) if _starts_at_timeout(other) else 0
     if not queue:
-        return 0
+        return at_timeout
     first = other.wants
     wanted = sum(map(_wanted, queue))
     if other.allowed is None:
@@ -354,7 +367,7 @@ def _could_take(other: QueueHead, queue: Sequence[QueuedStatement], freed: Itera
     # As long as its head has no room, no statement behind it starts either.
     room = other.allowed - (other.held or 0) + sum(each.servers for each in usable)
     needs = first.low if is_known(first) else 0
-    return min(wanted, room) if room > 0 and room >= needs else 0
+    return max(at_timeout, min(wanted, room) if room > 0 and room >= needs else 0)
 
 
 def _left_of_all(head: QueueHead, freed: Iterable[RunningStatement]) -> float | None:

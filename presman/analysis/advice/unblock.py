@@ -236,7 +236,8 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     itself = next((each.statement for each in helpers if each.statement.executing()[:3] == session), None)
     helpers = [each for each in helpers if each.statement is not itself]
     unknown = reading.why_unavailable("V$PX_SESSION") or ("" if helpers else _unlisted(reading))
-    unknown = unknown or ("" if reading.unanswered("V$SESSION") else reading.why_unavailable("V$SESSION"))
+    if doubt is None and not reading.unanswered("V$SESSION"):
+        unknown = unknown or reading.why_unavailable("V$SESSION")
     # Whoever waits for a session, or cannot be ended, is shown but never chosen.
     blocked = tuple(each.statement for each in helpers if each.statement.blocker)
     fixed = [each for each in helpers if each.ends_in is None and refusal(each.statement)]

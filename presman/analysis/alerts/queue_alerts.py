@@ -65,7 +65,8 @@ def _head(head: QueueHead, reading: Reading) -> Alert:
     age = reading.age_of("V$SESSION") or 0.0
     old, first = (AGE, f" head{AGE},") if age else ("", "")
     then = old if reading.age_of("V$RSRC_SESSION_INFO") else ""
-    waited = f" head{'' if then else old} {duration(head.statement.waited)}{then},"
+    long = duration(head.statement.waited)
+    waited = f" head{old} now {long}," if old and not then else f" head {long}{then},"
     waited = first if head.statement.waited is None else waited
     short = f"{name}: {queued} queued,{waited} {head.why}"
     who = head.statement.sql_id or head.statement.user or "(no SQL_ID)"

@@ -10,7 +10,7 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.readings.reading import CLUSTER, ServerPool
-from presman.analysis.readings.statement_readings import NotKnown
+from presman.analysis.readings.statement_readings import NotKnown, Servers
 from presman.analysis.view_availability import unavailable, view_of
 from presman.base.formats import as_of, counted
 from presman.base.release import Release
@@ -80,6 +80,11 @@ class ServerLimit(NamedTuple):
     uncounted: str = ""
     age: float | None = None
     limit_age: float | None = None
+    is_in_force: bool = True
+
+    def is_too_small(self, wants: Servers) -> bool:
+        """Whether it allows too few servers for a statement even when none is held; not if it may not be in force."""
+        return self.is_in_force and wants.low > self.allowed
 
     @property
     def free(self) -> int:
@@ -279,8 +284,16 @@ def why_target_unknown(facts: Facts, con_id: int, found: Mapping[int, ServerBudg
         return view_of(facts.snapshot, Parameter)
     record: RecordType = RsrcPlan if is_inside else CdbPlanDirective
     lacks = unavailable(facts.snapshot, record, ("parallel_server_limit",))
-    is_limited = _given(facts, con_id, inside=is_inside) is not None or facts.snapshot.age_if_late(record) is not None
-    return view_of(facts.snapshot, record) if lacks and not is_limited else ""
+    is_known = _shows_given(facts, con_id, inside=is_inside) or facts.snapshot.age_if_late(record) is not None
+    return view_of(facts.snapshot, record) if lacks and not is_known else ""
+
+
+def _shows_given(facts: Facts, con_id: int, *, inside: bool) -> bool:
+    """Whether V$RSRC_PLAN shows what the CDB plan gives a container; in the root its SHARES say that it does."""
+    if "parallel_server_limit" in facts.snapshot.section(RsrcPlan).absent:
+        return False
+    rows = (facts.plans.plan_rows.get((inst_id, con_id)) for inst_id in facts.plans.open_on(con_id))
+    return any(row is not None and (inside or row.shares is not None) for row in rows)
 
 
 def allowed(key: Key, facts: Facts, found: Mapping[int, ServerBudget]) -> tuple[int | None, int | None]:
@@ -376,7 +389,7 @@ def limit_by_metric(key: Key, facts: Facts, found: Mapping[int, ServerBudget], i
     con_id, group = key
     by_metric = facts.system.is_alone and key in facts.plans.shown_servers_limits
     if by_metric and (other := _other_limit(key, facts, found, inst_id)):
-        return NotKnown(f"how many servers {group} may hold", other, is_recent=True)
+        return NotKnown(f"how many servers {group} may hold", other, _age(GroupMetric, facts), is_recent=True)
     if by_metric and not _has_directives(key, facts, inst_id):
         limited = allowed(key, facts, found)[0] is not None
         if limited or facts.plans.plan_of(inst_id, con_id) or unavailable(facts.snapshot, RsrcPlan):

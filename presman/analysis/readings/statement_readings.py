@@ -250,7 +250,7 @@ class RunningStatement(ParallelStatement, frozen=True, kw_only=True):
     of the whole statement. `is_last` means that its plan has nothing left to do after `operation` and that this is
     coming to its end; `comes_nearer` means that this end has come nearer since the previous poll, whatever the plan
     does then, and that it has not gone on after an operation with which it was said to end, perhaps. `overdue` means
-    that its last operation should have been done by now, by the estimate at the previous poll.
+    that its last operation should have been done by now, by the estimate at an earlier poll.
 
     `idle` is the time in seconds that the coordinator has been INACTIVE while it holds servers, None while it works.
     `idle_known` is false if it is idle and no view shows since when: then `idle` is 0. `oracle_ends_in` is the seconds

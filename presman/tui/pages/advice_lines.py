@@ -125,8 +125,9 @@ def _hint(found: Unblock) -> Line:
     index = next((index for index, each in enumerate(_named_of(found)[0]) if each.commands), None)
     if index is not None:
         return (("   c 1", "key"), (f" copies {_number(index)}", "dim"))
-    own = _of_the_head(found) if not found.candidates else []
-    return (("   c 1", "key"), (f" copies: {own[0].kind.value}", "dim")) if own else ()
+    own = [] if found.candidates else _of_the_head(found)[:1]
+    starts = [each.kind.value for each in own if each.kind is CommandKind.DEQUEUE]
+    return (("   c 1", "key"), (f" copies: {starts[0]}", "dim")) if starts else ()
 
 
 def brief(candidate: Candidate) -> str:
