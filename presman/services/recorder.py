@@ -200,7 +200,9 @@ class DatabaseRecorder:
             self.given_up += 1
             if not self._is_dropping:
                 self._is_dropping = True
-                text = f"more than {MOST_WAITING} polls wait to be written: from now on the oldest are given up"
+                text = (
+                    f"more than {counted(MOST_WAITING, 'poll')} wait to be written: from now on the oldest are given up"
+                )
                 self._report("given_up", text, "error")
 
     # ---- the writer's thread
