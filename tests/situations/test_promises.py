@@ -11,13 +11,14 @@ from presman.analysis.advice.step import Step
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import wrong
-from presman.analysis.assemble import analyse
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, QueueReason
 from presman.figures.drawing.lines import plain
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
 from presman.services.live import Readings
 from presman.tui.pages.advice_lines import ends_it
+from tests.cli.run import Run
+from tests.recording.recorded import record
 from tests.situations.spooled import NO_LIMITS, RELEASE_19, Views, reading, readings, snapshots
 
 PLAN = (
@@ -106,7 +107,7 @@ def test_a_start_that_did_not_come_is_not_promised_again(tmp_path: Path) -> None
         )
 
 
-def test_what_did_not_let_the_head_start_is_not_promised_once_more(tmp_path: Path) -> None:
+def test_what_did_not_let_the_head_start_is_not_promised_once_more(tmp_path: Path, inside: Run) -> None:
     """An idle session was ended in vain; then the end of another one was called a proof, and so on."""
     idle = "1 | 0 | 5 | 1005 | MARTIN | INACTIVE | ADHOC | | SQL*Net message from client | WAITING | 900000000"
     counts = (64, 24, 24, 64, 24)
@@ -120,16 +121,18 @@ def test_what_did_not_let_the_head_start_is_not_promised_once_more(tmp_path: Pat
     held = [f"2026-11-23 10:00:{at} | {each}" for at in ("00", "30") for each in servers]
     columns = "SAMPLE_TIME | SID | SERIAL# | QCSID | QCSERIAL# | QCINST_ID | SERVER_SET | DEGREE | REQ_DEGREE"
     views["V$PX_SESSION"] = table(columns, *held, *(f"2026-11-23 10:00:{at} |||||||| " for at in (10, 20, 40)))
-    live = Readings()
-    first, *_, fourth, fifth = (live.read(each) for each in snapshots(tmp_path, views))
+    live, folder = Readings(), tmp_path / "spool"
+    folder.mkdir()
+    came = [live.read(each) for each in snapshots(folder, views)]
+    first, *_, fourth, fifth = came
     assert advice(first.reading).startswith("end MARTIN 1:5 (idle 15:00, keeps 40 servers): then the head of REPORTS")
     why = "why the head did not start when 40 servers were free"
-    for found in (fourth.reading, analyse(None, fourth.snapshot)):  # a recording has the poll as it was read then
-        assert head(found).sentence.endswith(f"; short by 16 servers; {why} is not known")
-        assert advice(found) == (
-            f"wait: {why} is not known, so which session to end so that the head of REPORTS starts is not known either"
-        )
-        assert unblock(found)[0].answers == ()
+    assert head(fourth.reading).sentence.endswith(f"; short by 16 servers; {why} is not known")
+    which = "so which session to end so that the head of REPORTS starts is not known either"
+    assert advice(fourth.reading) == f"wait: {why} is not known, {which}"
+    assert unblock(fourth.reading)[0].answers == ()
+    record(tmp_path / "a.presman", [(each.snapshot, each.reading) for each in came])
+    assert f"DO wait: {why} is not known, {which}" in inside("once", "a.presman", "--at", "2026-11-23 10:00:30").stdout
     assert head(fifth.reading).cause is Cause.UNEXPLAINED, "it has room again: no start is promised"
     assert "as they were before: the server counts do not explain why it waits" in head(fifth.reading).sentence
 
