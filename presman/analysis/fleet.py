@@ -80,7 +80,7 @@ class Member(Struct, frozen=True):
     the database is lost, and when no view answers. `age` is the age of the newest poll that was answered in seconds,
     None without one; `since` is how many seconds it has been lost, refused, starting or stopped. `reason` says why in
     one line. `retry_in` is the seconds until the next attempt, None without one. `outlook` says what comes next if
-    connections are refused.
+    connections are refused; with `wants_password` that is no attempt unless there is another password.
     """
 
     name: str
@@ -92,6 +92,7 @@ class Member(Struct, frozen=True):
     retry_in: float | None = None
     past: Past = Past()
     outlook: str = ""
+    wants_password: bool = False
 
 
 LATE_AFTER = 2

@@ -42,8 +42,9 @@ TOTALS_OF = {
     "totals": dict(zip(QueueTotals._fields, QUEUE_COLUMNS, strict=True)),
     "sessions": dict(zip(SessionTotals._fields, SESSION_COLUMNS, strict=True)),
     "usage": dict(zip(UsageTotals._fields, USAGE_COLUMNS, strict=True)),
+    "io": {"service_ms": "io_service_time", "waits": "io_service_waits"},
 }
-"""The column of V$RSRC_CONSUMER_GROUP for each counter of a group's totals."""
+"""The column of V$RSRC_CONSUMER_GROUP for each counter of a group's totals, and for its I/O that of two figures."""
 
 _of_queue, _of_sessions = _columns(ConsumerGroup, QUEUE_COLUMNS), _columns(ConsumerGroup, SESSION_COLUMNS)
 _of_group, _of_container = _columns(ConsumerGroup, USAGE_COLUMNS), _columns(RsrcPdb, _COLUMNS)

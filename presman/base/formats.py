@@ -57,14 +57,14 @@ def as_of(words: str, age: float | None) -> str:
     return f"{words} {ago(age)}" if age and words != ABSENT else words
 
 
-def retry(seconds: float) -> str:
+def retry(seconds: float, what: str = "retry", now: str = "trying now") -> str:
     """Return when a database is tried again: ``retry in 41s``, ``retry in 9:58``, ``trying now``.
 
     >>> retry(598.2)
     'retry in 9:58'
     """
     left = round(seconds)
-    return f"retry in {f'{left}s' if left < 100 else duration(left)}" if left > 0 else "trying now"
+    return f"{what} in {f'{left}s' if left < 100 else duration(left)}" if left > 0 else now
 
 
 def spelled(seconds: float | None) -> str:

@@ -5,6 +5,7 @@ Another user who may write to a folder, or who made it, could have put a link th
 
 import errno
 import os
+import selectors
 import stat
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -165,6 +166,9 @@ def _mode(path: Path) -> int:
 # ---- Files that a user gives: limits on how much of a file and of a line is read.
 
 
+PIPE_SECONDS = 10.0
+"""Seconds to wait for a pipe: what writes to it may have to unlock something first."""
+
 LONGEST = 1 << 20
 """The most bytes of a line: SQL*Plus writes at most 32,767, and each column of a heading takes memory."""
 
@@ -179,8 +183,16 @@ def open_plain(path: Path) -> BufferedReader:
 
 
 def read_small(path: Path, most: int) -> bytes:
-    """Return the content of a file or a pipe. Raises OSError if it has more than `most` bytes, or does not end."""
-    with path.open("rb") as file:
+    """Return the content of a file or a pipe. Raises OSError if it has more than `most` bytes, or nothing comes."""
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        if stat.S_ISFIFO(os.fstat(file.fileno()).st_mode):
+            with selectors.PollSelector() as selector:
+                selector.register(file, selectors.EVENT_READ)
+                if not selector.select(PIPE_SECONDS):
+                    raise OSError(
+                        errno.ETIMEDOUT, f"it is a pipe, and nothing came within {PIPE_SECONDS:g} s", str(path)
+                    )
+        os.set_blocking(file.fileno(), True)
         return _all_of(file, most, path)
 
 

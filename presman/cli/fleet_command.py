@@ -61,7 +61,7 @@ def arguments(parser: Parser) -> None:
     option(parser, "targets TARGET", words, nargs="*")
     option(parser, "--format F", "print it once: text, json, csv", type=OneOf("text", "json", "csv"))
     option(parser, "--interval S", "seconds between polls of each (default 5; when printed: 1)", type=seconds)
-    words = "when printed: seconds to wait for databases that do not answer (default 30)"
+    words = "when printed: seconds on top of the interval to wait for databases that do not answer (default 30)"
     option(parser, "--timeout S", words, type=some_seconds, default=30.0)
     add_allow_actions(parser, " in an opened database")
 
@@ -111,7 +111,7 @@ def _printed(fleet: Fleet, options: Namespace) -> int:
     """Print the fleet once each database has a result; the exit code shows whether all were reached."""
     from presman.output import fleet_list
 
-    found = _settled(fleet, options.timeout)
+    found = _settled(fleet, options.timeout + (fleet.interval if isinstance(fleet, LiveFleet) else 0.0))
     members = by_trouble(map(_without_retry, found) if isinstance(fleet, LiveFleet) else found)
     if options.format == "json":
         console.put(fleet_list.dump(fleet.name, members, ascii_only=console.wants_ascii()))

@@ -239,6 +239,8 @@ def describe(config: Config, options: Namespace) -> str:
                 value = target.connect.name if target.connect else target.name
             except TargetError as error:
                 value = f"not usable: {error}"
+        if name == "https_proxy" and isinstance(value, str) and "@" in value:
+            value = f"***@{value.rpartition('@')[2]}"
         if value is not None:
             lines.append(f"  {option:<17}  {_shown(value):<28}  {origin}".rstrip())
     return "".join(f"{clean(line)}\n" for line in lines)

@@ -12,6 +12,7 @@ from presman.analysis.caches import RowCache
 from presman.analysis.facts.facts import Facts
 from presman.analysis.trends.statement_runs import Arrival, ArrivalTracker
 from presman.base.errors import did_you_mean
+from presman.base.formats import counted
 from presman.base.private_files import is_file
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
@@ -166,11 +167,14 @@ def _show_cpu(options: Namespace) -> None:
     if not demands.found:
         why = demands.hidden and f"what CPU groups would get is not known: {demands.hidden}"
         raise Failure(why or "no plan divided CPU while presman watched", exit_codes.SOURCE)
-    known = list(groups_with_cpu(demands.found))
+    known = groups_with_cpu(demands.found)
     changes: dict[str, dict[str, float]] = {}
     for given, kind in (("share", "shares"), ("level", "levels"), ("cpu_limit", "cpu")):
-        refuse_unknown(f"--{given.replace('_', '-')}", [name for name, _ in getattr(options, given)], known, "CPU")
+        option = f"--{given.replace('_', '-')}"
+        refuse_unknown(option, [name for name, _ in getattr(options, given)], known, "CPU")
         for name, value in getattr(options, given):
+            if not known[name]:
+                raise Failure(f"{option}: no plan that was in force has a directive for {name}")
             changes.setdefault(name, {})[kind] = value
     if demands.hidden:
         console.note(f"some polls are left out: {demands.hidden}")
@@ -186,13 +190,20 @@ def arrivals_of(options: Namespace, on_poll: Callable[[ReadingCame], None] = lam
         return read_arrivals(Path(text))
     if options.live_minutes is None and not text:
         raise Failure(NEEDED)
-    following, found = ArrivalTracker(), list[Arrival]()
+    following, found, whys = ArrivalTracker(), list[Arrival](), list[str]()
     for came in watched_moments(options):
         found += following.add(came.reading)
         on_poll(came)
+        queue = "" if came.reading.lists_queue() else came.reading.why_unknown("queue")
+        whys.append(queue or came.reading.why_unavailable("V$PX_SESSION"))
     found += following.rest()
-    if not found:
-        raise Failure("no parallel statement was seen", exit_codes.SOURCE)
+    unseen = next(filter(None, whys), "")
+    if not found or all(whys):
+        why = f"not known which statements were queued and which ran: {unseen}" if unseen else ""
+        raise Failure(why or "no parallel statement was seen", exit_codes.SOURCE)
+    if unseen:
+        times = f"{sum(map(bool, whys))} of {counted(len(whys), 'poll')}"
+        console.note(f"at {times} it is not known which statements were queued and which ran: {unseen}")
     return sorted(found, key=lambda each: each.at)
 
 

@@ -276,14 +276,22 @@ def _parse(text: str, path: Path) -> configparser.ConfigParser:
         parser.read_string(text)
         return parser
     except configparser.DuplicateSectionError as error:
-        line, what = error.lineno, f"section [{error.section}] appears twice"
+        line, what = error.lineno or 0, f"section [{error.section}] appears twice"
     except configparser.DuplicateOptionError as error:
-        line, what = error.lineno, f"[{error.section}] {error.option} appears twice"
+        line, what = error.lineno or 0, f"[{error.section}] {_first_word(error.option)} appears twice"
     except configparser.MissingSectionHeaderError as error:
         line, what = error.lineno, "an option before the first [section]"
     except configparser.ParsingError as error:
         line, what = error.errors[0][0] if error.errors else 0, "neither [section] nor NAME = VALUE"
+    at_fault = text.splitlines()[line - 1].strip() if line else ""
+    if at_fault.startswith("[") and "]" not in at_fault:
+        what = "a ] is missing at the end of [section]"
     raise ConfigError(f"{path}, line {line}: {what}")
+
+
+def _first_word(option: str) -> str:
+    """Return the name of an option without what follows a blank: behind a forgotten = that may be a password."""
+    return option.split(maxsplit=1)[0]
 
 
 def _section(path: Path, text: str, section: str, parser: configparser.ConfigParser) -> Settings:
@@ -302,8 +310,10 @@ def _section(path: Path, text: str, section: str, parser: configparser.ConfigPar
 
 
 def _setting(path: Path, text: str, section: str, option: str, value: str | None) -> tuple[str, Any]:
-    where = f"{path}, line {_line_of(text, section, option)}: [{section}] {option}"
+    where = f"{path}, line {_line_of(text, section, option)}: [{section}] {_first_word(option)}"
     if option not in _OPTIONS:
+        if _first_word(option) in _OPTIONS:
+            raise ConfigError(f"{where}: a = is missing behind it")
         guess = "did you mean 'connection_string'?" if option in _CONNECTION_WORDS else did_you_mean(option, _OPTIONS)
         raise ConfigError(f"{where}: unknown option, {guess}")
     name, read = _OPTIONS[option]

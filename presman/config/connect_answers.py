@@ -92,6 +92,8 @@ def with_address(answers: Answers, text: str, known: Mapping[str, str]) -> Answe
     credentials, at, dsn = text.rpartition("@")
     if text.startswith("(") and not credentials.endswith(")"):
         credentials, at, dsn = "", "", text
+    if re.match(r"(demo|spool|recording):(?!\d+(/|$))", text):
+        raise ValueError(f"{text.partition(':')[0]}: is no database to connect to; without connect: presman {text}")
     if "/" in credentials:
         raise ValueError("do not type a password here, it would be visible; presman asks for it below")
     if not dsn:

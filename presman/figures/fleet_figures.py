@@ -27,7 +27,9 @@ def why(row: Member) -> str:
     if row.connection is not ConnectionState.LIVE:
         if row.retry_in is None:
             return with_more(row.reason, row.outlook)
-        return f"{retry(row.retry_in)}: {row.reason}"
+        # A refused password is never tried again: what comes is a look whether there is another.
+        words = ("config.ini is read", "reading config.ini") if row.wants_password else ("retry", "trying now")
+        return f"{retry(row.retry_in, *words)}: {row.reason}"
     return "" if row.key_figures is None else row.key_figures.worst
 
 
@@ -98,7 +100,7 @@ STATES: Mapping[ConnectionState, str] = {
     ConnectionState.LOST: "no connection, tried again after 1 to 60 seconds; in a central store its recorder has "
     "stopped or lost it",
     ConnectionState.REFUSED: "not retried by itself, because wrong passwords lock accounts: Enter, then F5 retries; a "
-    "locked account is retried every ten minutes",
+    "locked account is retried every ten minutes, and config.ini is read for another password",
     ConnectionState.STARTING: "nothing was read yet",
     ConnectionState.STOPPED: "its recorder was stopped, or there is no more data",
 }

@@ -166,15 +166,21 @@ def is_whole(connection: sqlite3.Connection) -> bool:
         return False
 
 
+def copied(path: Path, folder: Path) -> Path:
+    """Return a copy of a file and of its log in `folder`. Raises OSError."""
+    for suffix in ("", "-wal"):
+        if (source := path.with_name(path.name + suffix)).exists():
+            shutil.copyfile(source, folder / source.name)
+    return folder / path.name
+
+
 def rescued(path: Path, folder: Path, make: Callable[[Path], None]) -> Path:
     """Return a copy of a file, in `folder`, with the schema of a new recording created by `make`. Raises OSError."""
     fresh, copy = folder / "fresh.presman", folder / path.name
     make(fresh)
     with closing(sqlite3.connect(fresh)) as connection:  # in a new file each table has a single page
         roots = {root for (root,) in connection.execute("SELECT rootpage FROM sqlite_master")}
-    for suffix in ("", "-wal"):
-        if (source := path.with_name(path.name + suffix)).exists():
-            shutil.copyfile(source, copy.with_name(copy.name + suffix))
+    copied(path, folder)
     content = fresh.read_bytes()
     size = int.from_bytes(content[16:18], "big")
     with copy.open("r+b") as file:

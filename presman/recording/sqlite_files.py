@@ -149,6 +149,13 @@ def log_of(path: Path) -> Path:
     return path.with_name(f"{path.name}-wal")
 
 
+def log_needs_a_file(path: Path) -> bool:
+    """Whether SQLite would have to create a file beside this one to read its log, and may not."""
+    log = log_of(path)
+    has_log = log.exists() and log.stat().st_size > 0 and not path.with_name(f"{path.name}-shm").exists()
+    return has_log and not os.access(path.parent, os.W_OK)
+
+
 def _check_beside(path: Path) -> None:
     """Raise ForeignSchemaError if a pipe, a device or a link has the name of one of SQLite's own files.
 

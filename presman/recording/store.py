@@ -367,19 +367,25 @@ class Store:
         return engine
 
     def _readable(self) -> Path:
-        """Return the path of the file, or of a copy with an intact schema if its own is damaged."""
+        """Return the path of the file, or of a copy: if its own schema is damaged, with an intact one."""
+        if sqlite_files.log_needs_a_file(self._path):
+            self._note("its folder may not be written, and without that SQLite cannot read its log: a copy is read")
+            return self._copied(schema_check.copied)
         if not has_damaged_schema(self._path, self.limits):
             return self._path
         self._note("its schema is damaged: the one that presman writes is used")
         if missing := sqlite_files.cut_short(self._path):
             self._note(missing)
+        made = partial(schema_check.rescued, make=lambda fresh: Store(str(fresh), writing=True).close())
+        return self._copied(made)
+
+    def _copied(self, copy: Callable[[Path, Path], Path]) -> Path:
         self._copies = TemporaryDirectory(prefix="presman-")
-        folder = Path(self._copies.name)
         try:
-            return schema_check.rescued(self._path, folder, lambda fresh: Store(str(fresh), writing=True).close())
+            return copy(self._path, Path(self._copies.name))
         except OSError as error:
             self._copies.cleanup()
-            raise RecordingError(f"{self.name} is damaged, no room for a copy: {error.strerror or error}") from error
+            raise RecordingError(f"{self.name}: no room for a copy: {error.strerror or error}") from error
 
     def _check(self) -> None:
         """Create the tables for writing; note what is missing. Raises RecordingError if it is not a recording."""

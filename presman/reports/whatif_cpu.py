@@ -3,7 +3,8 @@
 A group's demand is the CPUs that it used plus those that it waited for (V$RSRC_CONSUMER_GROUP). Times are CPU seconds.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -49,11 +50,16 @@ class CpuDemand(NamedTuple):
 
 
 class CpuDemands:
-    """Demands at all polls so far; `hidden` is why some polls have none, "" if all have."""
+    """Demands at all polls so far."""
 
     def __init__(self) -> None:
         self.found: list[CpuDemand] = []
-        self.hidden = ""
+        self._hidden: Counter[str] = Counter()
+
+    @property
+    def hidden(self) -> str:
+        """Why some polls have none: the most frequent reason, "" if all have one."""
+        return next((why for why, _ in self._hidden.most_common(1)), "")
 
     def take(self, facts: Facts, reading: Reading) -> None:
         """Add a poll. It is left out if the division of CPUs is unknown."""
@@ -63,9 +69,10 @@ class CpuDemands:
         for instance in reading.header.instances:
             inst_id, shares = instance.inst_id, facts.division.shares[instance.inst_id]
             at = CLUSTER if alone else inst_id
-            rows = [row for row in reading.groups if row.inst_id == at and row.used is not None]
+            # A group that the view does not list has no sessions.
+            rows = [row for row in reading.groups if row.inst_id == at and (row.usage is not None or row.doubt)]
             hidden = next(filter(None, (_hidden(row, shares) for row in rows)), "")
-            self.hidden = self.hidden or hidden
+            self._hidden.update([hidden] if hidden else [])
             if hidden or not rows or instance.num_cpus <= 0:
                 continue
             loads = {}
@@ -79,9 +86,11 @@ def _hidden(row: GroupReading, shares: PlanShares) -> str:
     """Return why it is not known what a group wants or is due, "" if it is known."""
     if row.verdict is Verdict.NOT_MANAGED:
         return "CPU was not managed, so waits for it were not counted"
+    if row.doubt or row.used is None:
+        return row.doubt or f"no delta of {row.name} yet"
     if row.wanted is None:
-        return row.doubt or f"how long {row.name} waited for CPU is not known"
-    return row.hidden if (row.con_id, row.name) in shares.shares else ""
+        return f"how long {row.name} waited for CPU is not known"
+    return row.hidden if shares.has((row.con_id, row.name)) or not shares.shares else ""
 
 
 class GroupCpu(Struct, frozen=True):
@@ -196,6 +205,10 @@ def _percent(part: float, whole: float) -> str:
     return f"{100 * part / whole:.0f} %" if whole > 0 else "0 %"
 
 
-def groups_with_cpu(demands: Sequence[CpuDemand]) -> Iterator[str]:
-    """Yield the names of the groups whose CPU is available."""
-    yield from sorted({name for demand in demands for _, name in demand.loads})
+def groups_with_cpu(demands: Sequence[CpuDemand]) -> dict[str, bool]:
+    """Return the names of the groups whose CPU is available, and whether a plan names them, so that it divided it."""
+    found: dict[str, bool] = {}
+    for demand in demands:
+        for key in demand.loads:
+            found[key[1]] = found.get(key[1], False) or key in demand.shares.shares
+    return dict(sorted(found.items()))

@@ -17,6 +17,7 @@ from presman.polling.poll_events import CarryOut, Event, PreviewCame, SourceEnde
 from presman.polling.sampler import PATIENCE, stop_all
 from presman.rows.queries import DetailLevel
 from presman.services.live import LiveEvent, LiveTarget, NotUnderstood, ReadingCame, Readings, sampler_of
+from presman.sources import LoginRefusal
 
 if TYPE_CHECKING:
     from presman.services.store_fleet import StoreFleet
@@ -34,6 +35,7 @@ class _State(Struct, frozen=True):
     fresh: float | None = None
     reason: str = ""
     outlook: str = ""
+    wants_password: bool = False
     retry_at: float | None = None
     past: Past = Past()
 
@@ -90,7 +92,7 @@ class WatchedDatabase:
         retry_in = None if seen.retry_at is None else max(0.0, seen.retry_at - now)
         return Member(
             self.target.name, connection, seen.key_figures, age, since, seen.reason, retry_in, seen.past,
-            seen.outlook,
+            seen.outlook, seen.wants_password,
         )  # fmt: skip
 
     @property
@@ -194,6 +196,7 @@ class WatchedDatabase:
             fresh=seen.fresh,
             reason=event.line,
             outlook="" if event.refusal is None else event.outlook,
+            wants_password=event.refusal is LoginRefusal.PASSWORD,
             retry_at=None if event.retry_in is None else now + event.retry_in,
             past=seen.past,
         )

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import os
 import pickle
 import traceback
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -113,6 +115,10 @@ call_timeout = 20
         ("[a]\n\nscott/tiger@host\n", "line 3: neither [section] nor NAME = VALUE"),
         ("[a]\nuser = x\nUSER = y\n", "line 3: [a] user appears twice"),
         ("[a]\nuser = x\n[a]\n", "line 3: section [a] appears twice"),
+        ("[a]\npassword tiger:x\n", "line 2: [a] password: a = is missing behind it"),
+        ("[a]\npassword tiger=x\npassword tiger=x\n", "line 3: [a] password appears twice"),
+        ("[a]\npasword tiger=x\n", "line 2: [a] pasword: unknown option, did you mean 'password'?"),
+        ("[a\nuser = x\n", "line 1: a ] is missing at the end of [section]"),
         (
             "[a]\ndsn = x/tiger@y\nconnection_string = z\n",
             "line 3: [a] connection_string: another option already sets this",
@@ -131,6 +137,9 @@ def test_files_that_cannot_be_read(nowhere: Path) -> None:
         load_config(nowhere / "missing.ini")
     with pytest.raises(ConfigError, match=r"cannot read .*nowhere: Is a directory"):
         load_config(nowhere)
+    os.mkfifo(pipe := nowhere / "pipe.ini")
+    with mock.patch("presman.base.private_files.PIPE_SECONDS", 0.01), pytest.raises(ConfigError, match="nothing came"):
+        load_config(pipe)
     binary = nowhere / "binary.ini"
     binary.write_bytes(b"[a]\nuser = \xff\n")
     with pytest.raises(ConfigError, match=r"binary.ini: not UTF-8 text \(byte 11\)"):

@@ -26,6 +26,7 @@ from presman.recording.sqlite_files import (
     which_file,
 )
 from presman.recording.statement_limits import StatementLimits, bytes_on_disk
+from presman.recording.store import Store
 from presman.recording.store_errors import ForeignSchemaError
 
 
@@ -165,3 +166,14 @@ def test_size_of_a_missing_and_of_a_sparse_file(tmp_path: Path) -> None:
     with path.open("wb") as file:
         file.truncate(1 << 30)
     assert bytes_on_disk(path) < 1 << 20
+
+
+def test_a_log_whose_folder_may_not_be_written_is_read_in_a_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(Store(str(tmp_path / "a.presman"), writing=True)):
+        for end in ("", "-wal"):
+            (tmp_path / f"b.presman{end}").write_bytes((tmp_path / f"a.presman{end}").read_bytes())
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write anywhere
+    with closing(Store(str(tmp_path / "b.presman"), writing=False)) as store:
+        assert [each.partition(" cannot read its log: ")[2] for each in store.damage] == ["a copy is read"]

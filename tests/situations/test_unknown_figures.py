@@ -255,6 +255,21 @@ def test_a_wait_of_hours_in_microseconds_is_known_well_enough(tmp_path: Path) ->
     assert [each.waited for each in found.queue] == [12346.0]
 
 
+@pytest.mark.parametrize(("column", "is_known"), [(" | IO_SERVICE_TIME", True), ("", False)])
+def test_the_time_of_an_io_request_is_not_zero_without_its_column(tmp_path: Path, column: str, is_known: bool) -> None:
+    """In 20 s 200 requests took 800 ms."""
+    kinds = [f"{size}_{what}" for size in ("SMALL", "LARGE") for what in (
+        "READ_MEGABYTES", "WRITE_MEGABYTES", "READ_REQUESTS", "WRITE_REQUESTS",
+    )]  # fmt: skip
+    head = " | ".join(["NAME", *kinds]) + column
+    rows = (f"BATCH | 0 | 0 | {n} | 0 | 0 | 0 | 0 | 0{f' | {4 * n}' if column else ''}" for n in (0, 200))
+    found = reading(tmp_path, {**RELEASE_19, "V$RSRC_CONSUMER_GROUP": polls(head, *rows)})
+    (row,) = found.cluster_groups()
+    assert row.io is not None
+    assert row.io.requests == 10.0
+    assert row.io.service_ms == (4.0 if is_known else None)
+
+
 def test_a_group_queues_as_many_as_are_listed(tmp_path: Path) -> None:
     """V$RSRC_CONSUMER_GROUP, which is not read at the same instant, counts none."""
     views = {

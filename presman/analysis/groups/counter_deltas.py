@@ -12,6 +12,7 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.session_facts import by_session
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.readings.group_readings import IoRates
+from presman.base.sums import added
 from presman.rows.group_rows import CPU_COLUMNS, IO_COLUMNS, ConsumerGroup
 from presman.rows.instance_rows import RsrcPdb
 from presman.rows.session_rows import Session, SessionInfo
@@ -129,7 +130,7 @@ def together(parts: Sequence[IoRates]) -> IoRates:
     requests = sum([count for _, count in timed])
     service_ms = sum([mean * count for mean, count in timed]) / requests if requests else None
     *kinds, _, waits = zip(*parts, strict=True)
-    return IoRates._make((*map(sum, kinds), service_ms, sum(waits)))
+    return IoRates._make((*map(sum, kinds), service_ms, added(waits)))
 
 
 def of_containers(facts: Facts, inst_id: int) -> dict[int, CounterDeltas]:

@@ -76,7 +76,7 @@ def verdict_words(verdict: Verdict, limited_by: str = "") -> str:
 class IoRates(NamedTuple):
     """I/O of one group per second since the last poll. `service_ms` is the mean service time of a request.
 
-    `waits` are waits for I/O per second (IO_SERVICE_WAITS).
+    `waits` are waits for I/O per second (IO_SERVICE_WAITS), None if not known.
     """
 
     small_read_mb: float
@@ -88,7 +88,7 @@ class IoRates(NamedTuple):
     large_read_requests: float
     large_write_requests: float
     service_ms: float | None
-    waits: float = 0.0
+    waits: float | None = 0.0
 
     @property
     def mb(self) -> float:

@@ -358,7 +358,9 @@ def _directives(newest: tuple[Snapshot, Reading] | None, target: float) -> Direc
     found: dict[tuple[str, str], Any] = {("", "servers target"): NOT_KNOWN if isnan(target) else int(target)}
     for row in groups(newest[1]) if newest is not None else ():
         group = f"{row.name}#{row.con_id}" if row.con_id else row.name
-        of_servers = NOT_KNOWN if row.servers_limit is None and row.limit_view else row.servers_limit_percent
+        # Without its directive the limit may be known, but not of what it is a percentage.
+        is_unknown = row.servers_limit_percent is None and (row.servers_limit is not None or row.limit_view)
+        of_servers = NOT_KNOWN if is_unknown else row.servers_limit_percent
         limits = {"limit_cpus": row.limit, "servers limit %": of_servers}
         for figure, value in {"guaranteed_share": row.share, **limits}.items() if row.in_plan else ():
             found.setdefault((group, figure), NO_LIMIT if value is None else value)

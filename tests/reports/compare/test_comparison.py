@@ -250,6 +250,24 @@ def test_with_an_instance_gone_the_target_differs_and_not_the_plan(tmp_path: Pat
     assert "_ORACLE_BACKGROUND_GROUP_" not in limits, "the plan has no directive for it"
 
 
+def test_a_limit_whose_percentage_is_not_known_is_not_called_none(tmp_path: Path) -> None:
+    """Without V$RSRC_PLAN V$RSRCMGRMETRIC still shows how many servers a group may hold."""
+    silent = Section((), None, problem=Problem("ORA-00942", "table or view does not exist", "GV$RSRC_PLAN"))
+    moments = []
+    for snapshot, _ in polled("mixed", 2):
+        changed = replace(snapshot, sections={**snapshot.sections, RsrcPlan: silent})
+        moments.append((changed, analyse(moments[-1][0] if moments else None, changed)))
+    record(path := tmp_path / "a.presman", moments)
+    with Recording(str(path)) as recording:
+        own = recording.playback()
+        assert own.first is not None
+        assert own.last is not None
+        polls = poll_lines(own, own.first, own.last)
+        directives = window_figures.window_figures(own, own.first, own.last, polls, (), moments[-1]).directives
+    assert [row.servers_limit for row in moments[-1][1].cluster_groups() if row.name == "REPORTS"] == [48]
+    assert directives["REPORTS", "servers limit %"] == "not known"
+
+
 def test_any_changed_column_of_a_directive_is_listed(tmp_path: Path) -> None:
     """The plans were called the same when only PARALLEL_STMT_CRITICAL or PARALLEL_QUEUE_TIMEOUT differed."""
     derived = {"utilization_limit": "limit_cpus", "parallel_server_limit": "servers limit %"}

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from benchmarks.advise import directive
+from presman.analysis.assemble import analyse
 from presman.analysis.facts.plan_book import PlanBook, PlanShares
 from presman.analysis.groups.entitlement import Load
+from presman.analysis.readings.reading import Reading
 from presman.reports.whatif_cpu import CpuDemand, cpu_report, given, replay_cpu, under
+from presman.rows.group_rows import ConsumerGroup, PlanDirective
+from presman.rows.session_rows import Session
+from presman.rows.snapshot import Problem, Section, Snapshot
 from tests.cli.run import Run
 from tests.recording.recorded import polled, record
 from tests.situations.spooled import RELEASE_19, reading
@@ -123,6 +130,10 @@ def test_the_command(recording: Path, inside: Run) -> None:
     assert int(rows[0][-2].strip("(")) > 30, "a tenth of the CPUs is less than it wants"
     for more, why in (
         (("--share", "BATHC=5"), "--share: no CPU of 'BATHC' was seen, did you mean 'BATCH'?"),
+        (
+            ("--share", "_ORACLE_BACKGROUND_GROUP_=5"),
+            "--share: no plan that was in force has a directive for _ORACLE_B",
+        ),
         (("--share", "BATCH=5", "--target", "9"), "run presman whatif for each"),
     ):
         done = inside("whatif", str(recording), *more)
@@ -195,3 +206,48 @@ def test_a_report_says_if_cpu_was_never_short(change: dict[str, float], expected
     enough = demand(THREE_TO_ONE, (3.0, 0.0), (2.0, 0.0))
     assert expected in cpu_report([enough], {"B": change}).splitlines()
     assert "never short" not in cpu_report([BOTH_WANT_ALL], {"B": change})
+
+
+def without(column: str, record_type: type[Any], since: int) -> list[tuple[Snapshot, Reading]]:
+    """Return polls of which those from `since` on lack a column of a view, or all its rows if it is ""."""
+    found: list[tuple[Snapshot, Reading]] = []
+    for number, (snapshot, _) in enumerate(polled("mixed", 6)):
+        section = snapshot.section(record_type)
+        if number >= since and column:
+            rows = tuple(each._replace(**{column: 0}) for each in section.rows)
+            section = replace(section, rows=rows, absent=frozenset({column}))
+        elif number >= since:
+            section = Section((), section.at, problem=Problem("ORA-00942", "no such view", record_type.__name__))
+        changed = replace(snapshot, sections={**snapshot.sections, record_type: section})
+        found.append((changed, analyse(found[-1][0] if found else None, changed)))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("column", "record_type", "why"),
+    [
+        ("consumed_cpu_time", ConsumerGroup, "GV$RSRC_CONSUMER_GROUP lacks CONSUMED_CPU_TIME"),
+        ("cpu_wait_time", ConsumerGroup, "GV$RSRC_CONSUMER_GROUP lacks CPU_WAIT_TIME"),
+        ("", PlanDirective, "no plan that can be read names it"),
+    ],
+)
+def test_cpu_that_is_not_known_is_not_replayed(
+    tmp_path: Path, inside: Run, column: str, record_type: type[Any], why: str
+) -> None:
+    record(tmp_path / "none.presman", without(column, record_type, 0))
+    done = inside("whatif", "none.presman", "--share", "BATCH=30")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert f"what CPU groups would get is not known: {why}" in done.stderr
+    record(tmp_path / "some.presman", without(column, record_type, 3))
+    done = inside("whatif", "some.presman", "--share", "BATCH=30")
+    assert "CPU in 2 polls" in done.stdout
+    assert f"some polls are left out: {why}" in done.stderr
+
+
+def test_a_queue_that_was_not_seen_is_not_replayed_as_empty(tmp_path: Path, inside: Run) -> None:
+    record(tmp_path / "none.presman", without("", Session, 0))
+    done = inside("whatif", "none.presman", "--target", "90")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "not known which statements were queued and which ran: " in done.stderr
+    record(tmp_path / "some.presman", without("", Session, 4))
+    assert "at 2 of 6 polls it is not known" in inside("whatif", "some.presman", "--target", "90").stderr

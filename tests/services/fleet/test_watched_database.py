@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from presman.analysis.fleet import ConnectionState, Member
 from presman.base.errors import InputError
@@ -187,6 +188,7 @@ def test_a_locked_account_is_refused_and_tried_every_ten_minutes(watch: Callable
     member = database.member()
     assert member.retry_in == 499.5
     assert why(member) == "retry in 8:20: ORA-28000: locked"
+    assert why(replace(member, wants_password=True)) == "config.ini is read in 8:20: ORA-28000: locked"
     database.sampler.poll_now()
     assert reaches(database, ConnectionState.LIVE).retry_in is None
 
