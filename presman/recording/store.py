@@ -38,6 +38,10 @@ _SILENT_MS = 30_000
 """Milliseconds after which PostgreSQL ends the session of a recorder that goes silent in the middle of a poll: its
 machine was suspended or cut off, and others may wait for texts that it was writing. It writes the poll again later."""
 
+_CUT_LINES = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 60_000}
+"""Seconds, and milliseconds, after which a host that is gone without a word counts as gone. Without these the system
+would wait for a quarter of an hour. A server that hangs keeps its line: statements may take long."""
+
 
 def is_url(location: str) -> bool:
     """Whether a location is the URL of a database, not the name of a file."""
@@ -71,7 +75,7 @@ def engine_of_url(location: str, *, writing: bool) -> Engine:
         url = url.set(drivername="postgresql+psycopg")
     try:
         # A connection is tried before it is used again: it may have been cut meanwhile.
-        engine = create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10})
+        engine = create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10, **_CUT_LINES})
     except ModuleNotFoundError:
         raise RecordingError("PostgreSQL needs a driver: pip install 'presman[postgres]'") from None
     if writing:
