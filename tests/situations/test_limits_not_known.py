@@ -114,7 +114,7 @@ def test_a_plan_without_its_name_is_not_no_plan(tmp_path: Path) -> None:
     assert str(head(found).not_known) == "how many servers REPORTS may hold is not known (GV$RSRC_PLAN)"
 
 
-@pytest.mark.parametrize("column", ["PARALLEL_SERVER_LIMIT", "GROUP_OR_SUBPLAN"])
+@pytest.mark.parametrize("column", ["PARALLEL_SERVER_LIMIT", "UTILIZATION_LIMIT", "GROUP_OR_SUBPLAN"])
 def test_a_limit_whose_column_is_missing_is_not_no_limit(tmp_path: Path, column: str) -> None:
     views = without(full(servers=""), "DBA_RSRC_PLAN_DIRECTIVES", column)
     found = reading(tmp_path, views)

@@ -346,21 +346,24 @@ def _why_no_directives(key: Key, facts: Facts, inst_id: int) -> str:
     record: RecordType = RsrcPlan
     if facts.plans.is_plan_shown(inst_id, key[0]):
         record = facts.plans.books.record_of(key[0])
-    is_unknown = unavailable(facts.snapshot, record, () if record is RsrcPlan else _COLUMNS_OF_LIMITS)
+    is_unknown = unavailable(facts.snapshot, record, () if record is RsrcPlan else _columns(key, facts, inst_id))
     # Without V$RSRC_PLAN, other views show which plan should be in force, not which one is.
     is_assumed = record is RsrcPlan and facts.plans.plan_of(inst_id, key[0])
     view = view_of(facts.snapshot, record) if is_unknown or is_assumed else ""
     return facts.division.shares[inst_id].unclear.get(key, view)
 
 
-_COLUMNS_OF_LIMITS = ("plan", "group_or_subplan", "parallel_server_limit")
+def _columns(key: Key, facts: Facts, inst_id: int) -> tuple[str, ...]:
+    """Return the columns of directives that show the limit of a group: UTILIZATION_LIMIT only if there is no other."""
+    by_cpu = key not in facts.division.shares[inst_id].servers and facts.plans.books.of(key[0]).cpu_limits_servers
+    return ("plan", "group_or_subplan", "parallel_server_limit", *(("utilization_limit",) if by_cpu else ()))
 
 
 def _has_directives(key: Key, facts: Facts, inst_id: int) -> bool:
     """Whether the plan of a group is known to be in force, and its directives say how many servers it may hold."""
     plans, shares, con_id = facts.plans, facts.division.shares[inst_id], key[0]
     record = plans.books.record_of(con_id)
-    lacks = {*_COLUMNS_OF_LIMITS} & facts.snapshot.section(record).absent
+    lacks = {*_columns(key, facts, inst_id)} & facts.snapshot.section(record).absent
     if lacks or key in shares.unclear or not plans.is_plan_shown(inst_id, con_id):
         return False
     return key in shares.shares or plans.plan_of(inst_id, con_id) in plans.books.of(con_id).directives
