@@ -28,7 +28,7 @@ exit codes:
        in that window; presman record and metrics: no database is left; presman status: nothing runs;
        presman why: the reason is not known, or the views, or the poll of that time, cannot be read;
        memory, open files, processes or threads have run out
-  4    the output cannot be written
+  4    the output cannot be written; presman record: polls were lost, also if a signal stopped it
   5    presman lint found something at least as severe as --fail-on; presman trace found no wait of what was
        asked for, or understood none; presman why: no such statement is queued or runs in parallel;
        presman advise: nothing meets the goals, or it is not known whether anything does

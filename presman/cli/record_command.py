@@ -109,7 +109,9 @@ def _record(recorder: Recorder, duration: float | None, beginning: Beginning, pr
         return is_over
     except (KeyboardInterrupt, Terminated):
         beginning.end()
-        raise
+        if not _has_lost(recorder):
+            raise
+        return False
     finally:
         progress.clear()
         if beginning.has_ended:
@@ -129,9 +131,14 @@ def _code(recorder: Recorder, beginning: Beginning, *, is_over: bool) -> int:
         raise faults[0]
     if faults:
         return exit_codes.SOURCE if all(map(ran_out, faults)) else exit_codes.INTERNAL
-    if any(each.waiting for each in recorder.databases):
+    if _has_lost(recorder):
         return exit_codes.OUTPUT
     return exit_codes.OK if any(each.written for each in recorder.databases) else exit_codes.SOURCE
+
+
+def _has_lost(recorder: Recorder) -> bool:
+    """Whether polls were taken and never written."""
+    return any(each.waiting or each.given_up for each in recorder.databases)
 
 
 def _ended(recorder: DatabaseRecorder) -> str:

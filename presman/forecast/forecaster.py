@@ -171,7 +171,7 @@ def _is_too_large(row: QueuedStatement, rules: QueueRules) -> bool:
     Courses start it once no servers are in use, which was observed for the target, but not for these limits.
     """
     limits = rules.limits.get(queue_of(row), ())
-    return row.wants is not None and any(each.is_too_small(row.wants) for each in limits)
+    return row.wants is not None and any(row.wants.low > each.allowed for each in limits)
 
 
 class Forecaster:

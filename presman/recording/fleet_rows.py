@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from sqlalchemy import Connection, select, text
 
-from presman.analysis.fleet import KEPT, ConnectionState, KeyFigures, Member, Past, key_figures_of
+from presman.analysis.fleet import KEPT, ConnectionState, KeyFigures, Member, Past, is_late, key_figures_of
 from presman.analysis.readings.reading import Reading, Severity
 from presman.base.text import clean, one_line
 from presman.recording.measure_tables import FLEET_FIGURES, MICRO, QUEUED, SCALE
@@ -58,6 +58,21 @@ class FleetRowWriter:
         """Note that the database was lost, or that the recorder was ended."""
         message = one_line(clean(reason), LONGEST)
         run_named(connection, _MARKED, [{"link": link, "reason": message, "database_id": self._database_id}])
+
+
+def is_written(connection: Connection, database_id: int, every: float) -> bool:
+    """Whether a recorder of a database polled and neither stopped nor is late, by the store's clock.
+
+    `every` is the seconds between two polls if that recorder did not say.
+    """
+    columns = f"link, polled_at, every_us, {NOW[connection.dialect.name]} AS now"
+    chosen = text(f"SELECT {columns} FROM fleet WHERE database_id = :database_id")
+    row = connection.execute(chosen, {"database_id": database_id}).first()
+    if row is None or row.link != LIVE or row.polled_at is None:
+        return False
+    age = (int(row.now) - row.polled_at) / MICRO
+    # A poll of the future says nothing: the store's clock was set back.
+    return age >= 0 and not is_late(age, row.every_us / MICRO if row.every_us else every)
 
 
 # ---- Reader of fleet rows: all databases of a store with one SELECT, however many

@@ -38,6 +38,10 @@ _SILENT_MS = 30_000
 """Milliseconds after which PostgreSQL ends the session of a recorder that goes silent in the middle of a poll: its
 machine was suspended or cut off, and others may wait for texts that it was writing. It writes the poll again later."""
 
+_CUT_LINES = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 60_000}
+"""Seconds, and milliseconds, after which a host that is gone without a word counts as gone. Without these the system
+would wait for a quarter of an hour. A server that hangs keeps its line: statements may take long."""
+
 
 def is_url(location: str) -> bool:
     """Whether a location is the URL of a database, not the name of a file."""
@@ -71,7 +75,7 @@ def engine_of_url(location: str, *, writing: bool) -> Engine:
         url = url.set(drivername="postgresql+psycopg")
     try:
         # A connection is tried before it is used again: it may have been cut meanwhile.
-        engine = create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10})
+        engine = create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10, **_CUT_LINES})
     except ModuleNotFoundError:
         raise RecordingError("PostgreSQL needs a driver: pip install 'presman[postgres]'") from None
     if writing:
@@ -194,14 +198,9 @@ class Store:
         """The kind of database: sqlite or postgresql."""
         return self.engine.dialect.name
 
-    @property
-    def _driver(self) -> Any:
-        """The DB-API module of the database."""
-        return self.engine.dialect.loaded_dbapi
-
     def is_conflict(self, error: BaseException | None) -> bool:
         """Whether an error of the database says that a row with that key already exists."""
-        return isinstance(error, (IntegrityError, self._driver.IntegrityError))
+        return isinstance(error, (IntegrityError, _driver(self.engine).IntegrityError))
 
     def was_removed(self) -> bool:
         """Whether its file was removed or replaced: then anything written to it is lost."""
@@ -296,12 +295,15 @@ class Store:
         """Turn errors of the database into RecordingError."""
         try:
             yield
-        except (DBAPIError, self._driver.Error) as error:  # the driver's own, of a command passed directly to it
+        except (
+            DBAPIError,
+            _driver(self.engine).Error,
+        ) as error:  # the driver's own, of a command passed directly to it
             self.limits.raise_again()
             self.check_wanted()
             message = error.orig if isinstance(error, DBAPIError) else error
             is_gone = isinstance(error, DBAPIError) and error.connection_invalidated
-            is_lost = is_gone or isinstance(message, self._driver.OperationalError)
+            is_lost = is_gone or isinstance(message, _driver(self.engine).OperationalError)
             is_file = self.kind == "sqlite"
             raise trouble(self.name, message, is_file=is_file, writing=self.writing, is_lost=is_lost) from error
         except PoolTimeoutError as error:
@@ -389,6 +391,11 @@ class Store:
         with self.engine.connect() as connection:
             for damage in damage_of_tables(connection, self.name, self.translating_errors, writing=self.writing):
                 self._note(damage)
+
+
+def _driver(engine: Engine) -> Any:
+    """Return the DB-API module of the database."""
+    return engine.dialect.loaded_dbapi
 
 
 def _which_file(store: Store) -> tuple[int, int] | None:

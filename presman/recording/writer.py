@@ -15,12 +15,12 @@ from presman.base.text import clean
 from presman.recording.codec.poll_codec import THOROUGH, FrameEncoder, is_old, pack_block, unpack_block
 from presman.recording.codec.shapes import DamagedError, microseconds
 from presman.recording.figure_writer import FigureWriter, TextKeeper
-from presman.recording.fleet_rows import LOST, STOPPED, FleetRowWriter
+from presman.recording.fleet_rows import LOST, STOPPED, FleetRowWriter, is_written
 from presman.recording.measure_tables import MICRO, NOT_KNOWN, scaled
 from presman.recording.schema import BLOCKS, DATABASES, EVENTS, POLLS, insert, next_number, run, run_named
 from presman.recording.statement_lives import StatementLives
 from presman.recording.store import Store
-from presman.recording.store_errors import RecordingError
+from presman.recording.store_errors import RecordingError, StoreLostError
 from presman.rows.snapshot import Snapshot
 
 # ---- Snapshot writer: the chain of frames of one database. Each poll is first its own block; a full chain becomes one
@@ -133,6 +133,8 @@ class RecordingWriter:
         self._name = ""
         self._last_at: datetime | None = None
         self._pending: list[DatabaseEvent] = []
+        self._other = f"another recorder writes {self._target} at the same time"
+        self._seen: int | None = None
 
     def append(self, snapshot: Snapshot, reading: Reading) -> int:
         """Write a poll; return its number among the polls of this database in the store."""
@@ -147,8 +149,7 @@ class RecordingWriter:
         except BaseException as error:
             self._ready = False  # nothing was written of what the writers remember: the next poll makes new ones
             if self._store.is_conflict(error.__cause__):
-                text = f"{self._store.name}: another recorder writes {self._target} at the same time"
-                raise RecordingError(text) from error
+                raise StoreLostError(f"{self._store.name}: {self._other}") from error
             raise
         self._event += len(self._pending)
         self._pending = []
@@ -190,6 +191,25 @@ class RecordingWriter:
         self._snapshots.finish(self._last_at, connection)
         self._lives.close(connection)
 
+    def _give_way(self, upcoming: int, connection: Connection) -> None:
+        """Raise RecordingError for a newcomer once another recorder is seen to write, until then StoreLostError.
+
+        A recorder that has written before tries again later. `upcoming` is the number of the next poll in the store.
+        """
+        if self._every is None or not is_written(connection, self._database_id, self._every):
+            return
+        c = POLLS.c
+        newest = select(c.at).where(c.database_id == self._database_id, c.poll == upcoming - 1)
+        tried = None if self._last_at is None else microseconds(self._last_at)
+        # A poll of its own may be in the store although its answer was lost.
+        if (self._poll and upcoming == self._poll) or connection.execute(newest).scalar() == tried:
+            return
+        if self._seen is None:
+            self._seen = upcoming
+        if not self._poll and upcoming == self._seen:  # it may have been killed, and this one started in its place
+            raise StoreLostError(f"{self._store.name}: another recorder wrote {self._target} a moment ago")
+        raise (StoreLostError if self._poll else RecordingError)(f"{self._store.name}: {self._other}")
+
     def _prepare(self, connection: Connection) -> None:
         """Find the database and the end of its recording."""
         found = connection.execute(
@@ -202,7 +222,9 @@ class RecordingWriter:
             self._database_id, self._name = result.inserted_primary_key[0], ""
         else:
             self._database_id, self._name = found
-        self._poll = next_number(connection, POLLS.c.poll, self._database_id, first=0)
+        upcoming = next_number(connection, POLLS.c.poll, self._database_id, first=0)
+        self._give_way(upcoming, connection)
+        self._poll = upcoming
         self._event = next_number(connection, EVENTS.c.event, self._database_id, first=0)
         join_last_chain(self._database_id, connection)
         self._figures = FigureWriter(connection, self._database_id)

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from sqlalchemy import select
 
@@ -34,12 +35,26 @@ from presman.sources import LoginRefusal
 MOST_WAITING = 240
 """Polls kept in memory while the store cannot be written; beyond that the oldest are dropped and reported."""
 
+LONGEST_WAIT = 10.0
+"""Seconds that a poll may wait to be written; after that its database is not written, even if no error says so."""
+
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
 """Seconds until the next attempt to write: the first pause, which doubles up to the longest."""
 
 
+class WaitingPoll(NamedTuple):
+    """A poll to write, with the one before it: its rates are computed only when it is written.
+
+    `since` is the monotonic time at which it came.
+    """
+
+    previous: Snapshot | None
+    snapshot: Snapshot
+    since: float
+
+
 class DatabaseRecorder:
-    """Recorder of one database until it is stopped, its source ends, or `polls` are written.
+    """Recorder of one database until it is stopped, its source ends, or `polls` were taken and written.
 
     `report` is called with events for the log; `redact` changes each snapshot before anything else uses it.
     `written` counts the polls in the store, `given_up` the polls dropped for lack of room.
@@ -68,8 +83,10 @@ class DatabaseRecorder:
         self._report = self.reachability.report
         self._most = polls
         self._redact = redact
-        # Each poll waits with the one before it: its rates are computed only when it is written.
-        self._waiting: deque[tuple[Snapshot | None, Snapshot]] = deque()
+        self._waiting: deque[WaitingPoll] = deque()
+        self._taken = 0
+        self._wrote_at = 0.0
+        self._is_dropping = False
         self._previous: Snapshot | None = None
         self._changed = threading.Condition()
         self._stopping = self._ended = self._has_enough = False
@@ -118,9 +135,29 @@ class DatabaseRecorder:
         """Number of polls that wait to be written."""
         return len(self._waiting)
 
+    def watch(self) -> None:
+        """Report polls that wait too long: a store that hangs raises no error."""
+        with self._changed:
+            if self._is_behind() and not self.output_trouble:
+                is_silent = time.monotonic() - self._wrote_at > LONGEST_WAIT
+                slow = "polls come faster than they are written"
+                reason = f"nothing was written for {LONGEST_WAIT:.0f} s" if is_silent else slow
+                self._report_trouble(f"{self._location.name}: {reason}")
+
+    def _is_behind(self) -> bool:
+        return bool(self._waiting) and time.monotonic() - self._waiting[0].since > LONGEST_WAIT
+
+    def _report_trouble(self, trouble: str, *, is_final: bool = False) -> None:
+        """Note why polls cannot be written, and report it unless that was the last reason, too."""
+        if trouble != self.output_trouble:
+            waits = "" if is_final else f"; polls wait in memory, up to {MOST_WAITING}"
+            self._report("not_written", f"cannot be written: {trouble}{waits}", "error")
+        self.output_trouble = trouble
+
     # ---- the sampler's thread
 
     def _post(self, event: Event) -> None:
+        self.watch()
         with self._changed:
             if self._stopping or self._has_enough:
                 return
@@ -154,11 +191,19 @@ class DatabaseRecorder:
         self.reachability.answer()
         self._loss_to_store = ""
         self.polled_at = datetime.now(UTC)
-        self._waiting.append((self._previous, snapshot))
+        self._waiting.append(WaitingPoll(self._previous, snapshot, time.monotonic()))
         self._previous = snapshot
+        self._taken += 1
+        self._has_enough = self._taken == self._most
         if len(self._waiting) > MOST_WAITING:
             self._waiting.popleft()
             self.given_up += 1
+            if not self._is_dropping:
+                self._is_dropping = True
+                text = (
+                    f"more than {counted(MOST_WAITING, 'poll')} wait to be written: from now on the oldest are given up"
+                )
+                self._report("given_up", text, "error")
 
     # ---- the writer's thread
 
@@ -167,60 +212,58 @@ class DatabaseRecorder:
             self._write_all()
         except Exception as error:  # only this database is affected: the others go on
             self.fault = error
-            self.output_trouble = ran_out(error) or f"internal error: {type(error).__name__}: {error}"
-            self._report("not_written", f"cannot be written: {self.output_trouble}", "error")
+            self._report_trouble(ran_out(error) or f"internal error: {type(error).__name__}: {error}", is_final=True)
         finally:
             self.is_over = True  # this succeeds even without memory, the report may not
             self._finished.set()
 
     def _write_all(self) -> None:
         pause = FIRST_PAUSE
-        reported = ""
-        while (pair := self._next()) is not None:
-            if isinstance(pair, str):
-                self._report_to_store(pair)
+        while (poll := self._next()) is not None:
+            if isinstance(poll, str):
+                self._report_to_store(poll)
                 continue
             try:
-                self._write(*pair)
+                self._write(poll.previous, poll.snapshot)
             except RecordingError as error:
-                self.output_trouble = str(error)
-                # Only a lost store may come back: every other error would come again with each attempt.
-                is_hopeless = self._stopping or not isinstance(error, StoreLostError)
-                if str(error) != reported:
-                    reported = str(error)
-                    waits = "" if is_hopeless else f"; polls wait in memory, up to {MOST_WAITING}"
-                    self._report("not_written", f"cannot be written: {error}{waits}", "error")
+                with self._changed:
+                    # Only a lost store may come back: every other error would come again with each attempt.
+                    is_last = self._stopping or (self._has_enough and self._is_behind())
+                    is_hopeless = is_last or not isinstance(error, StoreLostError)
+                    self._report_trouble(str(error), is_final=is_hopeless)
                 if is_hopeless:
                     break
                 self._wait(pause)
                 pause = min(LONGEST_PAUSE, pause * 2)
                 continue
-            if reported:
-                lost_ones = f"; given up: {counted(self.given_up, 'poll')}" if self.given_up else ""
-                self._report("written_again", f"written again{lost_ones}", given_up=self.given_up)
-            reported, pause, self.output_trouble = "", FIRST_PAUSE, ""
-            with self._changed:
-                # The thread that polls may have dropped it meanwhile, because too many were waiting.
-                if self._waiting and self._waiting[0] is pair:
-                    self._waiting.popleft()
-            self.written += 1
-            self.last_at = pair[1].at
-            self.reachability.polled(self.written, "written", pair[1])
-            if self._most is not None and self.written >= self._most:
-                with self._changed:
-                    self._has_enough = True
-                    self._waiting.clear()
-                break
+            pause = FIRST_PAUSE
+            self._note_written(poll)
         self._close()
 
-    def _next(self) -> tuple[Snapshot | None, Snapshot] | str | None:
+    def _note_written(self, poll: WaitingPoll) -> None:
+        with self._changed:
+            # The thread that polls may have dropped it meanwhile, because too many were waiting.
+            if self._waiting and self._waiting[0] is poll:
+                self._waiting.popleft()
+            self.written += 1
+            self.last_at = poll.snapshot.at
+            self._wrote_at = time.monotonic()
+            if self.output_trouble and self._is_behind():
+                self.output_trouble = f"{self._location.name}: it is written again, but older polls still wait"
+            elif self.output_trouble:
+                lost_ones = f"; given up: {counted(self.given_up, 'poll')}" if self.given_up else ""
+                self._report("written_again", f"written again{lost_ones}", given_up=self.given_up)
+                self.output_trouble, self._is_dropping = "", False
+        self.reachability.polled(self.written, "written", poll.snapshot)
+
+    def _next(self) -> WaitingPoll | str | None:
         """Wait for the next poll to write and return it, or a loss to note in the store; None at the end."""
         with self._changed:
             while not self._waiting:
                 if self._loss_to_store:
                     trouble, self._loss_to_store = self._loss_to_store, ""
                     return trouble
-                if self._stopping or self._ended:
+                if self._stopping or self._ended or self._has_enough:
                     return None
                 self._changed.wait(1.0)
             # It stays in the queue until it is written, so that a failed attempt loses nothing.
@@ -321,6 +364,8 @@ class Recorder:
                     break
                 # This waits for the recordings, not for the time, so that the command ends with the last of them.
                 self._rest(left)
+                for each in self.databases:
+                    each.watch()
                 self._trim()
                 step()
             return all(each.is_over for each in self.databases)
@@ -364,12 +409,12 @@ class Recorder:
 
     def _is_written(self, database: DatabaseRecorder, end: float) -> bool:
         """Wait for all polls of a database, as long as one after the other is written; return whether all are."""
-        before = -1
+        before, is_reported = database.written, False
         while not database.finish(max(0.1, min(PATIENCE_AT_THE_END, end - time.monotonic()))):
             if database.is_over or database.written == before or time.monotonic() > end:
                 return False
-            if before < 0:
+            if not is_reported:
                 text = f"{counted(database.waiting, 'poll')} still to be written"
                 self._report(LogEvent("writing", text, "info", database.target.name, {"waiting": database.waiting}))
-            before = database.written
+            before, is_reported = database.written, True
         return True

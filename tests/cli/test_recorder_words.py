@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from presman.base.log_event import LogEvent
-from presman.cli import record_command
-from presman.cli.record_command import Beginning, ProgressLine
+from presman.cli import exit_codes, record_command
+from presman.cli.exit_codes import Terminated
+from presman.cli.record_command import Beginning, ProgressLine, _code, _record
 
 
 def event(text: str) -> LogEvent:
     return LogEvent("x", text)
 
 
-def database(written: int = 0, *, trouble: str = "", refused: str = "", waiting: int = 0, name: str = "prod") -> Any:
+def database(
+    written: int = 0,
+    *,
+    trouble: str = "",
+    refused: str = "",
+    waiting: int = 0,
+    name: str = "prod",
+    given_up: int = 0,
+) -> Any:
     return SimpleNamespace(
-        target=SimpleNamespace(name=name), written=written, waiting=waiting, refused=refused,
-        reachability=SimpleNamespace(trouble=trouble), polled_at=written or None,
+        target=SimpleNamespace(name=name), written=written, waiting=waiting, refused=refused, given_up=given_up,
+        reachability=SimpleNamespace(trouble=trouble), polled_at=written or None, fault=None,
     )  # fmt: skip
 
 
@@ -63,6 +73,26 @@ def test_without_a_first_line_only_held_messages_are_printed(now: list[float]) -
     beginning.report(event("one"))
     beginning.end()
     assert messages == ["one"]
+
+
+@pytest.mark.parametrize(("waiting", "given_up"), [(0, 0), (1, 0), (0, 1)])
+def test_a_signal_ends_with_its_code_unless_polls_were_lost(
+    waiting: int, given_up: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record_command, "reporting", lambda *_: nullcontext())
+
+    def run(*_: Any) -> bool:
+        raise Terminated
+
+    one = database(1, waiting=waiting, given_up=given_up)
+    recorder: Any = SimpleNamespace(databases=[one], run=run, location=SimpleNamespace(name="x"))
+    beginning = Beginning(lambda _: None)
+    if waiting or given_up:
+        is_over = _record(recorder, None, beginning, ProgressLine())
+        assert _code(recorder, beginning, is_over=is_over) == exit_codes.OUTPUT
+    else:
+        with pytest.raises(Terminated):
+            _record(recorder, None, beginning, ProgressLine())
 
 
 class Terminal:

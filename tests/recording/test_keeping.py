@@ -129,6 +129,32 @@ def test_two_recorders_of_one_database_are_reported(tmp_path: Path) -> None:
         writers[0].append(*moments[2])
 
 
+def test_a_newcomer_gives_way_to_a_recorder_that_writes_and_follows_one_that_was_killed(tmp_path: Path) -> None:
+    place = str(tmp_path / "a.presman")
+    moments = list(polled("quiet", 5))
+    first, second, third = (
+        RecordingWriter(Store(place, writing=True), "demo:x", "simulator", each) for each in (5.0, 5.0, 1.0)
+    )
+    first.append(*moments[0])
+    with pytest.raises(StoreLostError, match="another recorder wrote demo:x a moment ago"):
+        second.append(*moments[1])
+    first._ready = False  # as after an error: what it finds is its own
+    first.append(*moments[1])
+    with pytest.raises(RecordingError, match="another recorder writes demo:x at the same time") as caught:
+        second.append(*moments[2])
+    assert not isinstance(caught.value, StoreLostError), "it does not try again"
+    with pytest.raises(StoreLostError, match="a moment ago"):
+        third.append(*moments[2])
+    with closing(sqlite3.connect(place)) as file, file:
+        file.execute("UPDATE fleet SET polled_at = polled_at - 11100000")
+    assert third.append(*moments[2]) == 2, "late after two intervals and a second of the other one"
+    for _ in range(2):
+        with pytest.raises(StoreLostError, match="at the same time"):
+            first.append(*moments[3])
+    third.close()
+    assert first.append(*moments[3]) == 3, "it goes on once the other one has ended"
+
+
 def test_the_password_of_a_url_is_not_shown() -> None:
     place = "postgresql+psycopg://anna:geheim@127.0.0.1:1/presman"
     assert "geheim" not in shown(place)
@@ -227,7 +253,7 @@ def test_a_folder_has_a_file_for_each_day(tmp_path: Path) -> None:
     recorder = recorder_to(f"{tmp_path}/", messages)
     for snapshot, _ in moments:
         recorder._take(snapshot)
-        recorder._write(*recorder._waiting.popleft())
+        recorder._write(*recorder._waiting.popleft()[:2])
     recorder._close()
     assert [path.name for path in sorted(tmp_path.glob("*.presman"))] == [
         "presman-2026-03-12.presman",

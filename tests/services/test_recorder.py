@@ -17,7 +17,7 @@ from presman.recording.store_errors import RecordingError, StoreLostError
 from presman.rows.snapshot import Snapshot
 from presman.services import recorder as recording
 from presman.services.live import LiveTarget
-from presman.services.recorder import MOST_WAITING, DatabaseRecorder, Recorder
+from presman.services.recorder import MOST_WAITING, DatabaseRecorder, Recorder, WaitingPoll
 from presman.sources import LoginRefusal
 from presman.sources.simulator_source import SimulatorSource
 from tests.recording.recorded import START, polled
@@ -92,7 +92,7 @@ def test_the_next_item_is_a_poll_or_a_reason_or_the_end(tmp_path: Path) -> None:
     one._post(lost(retry_in=None))
     pair = one._next()
     assert isinstance(pair, tuple)
-    assert pair == (None, SNAPSHOT)
+    assert pair[:2] == (None, SNAPSHOT)
     one._waiting.clear()
     assert one._next() == "ORA-12541 no listener"
     assert one._next() is None
@@ -148,6 +148,57 @@ def test_only_the_given_number_of_polls_is_written(tmp_path: Path) -> None:
     assert (one.written, one.waiting) == (2, 0)
     one._post(Polled(SNAPSHOT))
     assert one.waiting == 0, "none is taken any more"
+
+
+def test_polls_that_wait_too_long_are_reported_whatever_the_store_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store hangs in the first attempt: no error comes. Then it is slow, and at last it catches up."""
+    one, logged = made(tmp_path)
+    now = [1000.0]
+    monkeypatch.setattr("presman.services.recorder.time.monotonic", lambda: now[0])
+    one._post(Polled(SNAPSHOT))
+    name = one._location.name
+    for seconds, trouble in ((10.0, ""), (10.1, f"{name}: nothing was written for 10 s")):
+        now[0] = 1000.0 + seconds
+        one.watch()
+        assert one.output_trouble == trouble
+    for _ in range(MOST_WAITING + 1):
+        one._post(Polled(SNAPSHOT))
+    assert (one.waiting, one.given_up) == (MOST_WAITING, 2)
+    assert messages(logged) == [
+        f"cannot be written: {name}: nothing was written for 10 s; polls wait in memory, up to 240",
+        "more than 240 polls wait to be written: from now on the oldest are given up",
+    ]
+    now[0] += 11
+    one._note_written(one._waiting[0])
+    assert one.output_trouble.endswith("it is written again, but older polls still wait")
+    one._waiting.extend([one._waiting.pop()._replace(since=now[0])] * 2)
+    while one.output_trouble:
+        one._note_written(one._waiting[0])
+    assert messages(logged)[2:] == ["written again; given up: 2 polls"]
+    now[0] += 10.1
+    one._wrote_at = now[0] - 1
+    one.watch()
+    assert one.output_trouble == f"{name}: polls come faster than they are written"
+
+
+def test_the_last_polls_are_tried_for_ten_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, _ = made(tmp_path, polls=2)
+    now = [1000.0]
+    monkeypatch.setattr("presman.services.recorder.time.monotonic", lambda: now[0])
+    for _ in range(3):
+        one._post(Polled(SNAPSHOT))
+    waits: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        now[0] += seconds
+
+    full = StoreLostError("the disk is full")
+    with mock.patch.object(one, "_write", side_effect=full), mock.patch.object(one, "_wait", wait):
+        one._write_all()
+    assert (waits, one.written, one.waiting) == ([0.5, 1.0, 2.0, 4.0, 8.0], 0, 2)
 
 
 def test_a_fault_ends_one_database_and_is_reported(tmp_path: Path) -> None:
@@ -244,11 +295,11 @@ def test_at_the_end_each_poll_has_its_own_time_limit(
         return not database._waiting
 
     monkeypatch.setattr(database, "finish", finish)
-    database._waiting.extend([(None, SNAPSHOT)] * 3)
+    database._waiting.extend([WaitingPoll(None, SNAPSHOT, 0.0)] * 3)
     assert one._is_written(database, time.monotonic() + 60.0)
     assert (waits, messages(logged)) == ([8.0] * 3, ["2 polls still to be written"])
     waits.clear()
-    database._waiting.extend([(None, SNAPSHOT)] * 4)
+    database._waiting.extend([WaitingPoll(None, SNAPSHOT, 0.0)] * 4)
     assert not one._is_written(database, time.monotonic() + 60.0), "the fourth is not written in its time"
     assert waits == [8.0] * 4
     one.location.close()

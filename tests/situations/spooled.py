@@ -24,8 +24,8 @@ RELEASE_19 = {"V$INSTANCE": "INSTANCE_NUMBER | VERSION | STATUS\n1 | 19.22.0.0.0
 """One open instance of 19c, for situations that are about something else."""
 
 NO_LIMITS = {
-    "DBA_RSRC_PLAN_DIRECTIVES": "PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1 | PARALLEL_SERVER_LIMIT\n"
-    + "\n".join(f"{plan} | OTHER_GROUPS | CONSUMER_GROUP | 100 |" for plan in ("P", "DAY", "NIGHT"))
+    "DBA_RSRC_PLAN_DIRECTIVES": "PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1 | PARALLEL_SERVER_LIMIT | UTILIZATION_LIMIT\n"
+    + "\n".join(f"{plan} | OTHER_GROUPS | CONSUMER_GROUP | 100 | |" for plan in ("P", "DAY", "NIGHT"))
 }
 """Plans whose directives can be read and limit no group, so that it is known that there is no limit."""
 

@@ -244,11 +244,11 @@ NODES = {
     "V$DATABASE": "NAME | CDB\nCDB1 | YES",
     "GV$OSSTAT": "INST_ID | STAT_NAME | VALUE\n1 | NUM_CPUS | 8\n2 | NUM_CPUS | 16",
     "GV$RSRC_PLAN": """
-        INST_ID | CON_ID | NAME | IS_TOP_PLAN | CPU_MANAGED | INSTANCE_CAGING
-        1 | 1 | CDB | TRUE | ON | OFF
-        2 | 1 | CDB | TRUE | ON | OFF
-        1 | 3 | OWN | TRUE | ON | OFF
-        2 | 4 | OWN | TRUE | ON | OFF
+        INST_ID | CON_ID | NAME | IS_TOP_PLAN | CPU_MANAGED | INSTANCE_CAGING | PARALLEL_EXECUTION_MANAGED
+        1 | 1 | CDB | TRUE | ON | OFF | FULL
+        2 | 1 | CDB | TRUE | ON | OFF | FULL
+        1 | 3 | OWN | TRUE | ON | OFF | FULL
+        2 | 4 | OWN | TRUE | ON | OFF | FULL
     """,
     "GV$PDBS": """
         INST_ID | CON_ID | NAME | OPEN_MODE

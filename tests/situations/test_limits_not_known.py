@@ -86,7 +86,9 @@ def test_where_the_plan_does_not_manage_parallel_statements_its_limits_prove_not
     found = reading(tmp_path, full(managed=managed))
     why = f"PARALLEL_EXECUTION_MANAGED is {managed}" if managed else "GV$RSRC_PLAN"
     assert head(found).cause is Cause.UNKNOWN
-    assert str(head(found).not_known) == f"which servers the limit of REPORTS counts is not known ({why})"
+    assert str(head(found).not_known) == f"how many servers REPORTS may hold is not known ({why})"
+    (row,) = (each for each in found.cluster_groups() if each.name == "REPORTS")
+    assert (row.servers_limit, row.limit_view) == (None, why), "as in the table of groups"
     nobody_is_offered(found)
 
 
@@ -112,7 +114,7 @@ def test_a_plan_without_its_name_is_not_no_plan(tmp_path: Path) -> None:
     assert str(head(found).not_known) == "how many servers REPORTS may hold is not known (GV$RSRC_PLAN)"
 
 
-@pytest.mark.parametrize("column", ["PARALLEL_SERVER_LIMIT", "GROUP_OR_SUBPLAN"])
+@pytest.mark.parametrize("column", ["PARALLEL_SERVER_LIMIT", "UTILIZATION_LIMIT", "GROUP_OR_SUBPLAN"])
 def test_a_limit_whose_column_is_missing_is_not_no_limit(tmp_path: Path, column: str) -> None:
     views = without(full(servers=""), "DBA_RSRC_PLAN_DIRECTIVES", column)
     found = reading(tmp_path, views)
@@ -340,14 +342,14 @@ def test_holders_on_an_instance_that_a_view_leaves_out_are_not_known(tmp_path: P
 # Forecasts rest on the same limits.
 
 
-NOT_COUNTED = "which servers the limit of REPORTS counts is not known (PARALLEL_EXECUTION_MANAGED is OFF)"
+NOT_IN_FORCE = "how many servers REPORTS may hold is not known (PARALLEL_EXECUTION_MANAGED is OFF)"
 TOO_FEW = (
     "whether it starts with fewer servers than it wants is not known (0 of the 72 of PARALLEL_MAX_SERVERS are left)"
 )
 
 
 @pytest.mark.parametrize(
-    ("views", "why"), [(full(), ""), (full(managed="OFF"), NOT_COUNTED), (pool(72, most=72, active=8), TOO_FEW)]
+    ("views", "why"), [(full(), ""), (full(managed="OFF"), NOT_IN_FORCE), (pool(72, most=72, active=8), TOO_FEW)]
 )
 def test_no_start_is_forecast_where_what_decides_is_not_known(tmp_path: Path, views: Views, why: str) -> None:
     (poll,) = snapshots(tmp_path, views)

@@ -62,6 +62,7 @@ def servers(*held: tuple[int, int]) -> str:
     return "\n".join(rows)
 
 
+DIRECTIVES = "PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1 | PARALLEL_SERVER_LIMIT | UTILIZATION_LIMIT"
 PARTS = {"REPORTS": 50, "BATCH": 30, "ADHOC": 20}
 
 
@@ -74,8 +75,8 @@ def site(*sessions: str, held: tuple[tuple[int, int], ...], active: int = 64, **
         "V$RSRC_SESSION_INFO": "SID | DOP | PQ_SERVERS | CURRENT_CONSUMER_GROUP\n9 | 8 | 16 | REPORTS",
         "V$RSRC_PLAN": "NAME | IS_TOP_PLAN | CPU_MANAGED | PARALLEL_SERVERS_ACTIVE | PARALLEL_SERVERS_TOTAL | "
         f"PARALLEL_EXECUTION_MANAGED\nDAY | TRUE | ON | {active} | 64 | FULL",
-        "DBA_RSRC_PLAN_DIRECTIVES": "PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1 | PARALLEL_SERVER_LIMIT\n"
-        + "\n".join(f"DAY | {group} | CONSUMER_GROUP | {part} |" for group, part in PARTS.items()),
+        "DBA_RSRC_PLAN_DIRECTIVES": f"{DIRECTIVES}\n"
+        + "\n".join(f"DAY | {group} | CONSUMER_GROUP | {part} | |" for group, part in PARTS.items()),
     }
     return views | {view.upper().replace("_DOLLAR_", "$"): table for view, table in more.items()}
 
@@ -209,9 +210,9 @@ def test_no_end_for_the_queue_while_the_database_is_quiesced(tmp_path: Path) -> 
 def test_no_end_for_a_head_near_its_queue_timeout(tmp_path: Path, timeout: int, action: str, then: str) -> None:
     """An idle session was ended seconds before the timeout, and work thrown away for a head that starts anyway."""
     rules = (
-        "PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1 | PARALLEL_SERVER_LIMIT | PARALLEL_QUEUE_TIMEOUT "
-        f"| PQ_TIMEOUT_ACTION\nDAY | REPORTS | CONSUMER_GROUP | 50 | | {timeout} | {action}\n"
-        "DAY | BATCH | CONSUMER_GROUP | 50 | | |"
+        "PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1 | PARALLEL_SERVER_LIMIT | UTILIZATION_LIMIT | PARALLEL_QUEUE_TIMEOUT "
+        f"| PQ_TIMEOUT_ACTION\nDAY | REPORTS | CONSUMER_GROUP | 50 | | | {timeout} | {action}\n"
+        "DAY | BATCH | CONSUMER_GROUP | 50 | | | |"
     )
     found = reading(tmp_path, site(busy(1), idle(5, 900), held=((1, 48), (5, 16)), DBA_RSRC_PLAN_DIRECTIVES=rules))
     step = advice(found)

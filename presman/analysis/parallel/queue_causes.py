@@ -155,7 +155,7 @@ def pool_too_small(wants: Servers | None, state: QueueState) -> NotKnown | None:
 
 def _old_limits(wants: Servers, state: QueueState) -> Iterator[NotKnown]:
     """Yield the limits that are too small for a statement and may have changed since they were read."""
-    if any(limit.is_too_small(wants) for limit in state.limits):
+    if any(wants.low > limit.allowed for limit in state.limits):
         yield from (each for each in state.not_known if each.age is not None)
 
 
@@ -173,7 +173,7 @@ def shortages(wants: Servers | None, cause: Cause, state: QueueState) -> tuple[S
 def _shortages(wants: Servers, state: QueueState) -> tuple[Shortage, ...]:
     system, found = state.system, list[Shortage]()
     # No case is known in which a statement started that wants more than its limit: no end is known to help.
-    if any(limit.is_too_small(wants) for limit in state.limits):
+    if any(wants.low > limit.allowed for limit in state.limits):
         return ()
     if system.target is not None and system.in_use is not None:
         whole = wants.low > system.target
@@ -213,7 +213,7 @@ def _statements_ahead(state: QueueState) -> str:
 def _never(wants: Servers, state: QueueState) -> str:
     """Return the limit that is too small for the statement even when nothing is in use, "" if none is."""
     for limit in state.limits:
-        if limit.is_too_small(wants):
+        if wants.low > limit.allowed:
             held, most = as_of(f"{limit.held} held", limit.age), f"that {limit.owner} is allowed"
             return f"more than the {limit.allowed} {as_of(most, limit.limit_age)}{limit.part}, {held}"
     system = state.system

@@ -91,10 +91,8 @@ class Queues(NamedTuple):
         if group is not None and limit is not None:
             part = "" if whole is None or percent is None else f" ({percent} % of {whole})"
             uncounted = view_of(self.facts.snapshot, ConsumerGroup) if not group.is_counted else ""
-            doubt = server_pools.why_not_in_force(con_id, self.facts, inst_id)
             own, held = server_pools.group_limit_age(key, self.facts, inst_id), group.px_servers or 0
-            found = ServerLimit(group.name, held, limit, part, con_id, group.name, uncounted or doubt)
-            yield found._replace(limit_age=own or age, is_in_force=not doubt)
+            yield ServerLimit(group.name, held, limit, part, con_id, group.name, uncounted, limit_age=own or age)
 
     def state(self, head: QueuedStatement, placed: Placement) -> QueueState:
         """Return the budget, limits and competitors of a head."""

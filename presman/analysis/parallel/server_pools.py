@@ -10,7 +10,7 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.readings.reading import CLUSTER, ServerPool
-from presman.analysis.readings.statement_readings import NotKnown, Servers
+from presman.analysis.readings.statement_readings import NotKnown
 from presman.analysis.view_availability import unavailable, view_of
 from presman.base.formats import as_of, counted
 from presman.base.release import Release
@@ -65,9 +65,8 @@ class ServerBudget(NamedTuple):
 class ServerLimit(NamedTuple):
     """Servers `held` of those `allowed` to a group or a container, and what that limit is a part of.
 
-    `con_id` is the container's; `group` is "" for a container as a whole. `uncounted` is why it is not known which of
-    the held servers the limit counts: it may count none of them. That is the view that shows it, if it has no values,
-    or PARALLEL_EXECUTION_MANAGED, if by that it is not known that limits are in force. `age` is how old
+    `con_id` is the container's; `group` is "" for a container as a whole. `uncounted` names the view that shows which
+    of the held servers the limit counts, if that view has no values: the limit may count none of them. `age` is how old
     the number held is, `limit_age` how old the limit is, None if it is of the poll or proves as much.
     """
 
@@ -80,11 +79,6 @@ class ServerLimit(NamedTuple):
     uncounted: str = ""
     age: float | None = None
     limit_age: float | None = None
-    is_in_force: bool = True
-
-    def is_too_small(self, wants: Servers) -> bool:
-        """Whether it allows too few servers for a statement even when none is held; not if it may not be in force."""
-        return self.is_in_force and wants.low > self.allowed
 
     @property
     def free(self) -> int:
@@ -333,6 +327,8 @@ def why_limit_unknown(key: Key, facts: Facts, found: Mapping[int, ServerBudget])
     different limits, it is not documented which one holds.
     """
     each = facts.division.differing
+    if why := next(filter(None, (_why_not_in_force(key, facts, inst_id) for inst_id in each)), ""):
+        return why
     if key in facts.plans.shown_servers_limits and facts.system.is_alone:
         unclear = (facts.division.shares[inst_id].unclear.get(key, "") for inst_id in each)
         return next(unclear, "") if _shown_limit(key, facts, found) is None else ""
@@ -350,33 +346,37 @@ def _why_no_directives(key: Key, facts: Facts, inst_id: int) -> str:
     record: RecordType = RsrcPlan
     if facts.plans.is_plan_shown(inst_id, key[0]):
         record = facts.plans.books.record_of(key[0])
-    is_unknown = unavailable(facts.snapshot, record, () if record is RsrcPlan else _COLUMNS_OF_LIMITS)
+    is_unknown = unavailable(facts.snapshot, record, () if record is RsrcPlan else _columns(key, facts, inst_id))
     # Without V$RSRC_PLAN, other views show which plan should be in force, not which one is.
     is_assumed = record is RsrcPlan and facts.plans.plan_of(inst_id, key[0])
     view = view_of(facts.snapshot, record) if is_unknown or is_assumed else ""
     return facts.division.shares[inst_id].unclear.get(key, view)
 
 
-_COLUMNS_OF_LIMITS = ("plan", "group_or_subplan", "parallel_server_limit")
+def _columns(key: Key, facts: Facts, inst_id: int) -> tuple[str, ...]:
+    """Return the columns of directives that show the limit of a group: UTILIZATION_LIMIT only if there is no other."""
+    by_cpu = key not in facts.division.shares[inst_id].servers and facts.plans.books.of(key[0]).cpu_limits_servers
+    return ("plan", "group_or_subplan", "parallel_server_limit", *(("utilization_limit",) if by_cpu else ()))
 
 
 def _has_directives(key: Key, facts: Facts, inst_id: int) -> bool:
     """Whether the plan of a group is known to be in force, and its directives say how many servers it may hold."""
     plans, shares, con_id = facts.plans, facts.division.shares[inst_id], key[0]
     record = plans.books.record_of(con_id)
-    lacks = {*_COLUMNS_OF_LIMITS} & facts.snapshot.section(record).absent
+    lacks = {*_columns(key, facts, inst_id)} & facts.snapshot.section(record).absent
     if lacks or key in shares.unclear or not plans.is_plan_shown(inst_id, con_id):
         return False
     return key in shares.shares or plans.plan_of(inst_id, con_id) in plans.books.of(con_id).directives
 
 
-def why_not_in_force(con_id: int, facts: Facts, inst_id: int) -> str:
-    """Return why it is not known that the limits of groups are in force, "" if PARALLEL_EXECUTION_MANAGED says so.
+def _why_not_in_force(key: Key, facts: Facts, inst_id: int) -> str:
+    """Return why it is not known that the limit of a group is in force, "" if PARALLEL_EXECUTION_MANAGED says so.
 
     OFF, DISABLED and STARTUP (while a cluster changes) say that the plan does not manage parallel statements now.
     """
-    managed = facts.plans.managed(inst_id, con_id)
-    if managed in {"FULL", "FIFO"}:
+    managed = facts.plans.managed(inst_id, key[0])
+    is_limited = key in facts.division.shares[inst_id].servers and facts.plans.is_plan_shown(inst_id, key[0])
+    if managed in {"FULL", "FIFO"} or not is_limited:
         return ""
     return f"PARALLEL_EXECUTION_MANAGED is {managed}" if managed else view_of(facts.snapshot, RsrcPlan)
 

@@ -258,9 +258,10 @@ class GroupReading(NamedTuple):
     `held` sessions wait for the end of a quiesce: they want CPU, and no counter shows how much.
 
     `servers_limit` is in servers, `servers_limit_percent` is the percentage that gives it. `limit_view` is the view
-    without which it is not known if there is such a limit, "" if it is known. `container_servers` is the number that
-    its pluggable database may hold, None without a limit. `px_queued_minute` is the mean number of queued statements in
-    the last full minute (V$RSRCMGRMETRIC). `head_cause` is why its queue waits, None without a queue.
+    without which it is not known if there is such a limit, or another reason why it is not, "" if it is known.
+    `container_servers` is the number that its pluggable database may hold, None without a limit. `px_queued_minute` is
+    the mean number of queued statements in the last full minute (V$RSRCMGRMETRIC). `head_cause` is why its queue waits,
+    None without a queue.
     `timeout_left` is the seconds until its first statement times out, `starts_in` until the first starts by its timeout
     (PQ_TIMEOUT_ACTION RUN). `blocked` is the number of servers that its statements hold while they wait for another
     session. `queue_hurts` means that its queue is critical (:attr:`QueueHead.is_critical`). `is_counted` means that
