@@ -372,18 +372,16 @@ class Store:
 
     def _readable(self) -> Path:
         """Return the path of the file, or of a copy: if its own schema is damaged, with an intact one."""
+        copy: Callable[[Path, Path], Path] = schema_check.copied
         if sqlite_files.log_needs_a_file(self._path):
             self._note("its folder may not be written, and without that SQLite cannot read its log: a copy is read")
-            return self._copied(schema_check.copied)
-        if not has_damaged_schema(self._path, self.limits):
+        elif not has_damaged_schema(self._path, self.limits):
             return self._path
-        self._note("its schema is damaged: the one that presman writes is used")
-        if missing := sqlite_files.cut_short(self._path):
-            self._note(missing)
-        made = partial(schema_check.rescued, make=lambda fresh: Store(str(fresh), writing=True).close())
-        return self._copied(made)
-
-    def _copied(self, copy: Callable[[Path, Path], Path]) -> Path:
+        else:
+            copy = partial(schema_check.rescued, make=lambda fresh: Store(str(fresh), writing=True).close())
+            self._note("its schema is damaged: the one that presman writes is used")
+            if missing := sqlite_files.cut_short(self._path):
+                self._note(missing)
         self._copies = TemporaryDirectory(prefix="presman-")
         try:
             return copy(self._path, Path(self._copies.name))

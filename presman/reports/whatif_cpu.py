@@ -90,7 +90,9 @@ def _hidden(row: GroupReading, shares: PlanShares) -> str:
         return row.doubt or f"no delta of {row.name} yet"
     if row.wanted is None:
         return f"how long {row.name} waited for CPU is not known"
-    return row.hidden if shares.has((row.con_id, row.name)) or not shares.shares else ""
+    if not shares.shares:
+        return "no plan that can be read divides CPU"
+    return row.hidden if shares.has((row.con_id, row.name)) else ""
 
 
 class GroupCpu(Struct, frozen=True):
