@@ -79,7 +79,7 @@ def engine_of_url(location: str, *, writing: bool) -> Engine:
     except ModuleNotFoundError:
         raise RecordingError("PostgreSQL needs a driver: pip install 'presman[postgres]'") from None
     if writing:
-        event.listen(engine, "connect", _for_writing)
+        event.listen(engine, "connect", _for_writing, insert=True)
     else:
         from presman.recording.server_reading import bound  # it needs psycopg
 
@@ -89,7 +89,13 @@ def engine_of_url(location: str, *, writing: bool) -> Engine:
 
 
 def _for_writing(connection: Any, _record: object) -> None:
-    """Make PostgreSQL end the session if its client goes silent while it holds locks."""
+    """Make PostgreSQL end the session if its client goes silent while it holds locks.
+
+    Statements may take long: the recorder itself notices that nothing is written.
+    """
+    from presman.recording.server_reading import leave_on_signals
+
+    leave_on_signals(connection)
     connection.execute(f"SET idle_in_transaction_session_timeout = {_SILENT_MS}")
     connection.commit()
 
