@@ -38,7 +38,8 @@ def cpu_bar(row: GroupReading | PlanRow | PdbReading) -> Bar | None:
     """Return a bar of CPUs used and waited for, out of all CPUs, with entitlement and limit; None without a delta."""
     if row.used is None or not row.capacity:
         return None
-    return Bar(row.capacity, row.used, row.waiting or 0.0, row.entitled, row.limit)
+    limit = None if row.verdict is Verdict.NOT_MANAGED else row.limit  # then nothing limits CPU
+    return Bar(row.capacity, row.used, row.waiting or 0.0, row.entitled, limit)
 
 
 def state_text(row: GroupReading) -> str:

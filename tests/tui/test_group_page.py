@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from presman.analysis.readings.group_readings import ActiveSessionPool
+from presman.analysis.readings.group_readings import ActiveSessionPool, Verdict
 from presman.figures.drawing.lines import plain
+from presman.figures.group_figures import cpu_bar
 from presman.tui.pages.row_details import group as page
 from tests.tui.readings import busy, group, running
 
@@ -24,6 +25,15 @@ def test_the_session_pool_shows_its_queue_and_timeout() -> None:
     endless = row._replace(pool=pool._replace(timeout=None, longest=None, allowed=None))
     assert "session pool 4 active, the limit is not known; waiting: 14, without a timeout" in page_text(endless)
     assert "session pool" not in page_text(group("BATCH"))
+
+
+def test_a_limit_of_cpu_is_not_in_force_while_no_plan_manages_cpu() -> None:
+    managed = group("BATCH", used=3.0, limit=4.0, verdict=Verdict.CAPPED)
+    unmanaged = managed._replace(verdict=Verdict.NOT_MANAGED, waiting=None)
+    assert "limit 4.0 CPUs (UTILIZATION_LIMIT)" in page_text(managed)
+    assert "limit 4.0 CPUs (UTILIZATION_LIMIT, not in force while CPU is not managed)" in page_text(unmanaged)
+    bars = cpu_bar(managed), cpu_bar(unmanaged)
+    assert [bar and bar.limit for bar in bars] == [4.0, None]
 
 
 def test_singulars_and_unknown_values_have_words() -> None:

@@ -359,7 +359,8 @@ def _guaranteed(row: GroupReading) -> str:
 def _limit(row: GroupReading, reading: Reading) -> str:
     if row.limit is None and row.limit_view and reading.why_unavailable("V$RSRCMGRMETRIC"):
         return f"not known ({row.limit_view})"
-    return "none" if row.limit is None else f"{number(row.limit)} CPUs (UTILIZATION_LIMIT)"
+    unmanaged = ", not in force while CPU is not managed" if row.verdict is Verdict.NOT_MANAGED else ""
+    return "none" if row.limit is None else f"{number(row.limit)} CPUs (UTILIZATION_LIMIT{unmanaged})"
 
 
 def _servers_limit(row: GroupReading) -> str:
