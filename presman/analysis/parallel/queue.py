@@ -156,7 +156,8 @@ def _why_no_timeout(facts: Facts, inst_id: int, con_id: int) -> str:
     if not plan:
         return unavailable(facts.snapshot, RsrcPlan)
     record = facts.plans.books.record_of(con_id)
-    if plan in book.directives and "parallel_queue_timeout" not in facts.snapshot.section(record).absent:
+    absent = facts.snapshot.section(record).absent
+    if plan in book.directives and absent.isdisjoint({"group_or_subplan", "parallel_queue_timeout"}):
         return ""
     return unavailable(facts.snapshot, record, ("parallel_queue_timeout",))
 
