@@ -122,6 +122,9 @@ def _spawned(theirs: socket.socket, module: str, name: str) -> int:
     return os.posix_spawn(sys.executable, words, os.environ, file_actions=files)
 
 
+ALIVE = "alive"
+"""The type of the control message that asks a viewer's monitor whether it is alive, and of its answer."""
+
 HEAD = 5
 """Bytes of a packet before its content."""
 

@@ -98,7 +98,7 @@ STATES: Mapping[ConnectionState, str] = {
     ConnectionState.LIVE: "at most two intervals old",
     ConnectionState.LATE: "older, because the database does not answer or its recorder does not write",
     ConnectionState.LOST: "no connection, tried again after 1 to 60 seconds; in a central store its recorder has "
-    "stopped or lost it",
+    "stopped or lost it, or the store does not answer",
     ConnectionState.REFUSED: "not retried by itself, because wrong passwords lock accounts: Enter, then F5 retries; a "
     "locked account is retried every ten minutes, and config.ini is read for another password",
     ConnectionState.STARTING: "nothing was read yet",

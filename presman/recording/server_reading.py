@@ -1,5 +1,6 @@
-"""Server reading: limits on memory and time for an answer of a PostgreSQL store, which may be hostile."""
+"""Server reading: limits on memory and time for an answer of a PostgreSQL store, which may be hostile or hang."""
 
+import math
 import select
 import time
 from collections.abc import Callable, Generator
@@ -30,33 +31,40 @@ _TURN = 0.5
 
 
 def bound(connection: psycopg.Connection[Any], _record: object) -> None:
-    """Make a connection read-only, with a timeout and a limit on memory.
-
-    After a signal it does not wait for the server: psycopg would give that ten seconds to confirm the cancellation.
-    """
-    connection.wait = partial(_wait, connection)  # type: ignore[method-assign]
+    """Make a connection read-only, with a timeout and a limit on memory."""
+    leave_on_signals(connection, LONGEST + _GRACE)
     connection.cursor_factory, connection.server_cursor_factory = _CURSOR, _SERVER_CURSOR
     connection.execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
     connection.execute(f"SET statement_timeout = {round(LONGEST * 1000)}")
     connection.commit()
 
 
+def leave_on_signals(connection: psycopg.Connection[Any], longest: float = math.inf) -> None:
+    """Wait at most `longest` seconds for an answer, and for none after a signal.
+
+    psycopg would give the server ten seconds to confirm the cancellation, and log that it did not.
+    """
+    connection.wait = partial(_wait, connection, longest)  # type: ignore[method-assign]
+
+
 class _SilentServer(psycopg.OperationalError):
     """The server does not answer: the connection cannot be used any more."""
 
 
-def _wait(connection: psycopg.Connection[Any], steps: Generator[Wait, Ready, T], *_: Any, **__: Any) -> T:
-    """Run the steps of psycopg with its connection, but not forever."""
+def _wait(
+    connection: psycopg.Connection[Any], longest: float, steps: Generator[Wait, Ready, T], *_: Any, **__: Any
+) -> T:
+    """Run the steps of psycopg with its connection, at most `longest` seconds."""
     try:
-        return _stepped(connection.pgconn.socket, steps)
+        return _stepped(connection.pgconn.socket, steps, longest)
     except BaseException as error:
         if isinstance(error, _SilentServer) or not isinstance(error, psycopg.Error | MemoryError):
             connection.pgconn.finish()
         raise
 
 
-def _stepped(socket: int, steps: Generator[Wait, Ready, T]) -> T:
-    poll, end = select.poll(), time.monotonic() + LONGEST + _GRACE
+def _stepped(socket: int, steps: Generator[Wait, Ready, T], longest: float) -> T:
+    poll, end = select.poll(), time.monotonic() + longest
     try:
         state = next(steps)
         while True:
@@ -65,7 +73,7 @@ def _stepped(socket: int, steps: Generator[Wait, Ready, T]) -> T:
                 read, write = found & ~select.POLLOUT, found & select.POLLOUT
                 state = steps.send(Ready((Ready.R if read else 0) | (Ready.W if write else 0)))
             elif time.monotonic() > end:
-                raise _SilentServer(f"no answer within {LONGEST + _GRACE:.0f} s")
+                raise _SilentServer(f"no answer within {longest:.0f} s")
     except StopIteration as done:
         result: T = done.value
         return result

@@ -79,7 +79,7 @@ def engine_of_url(location: str, *, writing: bool) -> Engine:
     except ModuleNotFoundError:
         raise RecordingError("PostgreSQL needs a driver: pip install 'presman[postgres]'") from None
     if writing:
-        event.listen(engine, "connect", _for_writing)
+        event.listen(engine, "connect", _for_writing, insert=True)
     else:
         from presman.recording.server_reading import bound  # it needs psycopg
 
@@ -89,7 +89,13 @@ def engine_of_url(location: str, *, writing: bool) -> Engine:
 
 
 def _for_writing(connection: Any, _record: object) -> None:
-    """Make PostgreSQL end the session if its client goes silent while it holds locks."""
+    """Make PostgreSQL end the session if its client goes silent while it holds locks.
+
+    Statements may take long: the recorder itself notices that nothing is written.
+    """
+    from presman.recording.server_reading import leave_on_signals
+
+    leave_on_signals(connection)
     connection.execute(f"SET idle_in_transaction_session_timeout = {_SILENT_MS}")
     connection.commit()
 
@@ -198,14 +204,9 @@ class Store:
         """The kind of database: sqlite or postgresql."""
         return self.engine.dialect.name
 
-    @property
-    def _driver(self) -> Any:
-        """The DB-API module of the database."""
-        return self.engine.dialect.loaded_dbapi
-
     def is_conflict(self, error: BaseException | None) -> bool:
         """Whether an error of the database says that a row with that key already exists."""
-        return isinstance(error, (IntegrityError, self._driver.IntegrityError))
+        return isinstance(error, (IntegrityError, _driver(self.engine).IntegrityError))
 
     def was_removed(self) -> bool:
         """Whether its file was removed or replaced: then anything written to it is lost."""
@@ -300,12 +301,15 @@ class Store:
         """Turn errors of the database into RecordingError."""
         try:
             yield
-        except (DBAPIError, self._driver.Error) as error:  # the driver's own, of a command passed directly to it
+        except (
+            DBAPIError,
+            _driver(self.engine).Error,
+        ) as error:  # the driver's own, of a command passed directly to it
             self.limits.raise_again()
             self.check_wanted()
             message = error.orig if isinstance(error, DBAPIError) else error
             is_gone = isinstance(error, DBAPIError) and error.connection_invalidated
-            is_lost = is_gone or isinstance(message, self._driver.OperationalError)
+            is_lost = is_gone or isinstance(message, _driver(self.engine).OperationalError)
             is_file = self.kind == "sqlite"
             raise trouble(self.name, message, is_file=is_file, writing=self.writing, is_lost=is_lost) from error
         except PoolTimeoutError as error:
@@ -368,18 +372,16 @@ class Store:
 
     def _readable(self) -> Path:
         """Return the path of the file, or of a copy: if its own schema is damaged, with an intact one."""
+        copy: Callable[[Path, Path], Path] = schema_check.copied
         if sqlite_files.log_needs_a_file(self._path):
             self._note("its folder may not be written, and without that SQLite cannot read its log: a copy is read")
-            return self._copied(schema_check.copied)
-        if not has_damaged_schema(self._path, self.limits):
+        elif not has_damaged_schema(self._path, self.limits):
             return self._path
-        self._note("its schema is damaged: the one that presman writes is used")
-        if missing := sqlite_files.cut_short(self._path):
-            self._note(missing)
-        made = partial(schema_check.rescued, make=lambda fresh: Store(str(fresh), writing=True).close())
-        return self._copied(made)
-
-    def _copied(self, copy: Callable[[Path, Path], Path]) -> Path:
+        else:
+            copy = partial(schema_check.rescued, make=lambda fresh: Store(str(fresh), writing=True).close())
+            self._note("its schema is damaged: the one that presman writes is used")
+            if missing := sqlite_files.cut_short(self._path):
+                self._note(missing)
         self._copies = TemporaryDirectory(prefix="presman-")
         try:
             return copy(self._path, Path(self._copies.name))
@@ -395,6 +397,11 @@ class Store:
         with self.engine.connect() as connection:
             for damage in damage_of_tables(connection, self.name, self.translating_errors, writing=self.writing):
                 self._note(damage)
+
+
+def _driver(engine: Engine) -> Any:
+    """Return the DB-API module of the database."""
+    return engine.dialect.loaded_dbapi
 
 
 def _which_file(store: Store) -> tuple[int, int] | None:

@@ -72,6 +72,7 @@ class CpuDemands:
             # A group that the view does not list has no sessions.
             rows = [row for row in reading.groups if row.inst_id == at and (row.usage is not None or row.doubt)]
             hidden = next(filter(None, (_hidden(row, shares) for row in rows)), "")
+            hidden = hidden if rows else reading.why_unknown("starved group")
             self._hidden.update([hidden] if hidden else [])
             if hidden or not rows or instance.num_cpus <= 0:
                 continue
@@ -90,7 +91,9 @@ def _hidden(row: GroupReading, shares: PlanShares) -> str:
         return row.doubt or f"no delta of {row.name} yet"
     if row.wanted is None:
         return f"how long {row.name} waited for CPU is not known"
-    return row.hidden if shares.has((row.con_id, row.name)) or not shares.shares else ""
+    if not shares.shares:
+        return "no plan that can be read divides CPU"
+    return row.hidden if shares.has((row.con_id, row.name)) else ""
 
 
 class GroupCpu(Struct, frozen=True):

@@ -48,7 +48,8 @@ class StoreFleet:
     def __init__(self, location: str, interval: float, patterns: Sequence[str] = ()) -> None:
         self.name = shown(location)
         self.interval = interval
-        self.trouble = ""
+        self._trouble = ""
+        self._reads_since: float | None = None
         self.is_settled = False
         self._location, self._patterns = location, patterns
         self._known: dict[str, _Known] = {}
@@ -58,6 +59,15 @@ class StoreFleet:
         self._woken = threading.Condition()
         self._now = self._stopping = False
         self._thread = threading.Thread(target=self._run, name="presman-store", daemon=True)
+
+    @property
+    def trouble(self) -> str:
+        """Why the store cannot be read now, "" if it can; a store that hangs raises no error for a minute."""
+        since = self._reads_since  # the other thread may end the read at any moment
+        silent = 0.0 if since is None else time.monotonic() - since
+        return self._trouble or (
+            f"{self.name}: no answer for {duration(silent)}" if is_unread(silent, self.interval) else ""
+        )
 
     def start(self) -> None:
         """Start to read."""
@@ -89,7 +99,7 @@ class StoreFleet:
         return ""
 
     def members(self) -> list[Member]:
-        """Return the current state of all databases: while the store cannot be read, their data grows older.
+        """Return the current state of all databases; it is not known once the store was not read for some intervals.
 
         If one of several files cannot be read, the file appears as a member in place of its databases.
         """
@@ -102,14 +112,15 @@ class StoreFleet:
     def _run(self) -> None:
         try:
             while not self._stopping:
-                begun = time.monotonic()
+                begun = self._reads_since = time.monotonic()
                 try:
                     self._read()
-                    self.trouble = ""
+                    self._trouble = ""
                 except RecordingError as error:
-                    self.trouble = str(error)
+                    self._trouble = str(error)
                 except Exception as error:
-                    self.trouble = f"{self.name}: {type(error).__name__}: {one_line(clean(str(error)), 200)}"
+                    self._trouble = f"{self.name}: {type(error).__name__}: {one_line(clean(str(error)), 200)}"
+                self._reads_since = None
                 self.is_settled = True
                 self._wait(begun)
         finally:
@@ -195,6 +206,15 @@ class StoreFleet:
         return self._stores[location]
 
 
+def is_unread(seconds: float, interval: float) -> bool:
+    """Whether a store that is read every `interval` seconds was not read for too long, so that nobody knows its state.
+
+    >>> is_unread(11.0, 1.0), is_unread(11.1, 1.0), is_unread(20.0, 10.0)
+    (False, True, False)
+    """
+    return is_late(seconds, max(interval, USUAL))
+
+
 def _freshness(row: FleetRow) -> float:
     """Return the seconds since the newest poll of a database or the newest change of its connection."""
     return min((each for each in (row.age, row.since) if each is not None), default=float("inf"))
@@ -228,6 +248,9 @@ def _member(row: FleetRow, passed: float, past: Past, interval: float) -> Member
         connection, reason = ConnectionState.LOST, f"its recorder lost the connection: {row.reason}"
     elif row.link == STOPPED or age is None:
         connection, reason = ConnectionState.STOPPED, row.reason or "nothing was recorded since this format"
+    elif is_unread(passed, interval):  # its recorder may write all the same
+        connection, since = ConnectionState.LOST, passed
+        reason = f"not known: its store was not read for {duration(passed)}"
     elif is_silent(age, every):
         connection, reason, since = ConnectionState.LOST, f"its recorder has written nothing for {duration(age)}", age
     elif row.reason == NO_ANSWER:

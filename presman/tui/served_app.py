@@ -12,6 +12,7 @@ import sys
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 from threading import Lock, Timer
@@ -24,7 +25,7 @@ from textual.message import Message
 from textual.messages import ExitApp
 
 from presman.analysis.readings.reading import Reading
-from presman.base.child import PacketReader, file_packet, meta_packet, packet
+from presman.base.child import ALIVE, PacketReader, file_packet, meta_packet, packet
 from presman.base.text import clean
 from presman.tui.app import MonitorApp, sampler_feed
 from presman.tui.driver import WakingEvent, listen
@@ -100,6 +101,13 @@ class BrowserDriver(WebDriver):
 
         assert sys.__stdin__ is not None
         listen(sys.__stdin__.fileno(), self.exit_event, parser, take, self.process_message)
+
+    def on_meta(self, packet_type: str, payload: dict[str, object]) -> None:
+        """Take a control message; the app's own loop answers whether it is alive, so that one that hangs is silent."""
+        if packet_type == ALIVE:
+            self._loop.call_soon_threadsafe(partial(self.write_meta, {"type": ALIVE}))
+        else:
+            super().on_meta(packet_type, payload)
 
     def close(self) -> None:
         """Note that the app has ended by itself."""

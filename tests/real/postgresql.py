@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 NOBODY = "postgres"
@@ -67,6 +70,20 @@ class PostgresServer:
     def stop(self, mode: str = "fast") -> None:
         """Stop it: `fast` ends sessions, `immediate` is as if it had been killed."""
         self._run("pg_ctl", "-D", str(self._data), "-w", "-m", mode, "stop")
+
+    @contextmanager
+    def hanging(self) -> Iterator[None]:
+        """Stop all its processes in the body: lines stay open, and nothing answers."""
+        first = int((self._data / "postmaster.pid").read_text().split()[0])
+        children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
+        processes = [first, *map(int, children)]
+        for each in processes:
+            os.kill(each, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for each in processes:
+                os.kill(each, signal.SIGCONT)
 
     def _somebody(self) -> pwd.struct_passwd | None:
         """Return the user that the server runs as; the folder becomes theirs."""

@@ -9,13 +9,14 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import pytest
 from sqlalchemy import Connection, text
 
+from presman.base.log_event import LogEvent
 from presman.recording.reader import Recording
 from presman.recording.retention import RecordingLocation, RetentionLimits, trim
 from presman.recording.store import Store
@@ -24,6 +25,7 @@ from presman.recording.writer import RecordingWriter
 from presman.rows.queries import Scope
 from presman.services.live import LiveTarget
 from presman.services.recorder import Recorder
+from presman.services.store_fleet import StoreFleet
 from tests.patience import until
 from tests.real.postgresql import PostgresServer
 from tests.recording.recorded import START, Moment, polled, record
@@ -153,6 +155,47 @@ def test_a_recorder_removes_what_it_records(server: PostgresServer) -> None:
     assert polls(url, "theirs") == 4
     with Recording(url) as recording:
         assert recording.playback("fake").at(0) > long_ago[-1][0].at
+
+
+# ---- a server that hangs
+
+
+def test_a_server_that_hangs_is_reported_and_nothing_is_lost(
+    server: PostgresServer, aside: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("presman.services.recorder.LONGEST_WAIT", 1.0)
+    monkeypatch.setattr("presman.services.store_fleet.USUAL", 0.5)
+    url, logged = server.database("hangs"), list[LogEvent]()
+    target = LiveTarget("fake", partial(FakeSource, now=datetime.now(UTC)), 0.1, Scope.INSTANCE, kind="simulator")
+    recorder = Recorder([target], url, logged.append)
+    (database,) = recorder.databases
+    ended = threading.Event()
+
+    def step() -> None:
+        if ended.is_set():
+            raise KeyboardInterrupt
+
+    running = aside.submit(recorder.run, None, step)
+    fleet = StoreFleet(url, 0.2)
+    try:
+        until(lambda: database.written > 2, "polls are written")
+        fleet.start()
+        until(lambda: [each.connection.name for each in fleet.members()] == ["LIVE"], "the fleet shows it")
+        with server.hanging():
+            until(lambda: database.output_trouble, "the recorder reports that")
+            until(lambda: fleet.trouble, "the fleet reports that")
+            until(lambda: "its store was not read" in fleet.members()[0].reason, "the store is blamed")
+        until(lambda: not database.output_trouble, "it is written again")
+        until(lambda: not fleet.trouble, "it is read again")
+    finally:
+        ended.set()
+        fleet.stop()
+        with suppress(KeyboardInterrupt):
+            running.result(60)
+    reported = [each.event for each in logged if each.level != "debug"]
+    assert reported == ["not_written", "written_again"]
+    assert (database.waiting, database.given_up) == (0, 0)
+    assert polls(url, "fake") == database.written
 
 
 # ---- no recorder blocks another

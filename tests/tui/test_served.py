@@ -210,7 +210,14 @@ def test_keys_sizes_and_files_go_through_the_pipes(browser: Browser, monkeypatch
     monkeypatch.setenv("ROWS", "30")
     app = Listener()
     resize = meta_packet({"type": "resize", "width": 70, "height": 20})
-    browser.send(packet(b"D", b"4\x1b[A\xc3"), packet(b"D", b"\xa9"), resize, packet(b"D", b"f"), packet(b"D", b"x"))
+    browser.send(
+        meta_packet({"type": "alive"}),
+        packet(b"D", b"4\x1b[A\xc3"),
+        packet(b"D", b"\xa9"),
+        resize,
+        packet(b"D", b"f"),
+        packet(b"D", b"x"),
+    )
     run(app)
     assert [each for each in app.came if each.isalnum() or each == "up"][:5] == ["4", "up", "é", "f", "x"]
     assert "(90, 30)" in app.came
@@ -218,7 +225,7 @@ def test_keys_sizes_and_files_go_through_the_pipes(browser: Browser, monkeypatch
     assert [file_of(content) for kind, content in packets if kind == b"F"] == [
         ({"name": "x.csv", "type": "text/csv"}, b"a,b\n")
     ]
-    assert [json.loads(content)["type"] for kind, content in packets if kind == b"M"] == ["exit"]
+    assert [json.loads(content)["type"] for kind, content in packets if kind == b"M"] == ["alive", "exit"]
     assert b"\x1b[?1049h" in b"".join(content for kind, content in packets if kind == b"D")
     browser.goes()
 

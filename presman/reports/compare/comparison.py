@@ -127,7 +127,7 @@ def plan_differences(
     directives = first[1].directives, second[1].directives
     for key in sorted(directives[0].keys() | directives[1].keys()):
         a, b = (_at_end(each, key) for each in directives)
-        if a != b:
+        if a != b and {a, b} != {figures.NOT_SET, figures.NOT_KNOWN}:
             found.append(PlanDifference(*key, a, b))
     return tuple(found)
 

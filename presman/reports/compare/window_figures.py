@@ -26,6 +26,7 @@ from presman.recording.playback import Playback
 from presman.recording.playback_values import StatementLife, is_number
 from presman.recording.window_lines import GroupLines, LatencyBin, LazySequence, PollLines
 from presman.reports.compare.noise import Value
+from presman.rows.group_rows import ContainerPlanDirective, PlanDirective
 from presman.rows.snapshot import Snapshot
 
 CPU, IO, PARALLEL, QUEUE, LATENCY, STATEMENTS = (
@@ -368,7 +369,11 @@ def _directives(newest: tuple[Snapshot, Reading] | None, target: float) -> Direc
 
 
 def _columns(newest: Snapshot) -> Directives:
-    """Return what the directives of groups and subplans in force set, by the names of their columns."""
+    """Return what the directives of groups and subplans in force set, by the names of their columns.
+
+    A column that was not read is not known: it may be set.
+    """
+    absent = newest.section(PlanDirective).absent | newest.section(ContainerPlanDirective).absent
     found: dict[tuple[str, str], Any] = {}
     for _, shares in sorted(Facts.of(None, newest).division.shares.items(), reverse=True):
         for branch in (each.branch for each in positions(shares.root)):
@@ -376,6 +381,7 @@ def _columns(newest: Snapshot) -> Directives:
             values = {} if branch.directive is None else branch.directive._asdict()
             for column, value in values.items():
                 is_set = value not in {None, "", "FALSE"} and (value or not column.startswith("mgmt_p"))
-                if is_set and column not in _OTHERWISE_TOLD:
-                    found[f"{name}#{con_id}" if con_id else name, column.upper()] = value
+                if (is_set or column in absent) and column not in _OTHERWISE_TOLD:
+                    group = f"{name}#{con_id}" if con_id else name
+                    found[group, column.upper()] = NOT_KNOWN if column in absent else value
     return found

@@ -15,7 +15,7 @@ import msgspec
 from aiohttp import WSMsgType, web
 from msgspec import Struct
 
-from presman.base.child import PacketReader, file_of, meta_packet, packet
+from presman.base.child import ALIVE, PacketReader, file_of, meta_packet, packet
 from presman.base.listeners import Standing
 from presman.base.running_out import ran_out
 from presman.services.listener import Connections
@@ -226,6 +226,9 @@ GRACE = 3.0
 HANGS_AFTER = 10.0
 """Seconds after which a monitor that reads no more keys counts as hanging."""
 
+ASKED_EVERY, SILENT_FOR = 5.0, 30.0
+"""Seconds between two questions whether a monitor is alive, and seconds without any output after which it is not."""
+
 GREETING = b"__GANGLION__\n"
 """The first bytes that Textual's driver for browsers sends."""
 
@@ -256,7 +259,9 @@ class Viewer:
         self._process: Process | None = None
         self._killing: asyncio.TimerHandle | None = None
         self._messages = b""
-        self._was_killed = self._has_drawn = self._was_starting = False
+        self._was_killed = self._has_drawn = self._was_starting = self._was_silent = False
+        self._heard: float | None = None
+        """When its last output came, None while that is passed on: a slow browser is not the monitor's fault."""
         self.has_quit = False
         """Whether the user ended it."""
 
@@ -287,7 +292,11 @@ class Viewer:
         assert process.stdout is not None
         assert process.stderr is not None
         try:
-            await asyncio.gather(self._read(process.stdout), self._listen(process.stderr))
+            asking = asyncio.create_task(self._ask())
+            try:
+                await asyncio.gather(self._read(process.stdout), self._listen(process.stderr))
+            finally:
+                asking.cancel()
             self._end()
             return self._last_words(await process.wait())
         finally:
@@ -295,6 +304,20 @@ class Viewer:
                 self._killing.cancel()
             if process.returncode is None:
                 self._kill()
+
+    async def _ask(self) -> None:
+        """Ask the monitor whether it is alive; kill it if nothing comes: its last screen would seem to be live."""
+        now = asyncio.get_running_loop().time
+        with suppress(ConnectionError, RuntimeError):  # it ends
+            while self._killing is None:
+                await asyncio.sleep(ASKED_EVERY)
+                if self._heard is not None and now() - self._heard > SILENT_FOR:
+                    self._was_silent = True
+                    self._kill()
+                    return
+                if self._has_drawn:
+                    with suppress(TimeoutError):
+                        await self.send(meta_packet({"type": ALIVE}))
 
     def leave(self) -> None:
         """Make the monitor end, by force if it takes too long, or at once while it is starting and does not listen."""
@@ -326,6 +349,8 @@ class Viewer:
         # Its page was closed while it started, so it was killed: nothing is wrong with it.
         if self._was_starting and code == -signal.SIGKILL:
             return ""
+        if self._was_silent:
+            return f"showed nothing and did not answer for {SILENT_FOR:g} s, and was killed"
         if self._was_killed:
             return "did not end when asked to, and was killed"
         if code in {0, 128 + signal.SIGTERM}:
@@ -340,12 +365,14 @@ class Viewer:
             return
         packets, is_open = PacketReader(), True
         while data := await output.read(_CHUNK):
+            self._heard = None
             for kind, content in packets.feed(data):
                 try:
                     if is_open:
                         await self._take(kind, content)
                 except ConnectionError:
                     is_open = False
+            self._heard = asyncio.get_running_loop().time()
 
     async def _take(self, kind: bytes, content: bytes) -> None:
         if kind == b"D":

@@ -268,6 +268,20 @@ def test_a_limit_whose_percentage_is_not_known_is_not_called_none(tmp_path: Path
     assert directives["REPORTS", "servers limit %"] == "not known"
 
 
+def test_a_column_of_a_directive_that_was_not_read_is_not_called_not_set(tmp_path: Path) -> None:
+    """REPORTS has a queue timeout, and no other group: of these nothing differs as far as is known."""
+    (early, reading), (late, _) = list(polled("mixed", 3))[1:]
+    section = late.section(PlanDirective)
+    rows = tuple(row._replace(parallel_queue_timeout=None) for row in section.rows)
+    lacking = replace(section, rows=rows, absent=frozenset({"parallel_queue_timeout"}))
+    later = replace(late, sections={**late.sections, PlanDirective: lacking})
+    record(path := tmp_path / "a.presman", [(early, reading), (later, analyse(early, later))])
+    found = compare(index(path, str(early.at), str(early.at)), index(path, str(late.at), str(late.at)))
+    differences = {tuple(each)[2:] for each in found.plan if each.figure == "PARALLEL_QUEUE_TIMEOUT"}
+    assert {second for _, second in differences} == {"not known"}
+    assert "not set" not in {first for first, _ in differences}
+
+
 def test_any_changed_column_of_a_directive_is_listed(tmp_path: Path) -> None:
     """The plans were called the same when only PARALLEL_STMT_CRITICAL or PARALLEL_QUEUE_TIMEOUT differed."""
     derived = {"utilization_limit": "limit_cpus", "parallel_server_limit": "servers limit %"}

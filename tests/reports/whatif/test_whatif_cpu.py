@@ -228,7 +228,7 @@ def without(column: str, record_type: type[Any], since: int) -> list[tuple[Snaps
     [
         ("consumed_cpu_time", ConsumerGroup, "GV$RSRC_CONSUMER_GROUP lacks CONSUMED_CPU_TIME"),
         ("cpu_wait_time", ConsumerGroup, "GV$RSRC_CONSUMER_GROUP lacks CPU_WAIT_TIME"),
-        ("", PlanDirective, "no plan that can be read names it"),
+        ("", PlanDirective, "no plan that can be read divides CPU"),
     ],
 )
 def test_cpu_that_is_not_known_is_not_replayed(

@@ -23,7 +23,7 @@ from presman.recording.writer import RecordingWriter
 from presman.rows.snapshot import Snapshot
 from presman.services.live import LiveTarget
 from presman.services.recorder import DatabaseRecorder
-from presman.services.store_fleet import StoreFleet
+from presman.services.store_fleet import StoreFleet, _Known
 from presman.services.store_fleet import _member as member_of
 from presman.sources import SourceError
 from tests.patience import until
@@ -281,12 +281,14 @@ def row(link: str = LIVE, age: float | None = 3.0, every: float | None = 5.0, si
     [
         (row(), 8.0, ConnectionState.LIVE, 11.0, None),  # late means older than two intervals and a second
         (row(), 8.1, ConnectionState.LATE, 11.1, None),
-        (row(), 57.0, ConnectionState.LATE, 60.0, None),
-        (row(), 57.5, ConnectionState.LOST, 60.5, 60.5),  # silent for more than a minute
+        (row(age=52.0), 8.0, ConnectionState.LATE, 60.0, None),
+        (row(age=52.5), 8.0, ConnectionState.LOST, 60.5, 60.5),  # silent for more than a minute
+        (row(), 11.0, ConnectionState.LATE, 14.0, None),
+        (row(), 11.1, ConnectionState.LOST, 14.1, 11.1),  # the store is not read: nobody knows
         (row(every=1.0), 8.0, ConnectionState.LIVE, 11.0, None),  # the fleet reads it each 5 s
         (row(every=None), 8.1, ConnectionState.LATE, 11.1, None),  # 5 s is the default
-        (row(every=30.0), 297.0, ConnectionState.LATE, 300.0, None),
-        (row(every=30.0), 298.0, ConnectionState.LOST, 301.0, 301.0),  # ten intervals
+        (row(every=30.0, age=292.0), 8.0, ConnectionState.LATE, 300.0, None),
+        (row(every=30.0, age=293.0), 8.0, ConnectionState.LOST, 301.0, 301.0),  # ten intervals
         (row(LOST), 8.0, ConnectionState.LOST, 11.0, 108.0),
         (row(LOST, since=None), 8.0, ConnectionState.LOST, 11.0, None),
         (row(STOPPED), 8.0, ConnectionState.STOPPED, 11.0, 108.0),
@@ -299,3 +301,18 @@ def test_a_database_ages_with_time(
     member = member_of(read, passed, Past(), 5.0)
     assert (member.connection, member.age, member.since) == (connection, pytest.approx(age), pytest.approx(since))
     assert (member.key_figures is None) is (connection not in {ConnectionState.LIVE, ConnectionState.LATE})
+
+
+def test_a_store_that_hangs_is_the_one_that_is_blamed(monkeypatch: pytest.MonkeyPatch) -> None:
+    fleet = StoreFleet("a.presman", 5.0)
+    now = [100.0]
+    monkeypatch.setattr("presman.services.store_fleet.time.monotonic", lambda: now[0])
+    fleet._known = {"prod": _Known(row(), 98.0, Past())}
+    fleet._reads_since = 100.0
+    assert (fleet.trouble, fleet.members()[0].connection) == ("", ConnectionState.LIVE)
+    now[0] = 112.0
+    (member,) = fleet.members()
+    assert fleet.trouble == "a.presman: no answer for 0:12"
+    assert (member.connection, member.reason) == (ConnectionState.LOST, "not known: its store was not read for 0:14")
+    fleet._reads_since = None
+    assert fleet.trouble == ""

@@ -33,6 +33,11 @@ def main() -> int:
                 if orders.get("stays"):
                     time.sleep(60)
                 return 0
+            if kind == b"M" and json.loads(content)["type"] == "alive":
+                if orders.get("hangs"):
+                    time.sleep(60)
+                os.write(1, packet(b"M", content))
+                continue
             if content == b"q":
                 os.write(1, meta_packet({"type": "exit"}))
                 return 0

@@ -25,6 +25,7 @@ def test_a_monitor_is_ended_when_its_page_fails(code: int | None, ends: list[str
 
     viewer: Any = SimpleNamespace(
         _process=SimpleNamespace(stdout=1, stderr=2, returncode=code), _read=read, _listen=listen,
+        _ask=lambda: listen(0),
         _killing=SimpleNamespace(cancel=lambda: done.append("no more force later")),
         _kill=lambda: done.append("killed"),
     )  # fmt: skip

@@ -293,6 +293,21 @@ async def test_a_monitor_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyP
 
 
 @acted
+@pytest.mark.parametrize("hangs", [True, False])
+async def test_a_monitor_that_does_not_answer_is_killed(monkeypatch: pytest.MonkeyPatch, hangs: bool) -> None:
+    monkeypatch.setattr(viewer_slots, "ASKED_EVERY", 0.02)
+    monkeypatch.setattr(viewer_slots, "SILENT_FOR", 0.1 if hangs else PATIENCE)
+    async with site(orders=f'{{"name": "monitor", "hangs": {int(hangs)}}}') as client, await client.look() as line:
+        await shown(line, "monitor")
+        if hangs:
+            assert await closing(line) == viewer_slots.DIED
+            await client.logged("the monitor showed nothing and did not answer for 0.1 s, and was killed")
+        else:
+            await line.send_json(["stdin", "x"])
+            await shown(line, "D:x ")
+
+
+@acted
 async def test_a_monitor_that_is_still_starting_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(viewer_slots, "GRACE", 10 * PATIENCE)
     sleeping = (sys.executable, "-S", "-c", "import time; time.sleep(600)")
