@@ -17,7 +17,14 @@ from presman.analysis.totals import TOTALS_OF
 from presman.base.formats import listed as in_words
 from presman.base.formats import spelled
 from presman.base.sums import summed
-from presman.rows.group_rows import CPU_COLUMNS, IO_COLUMNS, ConsumerGroup, PlanDirective, RsrcPlan
+from presman.rows.group_rows import (
+    CPU_COLUMNS,
+    IO_COLUMNS,
+    ConsumerGroup,
+    ContainerPlanDirective,
+    PlanDirective,
+    RsrcPlan,
+)
 from presman.rows.instance_rows import Instance, Pdb, Sysstat
 from presman.rows.queries import RecordType, Scope, field_types, main_records, view_read
 from presman.rows.session_rows import PxSession, Session, SessionCount
@@ -32,6 +39,7 @@ _NAMING: Mapping[RecordType, tuple[str, ...]] = {
     ConsumerGroup: ("name",),
     RsrcPlan: ("name",),
     PlanDirective: ("plan", "group_or_subplan"),
+    ContainerPlanDirective: ("plan", "group_or_subplan"),
 }
 """Columns without which it is not known what a row is about: then its view shows nothing."""
 

@@ -89,10 +89,19 @@ def time_queued(session: Session, info: SessionInfo | None) -> float | None:
 
     The wait event may start anew while the session is queued, so Resource Manager's time is taken where it is longer.
     """
-    managed = info.current_pq_queued_time / 1e3 if info else 0.0
+    managed = _managed(info)
     if session.wait_time_micro is None:
         return managed or None
     return max(0.0, session.wait_time_micro / 1e6, managed)
+
+
+def is_by_session(session: Session, info: SessionInfo | None) -> bool:
+    """Return whether that time is V$SESSION's, and not Resource Manager's."""
+    return _managed(info) <= (session.wait_time_micro or 0) / 1e6
+
+
+def _managed(info: SessionInfo | None) -> float:
+    return info.current_pq_queued_time / 1e3 if info else 0.0
 
 
 LONG_TOGETHER, SHORT_TOGETHER = 3600.0, 1800.0

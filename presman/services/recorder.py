@@ -102,6 +102,8 @@ class DatabaseRecorder:
         self.sampler = sampler_of(target, self._post, detail_level=DetailLevel.HISTOGRAMS)
         self.is_over = False
         """Whether nothing more will be written."""
+        self.is_stuck = False
+        """Whether no more polls are taken, and nothing was written for too long."""
         self._finished = threading.Event()
         """Set once `is_over` is. If a signal interrupts `join`, a live thread counts as ended from then on."""
         self._thread = threading.Thread(target=self._keep_writing, name="presman-recorder", daemon=True)
@@ -138,8 +140,9 @@ class DatabaseRecorder:
     def watch(self) -> None:
         """Report polls that wait too long: a store that hangs raises no error."""
         with self._changed:
+            is_silent = self._is_behind() and time.monotonic() - self._wrote_at > LONGEST_WAIT
+            self.is_stuck = self._has_enough and is_silent
             if self._is_behind() and not self.output_trouble:
-                is_silent = time.monotonic() - self._wrote_at > LONGEST_WAIT
                 slow = "polls come faster than they are written"
                 reason = f"nothing was written for {LONGEST_WAIT:.0f} s" if is_silent else slow
                 self._report_trouble(f"{self._location.name}: {reason}")
@@ -358,7 +361,7 @@ class Recorder:
             each.start()
         end = None if duration is None else time.monotonic() + duration
         try:
-            while not all(each.is_over for each in self.databases):
+            while not all(each.is_over or each.is_stuck for each in self.databases):
                 left = 1.0 if end is None else min(1.0, end - time.monotonic())
                 if left <= 0:
                     break

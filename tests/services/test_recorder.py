@@ -199,6 +199,8 @@ def test_the_last_polls_are_tried_for_ten_seconds(tmp_path: Path, monkeypatch: p
     with mock.patch.object(one, "_write", side_effect=full), mock.patch.object(one, "_wait", wait):
         one._write_all()
     assert (waits, one.written, one.waiting) == ([0.5, 1.0, 2.0, 4.0, 8.0], 0, 2)
+    one.watch()
+    assert one.is_stuck, "the recorder does not wait for a store that hangs, either"
 
 
 def test_a_fault_ends_one_database_and_is_reported(tmp_path: Path) -> None:

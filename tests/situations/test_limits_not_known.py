@@ -285,9 +285,13 @@ def test_groups_are_not_the_one_without_a_name_if_the_view_lacks_names(tmp_path:
     assert str(head(found).not_known) == why
 
 
-def test_a_timeout_whose_column_is_missing_is_said_to_be_not_known(tmp_path: Path) -> None:
-    assert "whether a queued statement times out soon (DBA_RSRC_PLAN_DIRECTIVES lacks PARALLEL_QUEUE_TIMEOUT)" in (
-        not_known(reading(tmp_path, full()))
+@pytest.mark.parametrize("column", ["PARALLEL_QUEUE_TIMEOUT", "GROUP_OR_SUBPLAN"])
+def test_a_timeout_whose_column_is_missing_is_said_to_be_not_known(tmp_path: Path, column: str) -> None:
+    head, *rows = full()["DBA_RSRC_PLAN_DIRECTIVES"].splitlines()
+    timed = "\n".join([f"{head} | PARALLEL_QUEUE_TIMEOUT", *(f"{row} | 600" for row in rows)])
+    views = without({**full(), "DBA_RSRC_PLAN_DIRECTIVES": timed}, "DBA_RSRC_PLAN_DIRECTIVES", column)
+    assert f"whether a queued statement times out soon (DBA_RSRC_PLAN_DIRECTIVES lacks {column})" in (
+        not_known(reading(tmp_path, views))
     )
 
 

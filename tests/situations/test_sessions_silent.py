@@ -11,16 +11,17 @@ from presman.analysis.advice.to_do import with_unchecked
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.queue_alerts import blocked_holders, session_words
 from presman.analysis.alerts.rule_book import dated
+from presman.analysis.assemble import analyse
 from presman.analysis.readings.statement_readings import runs
 from presman.analysis.trends.statement_runs import StatementRuns
-from presman.base.formats import duration
+from presman.base.formats import duration, spelled
 from presman.figures.drawing.lines import plain
 from presman.figures.session_figures import SESSIONS
-from presman.figures.statement_figures import RUNNING
+from presman.figures.statement_figures import QUEUE, RUNNING
 from presman.output.text_report import full
 from presman.output.why_answer import AskedStatement, why_not_known
-from presman.rows.session_rows import PxSession
-from presman.rows.snapshot import StartedSession
+from presman.rows.session_rows import PxSession, SessionInfo
+from presman.rows.snapshot import Section, StartedSession
 from presman.tui.pages.row_details import page
 from tests.situations.silence import Course, silent, storm_without
 
@@ -91,6 +92,22 @@ def test_only_what_the_list_shows_of_a_queue_has_its_age(course: Course) -> None
             assert whole.endswith(head.sentence)
             assert whole.count(old) == 1
             assert all(each.endswith(f" head{old}, {head.why}") for each in shorter)
+
+
+def test_a_wait_that_only_the_old_list_shows_has_its_age(course: Course) -> None:
+    """It was shown as if it were current where V$RSRC_SESSION_INFO, which goes on counting, did not show it."""
+    for snapshot, reading in silent(course):
+        age = duration(next(each.age for each in reading.late))
+        assert all(each.waited_ago is None for each in reading.queue)
+        blind = analyse(None, replace(snapshot, sections={**snapshot.sections, SessionInfo: Section()}))
+        alerts = {each.subject: each for each in wrong(blind) if each.key == "queue_waits"}
+        for head in blind.heads:
+            long = duration(head.statement.waited)
+            assert f" queued, head {long} (as of {age} ago), " in alerts[head.group].short
+    row = reading.queue[0]
+    lines = [plain(each) for each in page(row, QUEUE, reading)]
+    assert f" (as of {age} ago), queued for" not in (text := " ".join(lines))
+    assert f"{row.event} as of {age} ago, queued for {spelled(row.waited)} by now." in text
 
 
 def test_servers_of_holders_are_current(course: Course) -> None:

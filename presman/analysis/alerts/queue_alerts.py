@@ -57,14 +57,14 @@ def _group_of(head: QueueHead) -> str:
 def _head(head: QueueHead, reading: Reading) -> Alert:
     """Return the alert about one queue: which statement is first is as old as the list, servers and counts are not.
 
-    How long it has waited is of now, if V$RSRC_SESSION_INFO answers.
+    How long it has waited is of now where V$RSRC_SESSION_INFO shows that.
     """
     listed = sum((each.con_id, each.group) == (head.con_id, head.group) for each in reading.queue)
     name = _group_of(head)
     queued = reading.queued_by_group().get(name, listed)
     age = reading.age_of("V$SESSION") or 0.0
     old, first = (AGE, f" head{AGE},") if age else ("", "")
-    then = old if reading.age_of("V$RSRC_SESSION_INFO") else ""
+    then = old if head.statement.waited_ago else ""
     long = duration(head.statement.waited)
     waited = f" head{old} now {long}," if old and not then else f" head {long}{then},"
     waited = first if head.statement.waited is None else waited

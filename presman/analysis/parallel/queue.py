@@ -33,7 +33,7 @@ from presman.base.sums import maxima, summed
 from presman.rows.cursor_rows import PxPlanLine
 from presman.rows.group_rows import ConsumerGroup, GroupMetric, PlanDirective, RsrcPlan
 from presman.rows.session_rows import Session, SessionInfo
-from presman.rows.session_state import NEXT_IN_LINE, time_queued
+from presman.rows.session_state import NEXT_IN_LINE, is_by_session, time_queued
 from presman.rows.snapshot import StartedSession
 
 
@@ -134,6 +134,7 @@ def _statement(
         sql_id=session.sql_id,
         child=session.sql_child_number,
         waited=waited,
+        waited_ago=facts.snapshot.age_if_late(Session if is_by_session(session, info) else SessionInfo),
         timeout_left=max(0.0, timeout - waited) if timeout and waited is not None else None,
         timeout_action=place.action,
         no_timeout=place.no_timeout,
@@ -156,7 +157,8 @@ def _why_no_timeout(facts: Facts, inst_id: int, con_id: int) -> str:
     if not plan:
         return unavailable(facts.snapshot, RsrcPlan)
     record = facts.plans.books.record_of(con_id)
-    if plan in book.directives and "parallel_queue_timeout" not in facts.snapshot.section(record).absent:
+    absent = facts.snapshot.section(record).absent
+    if plan in book.directives and absent.isdisjoint({"group_or_subplan", "parallel_queue_timeout"}):
         return ""
     return unavailable(facts.snapshot, record, ("parallel_queue_timeout",))
 

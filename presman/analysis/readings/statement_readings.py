@@ -190,15 +190,17 @@ SAME_WAIT = 1.0
 class QueuedStatement(ParallelStatement, frozen=True, kw_only=True):
     """One statement in the parallel queue. `position` counts within its group from 1, oldest first.
 
-    `waited` is None if no view shows how long. `timeout_left` is seconds to PARALLEL_QUEUE_TIMEOUT, None without one,
-    or if `no_timeout` says why it is not known; `timeout_by` is the view that showed the timeout, and how long ago, ""
-    if it did so just now. `timeout_action` is what happens then (CANCEL or RUN, "" if it was not
-    read). `wants` is None if no source shows it. `starts` is when it should start, None without forecasts; `reason` is
-    why it waits.
+    `waited` is None if no view shows how long; `waited_ago` is the seconds since it had waited so long, None if that is
+    of this poll, as by V$RSRC_SESSION_INFO where V$SESSION did not answer. `timeout_left` is seconds to
+    PARALLEL_QUEUE_TIMEOUT, None without one, or if `no_timeout` says why it is not known; `timeout_by` is the view that
+    showed the timeout, and how long ago, "" if it did so just now. `timeout_action` is what happens then (CANCEL or
+    RUN, "" if it was not read). `wants` is None if no source shows it. `starts` is when it should start, None without
+    forecasts; `reason` is why it waits.
     """
 
     position: int
     waited: float | None
+    waited_ago: float | None = None
     timeout_left: float | None
     timeout_action: str
     wants: Servers | None

@@ -71,7 +71,11 @@ def queued(row: statement_readings.QueuedStatement, reading: Reading) -> list[Li
     """Return the page of a queued statement."""
     lines = [*_head("Queued", row), BLANK, title("Why it waits")]
     position = f"{queue_position(row, reading)} in the queue of {row.group}{in_view(reading)}"
-    position = as_of(f"{position}, queued for {spelled(row.waited)}: {row.event}", reading.age_of("V$SESSION"))
+    long, age = f", queued for {spelled(row.waited)}", reading.age_of("V$SESSION")
+    if age and not row.waited_ago and row.waited is not None:
+        position = f"{as_of(f'{position}: {row.event}', age)}{long} by now"
+    else:
+        position = as_of(f"{position}{long}: {row.event}", age)
     lines.append(sentence(f"{position[:1].upper()}{position[1:]}."))
     head = next((head for head in reading.heads if (head.con_id, head.group) == (row.con_id, row.group)), None)
     if head is not None:
