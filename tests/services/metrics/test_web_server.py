@@ -418,7 +418,7 @@ def test_a_handshake_has_its_moment_in_any_crowd(encrypted: Site, monkeypatch: p
         first = _shaken(encrypted, lines)
         for _ in range(most + 100):
             lines.enter_context(socket.create_connection((HOST, encrypted.port), 30)).sendall(b"\x16\x03\x01\x02\0\1")
-        until(lambda: len(connections._shaking) == most, "the others wait to be accepted")
+        until(lambda: len(connections._shaking) >= most, "the others wait to be accepted")  # one may have been accepted
         assert not connections._slots._taken
         assert _gets_the_page(first)
         monkeypatch.setattr(listener, "HANDSHAKE", 0.0)
