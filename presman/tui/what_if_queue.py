@@ -96,7 +96,7 @@ _RANGE, _SOONER = "The range for 8 cases of 10.", "In how many possible courses 
 STARTS: Table[ChangedStart] = Table(
     "what_if_starts", "The queue, heads first",
     (
-        _Start("group", "Group", NAME, "Its consumer group.", "row.group", width=12, flexible=True),
+        _Start("group", "Group", NAME, "Its consumer group.", "row.group", width=9, flexible=True),
         _Start("position", "#", NUMBER, "Its position in the queue.", "row.position", width=3),
         _Start("sql_id", "SQL_ID", NAME, "What it executes.", "row.sql_id", width=13),
         _Start("waited", "Waited", SECONDS, "For how long it has waited.", "row.waited"),
@@ -105,7 +105,8 @@ STARTS: Table[ChangedStart] = Table(
         _Start("now_between", "80 % between", NAME, _RANGE, lambda each: between(each.row.starts),
                width=12, narrow=False),
         _Start("then", "What if", NAME, "How soon it starts under the changes; > means not within that time.",
-               lambda each: _in_how_long(each.then, each.then_beyond), width=9, side="right", state=_better),
+               lambda each: _in_how_long(each.then, each.then_beyond), width=9, side="right", state=_better,
+               vital=True),
         _Start("then_between", "between", NAME, "The same range under the changes.", lambda each: between(each.then),
                width=12, narrow=False),
         _Start("sooner", "Sooner in courses", NAME, _SOONER,
@@ -123,15 +124,15 @@ class _Last(NamedTuple):
     why: str = ""
 
     @classmethod
-    def of(cls, found: Sequence[tuple[StartForecast, float | None]], of_what: str = "") -> _Last:
+    def of(cls, found: Sequence[tuple[StartForecast, float | None]]) -> _Last:
         if why := next((starts.why_none for starts, beyond in found if starts.why_none and beyond is None), ""):
             return cls(why=why)
         if beyond := max((beyond or 0.0 for _, beyond in found), default=0.0):
             return cls(f"within {spelled(beyond)} in most courses", is_beyond=True)
         if any(starts.timeout for starts, _ in found):
             return cls("by its timeout, or not at all")
-        last = max((starts for starts, _ in found), key=lambda each: each.median or 0.0)
-        return cls(f"in {when(last)} ({between(last)}{of_what})")
+        # Which one is last differs from course to course, so its median may be later than that of each.
+        return cls(f"in {when(max((starts for starts, _ in found), key=lambda each: each.median or 0.0))} or later")
 
 
 def last_words(answer: WhatIfAnswer) -> str:
@@ -142,7 +143,7 @@ def last_words(answer: WhatIfAnswer) -> str:
     rows = [each for each in answer.starts if each.row.starts != PENDING]
     if len(answer.starts) < 2 or not rows:  # the row itself shows it
         return ""
-    now = _Last.of([(each.row.starts or StartForecast(), each.beyond) for each in rows], " in 8 cases of 10")
+    now = _Last.of([(each.row.starts or StartForecast(), each.beyond) for each in rows])
     then = _Last.of([(each.then, each.then_beyond) for each in rows])
     if why := now.why or (then.why != PENDING.why_none and then.why):
         return f"When the last of the {len(rows)} queued starts is not known: {why}."

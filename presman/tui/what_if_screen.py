@@ -149,10 +149,11 @@ _Limit, _Choice = Figure[PlanLimit], Figure[ReplayedChoice]
 LIMITS: Table[PlanLimit] = Table(
     "what_if_limits", "What if",
     (
-        _Limit("title", "Group", NAME, "The group it is a limit of.", "title", width=12, most=24),
+        _Limit("title", "Group", NAME, "The group it is a limit of.", "title", width=10, most=24),
         _Limit("limit", "Limit", NAME, "What Oracle calls it.", "name", width=24, flexible=True),
-        _Limit("now", "Now", TEXT, "What is in force.", lambda row: _words(row, row.now), width=11),
-        _Limit("then", "What if", TEXT, "What it would be.", lambda row: _words(row, row.then, ""), width=11),
+        _Limit("now", "Now", TEXT, "What is in force.", lambda row: _words(row, row.now), width=10),
+        _Limit("then", "What if", TEXT, "What it would be.", lambda row: _words(row, row.then, ""), width=10,
+               vital=True),
     ),
     lambda row: row.knob, "No limit of the plan could be read.",
 )  # fmt: skip
