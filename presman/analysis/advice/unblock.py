@@ -227,8 +227,8 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     doubt = _not_known_of(reading) or (head.not_known if is_doubted else None)
     if not shortages or (doubt is not None and doubt is not head.not_known):
         nobody = Unblock(head, (), 0, commands, why_none_named(head), doubt=doubt)
-        is_told = doubt is not None or nobody.leaves_soon
-        return replace(nobody, sentence=sentence(nobody, 0, reading)) if is_told else nobody
+        is_explained = doubt is not None or nobody.leaves_soon
+        return replace(nobody, sentence=sentence(nobody, 0, reading)) if is_explained else nobody
     certain = [each for each in reading.running if each.certain]  # not those that may be monitors' GV$ queries
     helpers = [helper for each in certain if (helper := freeing(each, shortages, counts))]
     # A session may queue while an open cursor of its own keeps servers: its end would end the head with it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Mapping
 from contextlib import closing
 from datetime import timedelta
 from itertools import pairwise
@@ -15,6 +16,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.assemble import analyse
+from presman.analysis.readings.reading import Reading
 from presman.recording.playback_values import StatementLife
 from presman.recording.reader import Recording
 from presman.recording.store_errors import RecordingError
@@ -239,15 +241,20 @@ def test_with_an_instance_gone_the_target_differs_and_not_the_plan(tmp_path: Pat
     times = [f"{reading.at:%Y-%m-%dT%H:%M:%S.%f}+00:00" for _, reading in moments]
     found = compare(index(path, times[0], times[change - 1]), index(path, times[change], times[change]))
     assert [tuple(each) for each in found.plan] == [("", "servers target", targets[0], targets[change])]
+    directives = _directives(path, moments[-1])
+    limits = {group: value for (group, key), value in directives.items() if key == "servers limit %"}
+    assert (limits["REPORTS"], limits["SHOP"]) == (50, "no limit")
+    assert "_ORACLE_BACKGROUND_GROUP_" not in limits, "the plan has no directive for it"
+
+
+def _directives(path: Path, newest: tuple[Snapshot, Reading]) -> Mapping[tuple[str, str], object]:
+    """Return the directives of a whole recording, by group and name."""
     with Recording(str(path)) as recording:
         own = recording.playback()
         assert own.first is not None
         assert own.last is not None
         polls = poll_lines(own, own.first, own.last)
-        directives = window_figures.window_figures(own, own.first, own.last, polls, (), moments[-1]).directives
-    limits = {group: value for (group, key), value in directives.items() if key == "servers limit %"}
-    assert (limits["REPORTS"], limits["SHOP"]) == (50, "no limit")
-    assert "_ORACLE_BACKGROUND_GROUP_" not in limits, "the plan has no directive for it"
+        return window_figures.window_figures(own, own.first, own.last, polls, (), newest).directives
 
 
 def test_a_limit_whose_percentage_is_not_known_is_not_called_none(tmp_path: Path) -> None:
@@ -258,12 +265,7 @@ def test_a_limit_whose_percentage_is_not_known_is_not_called_none(tmp_path: Path
         changed = replace(snapshot, sections={**snapshot.sections, RsrcPlan: silent})
         moments.append((changed, analyse(moments[-1][0] if moments else None, changed)))
     record(path := tmp_path / "a.presman", moments)
-    with Recording(str(path)) as recording:
-        own = recording.playback()
-        assert own.first is not None
-        assert own.last is not None
-        polls = poll_lines(own, own.first, own.last)
-        directives = window_figures.window_figures(own, own.first, own.last, polls, (), moments[-1]).directives
+    directives = _directives(path, moments[-1])
     assert [row.servers_limit for row in moments[-1][1].cluster_groups() if row.name == "REPORTS"] == [48]
     assert directives["REPORTS", "servers limit %"] == "not known"
 
