@@ -6,8 +6,7 @@ from datetime import timedelta
 
 from presman.analysis.alerts.judge import Judge
 from presman.analysis.assemble import analyse
-from presman.analysis.plans.lint_rules import Finding, Severity
-from presman.analysis.readings.reading import Reading
+from presman.analysis.plans.lint_rules import Severity
 from presman.analysis.readings.statement_readings import QueuedStatement, QueueReason
 from presman.base.measure_names import MEASURES
 from presman.cli import console, exit_codes
@@ -18,7 +17,6 @@ from presman.cli.settings import load, resolve
 from presman.forecast.forecaster import LEADING_POLLS
 from presman.output.narration import Narration
 from presman.rows.queries import DetailLevel
-from presman.rows.snapshot import Snapshot
 
 
 @cli.command(
@@ -35,9 +33,8 @@ def once_arguments(parser: cli.Parser) -> None:
     cli.option(parser, "target TARGET", "what to read (default: the one in config.ini)", nargs="?")
     cli.add_format(parser, "text", "json", "csv")
     cli.option(parser, "--measure M", f"what CSV is about: {', '.join(MEASURES)}", type=cli.measure)
-    cli.add_poll_times(
-        parser, "seconds on top of the interval (default 30); exit code 7 if a view has not answered by then"
-    )
+    words = "seconds on top of the interval (default 30); exit code 7 if a view has not answered by then"
+    cli.add_poll_times(parser, words)
     cli.option(parser, "--outliers", "read I/O outliers too (12.1 and later)")
 
 
@@ -133,27 +130,21 @@ def lint_run(options: Namespace) -> int:
     from presman.output.json_document import plain, written
     from presman.output.text_report import findings
 
-    snapshot, reading = _one(options)
+    polling = Polling(resolve(options.target, load(options), options), detail_level=DetailLevel.NARROW)
+    *_, (_, snapshot) = polling.pairs(polls=1 if polling.endless else None, newest=1)
+    reading = analyse(None, snapshot)
     found, coverage = lint(reading, snapshot), lint_coverage(reading, snapshot)
     if options.format == "json":
         document = {"plan": reading.header.plan, "findings": plain(found), "sight": plain(coverage)}
         console.put(written({**document, "notes": plain(reading.notes)}, ascii_only=True))
     else:
         console.show(findings(reading, found, coverage, console.width()))
-    if any(_counts(finding, options.fail_on) for finding in found):
-        return exit_codes.FINDINGS
-    return exit_codes.NOT_JUDGED if coverage.blind and options.fail_on != NEVER else exit_codes.OK
-
-
-def _one(options: Namespace) -> tuple[Snapshot, Reading]:
-    polling = Polling(resolve(options.target, load(options), options), detail_level=DetailLevel.NARROW)
-    *_, (_, last) = polling.pairs(polls=1 if polling.endless else None, newest=1)
-    return last, analyse(None, last)
-
-
-def _counts(finding: Finding, fail_on: str) -> bool:
+    if options.fail_on == NEVER:
+        return exit_codes.OK
     order = [severity.value for severity in Severity]
-    return fail_on != NEVER and order.index(finding.severity.value) <= order.index(fail_on)
+    if any(order.index(finding.severity.value) <= order.index(options.fail_on) for finding in found):
+        return exit_codes.FINDINGS
+    return exit_codes.NOT_JUDGED if coverage.blind else exit_codes.OK
 
 
 _MOST_BEFORE = 200

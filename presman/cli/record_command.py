@@ -78,9 +78,8 @@ def run(options: Namespace) -> int:
     progress = ProgressLine(may_show=event_log.is_plain(options))
     beginning = Beginning(progress.report)
     try:
-        recorder = Recorder(
-            targets, options.output, beginning.report, polls=options.polls, limits=limits, redact=redactor
-        )
+        place, polls = options.output, options.polls
+        recorder = Recorder(targets, place, beginning.report, polls=polls, limits=limits, redact=redactor)
     except RecordingError as error:
         raise Failure(str(error), exit_codes.OUTPUT) from error
     names = ", ".join(each.name for each in targets)

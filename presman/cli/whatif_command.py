@@ -47,13 +47,10 @@ def arguments(parser: Parser) -> None:
     add_observed(parser)
     words = "PARALLEL_SERVERS_TARGET of all instances"
     option(parser, "--target --servers-target N", words, dest="servers_target", type=positive)
+    words = "level (1 to 8) of a group in the plan"
     for name, number, text in (
         ("limit", of_group(0, 100, whole=True), "percent of the target a group may hold (PARALLEL_SERVER_LIMIT)"),
-        (
-            "level",
-            of_group(1, 8, whole=True),
-            "level (1 to 8) of a group in the plan; with a CSV file also the level it had",
-        ),
+        ("level", of_group(1, 8, whole=True), f"{words}; with a CSV file also the level it had"),
         ("timeout", of_group(0, 1e7, whole=True), "seconds a group's statements may queue (PARALLEL_QUEUE_TIMEOUT)"),
         ("share", of_group(0, 1e6), "CPU: percent or shares of a group on its level (MGMT_P1 to MGMT_P8)"),
         ("cpu-limit", of_group(1, 100), "CPU: percent that a group may use at most (UTILIZATION_LIMIT)"),
@@ -107,9 +104,8 @@ def run(options: Namespace) -> None:
     cautions = [beyond_maximum(options.servers_target, maximum) or peak_beyond_maximum(peaks, maximum)]
     for each in choice:
         if each.kind == "concurrency":
-            cautions.append(
-                f"{in_words(load, each)}; with a lower degree runs are longer, with a higher one no shorter"
-            )
+            effect = "with a lower degree runs are longer, with a higher one no shorter"
+            cautions.append(f"{in_words(load, each)}; {effect}")
     seen = observed(arrivals)
     basis = ReplayBasis(seen[: load.skipped], order, plan.titles, [*filter(None, cautions)])
     console.show(report(seen[load.skipped :], same, other, seconds, basis))

@@ -102,14 +102,12 @@ def _locked(descriptor: int) -> None:
     """Lock a file. Raises OSError (TimeoutError) if another run keeps it for too long."""
     until = time.monotonic() + _PATIENCE
     while True:
-        try:
+        with suppress(BlockingIOError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= until:
-                raise TimeoutError("another check of this target uses it") from None
-            time.sleep(_PAUSE)
-        else:
             return
+        if time.monotonic() >= until:
+            raise TimeoutError("another check of this target uses it")
+        time.sleep(_PAUSE)
 
 
 class CheckedTarget(NamedTuple):

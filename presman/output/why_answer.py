@@ -258,9 +258,8 @@ def _running(row: RunningStatement, unseen: str, history: ReasonHistory) -> Iter
 
 
 def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, history: ReasonHistory) -> Iterator[str]:
-    since = "is queued, for how long is not known"
-    if row.waited is not None:
-        since = f"has been queued for {spelled(row.waited)}"
+    queued = f"has been queued for {spelled(row.waited)}"
+    since = "is queued, for how long is not known" if row.waited is None else queued
     yield f"{_describe(row)} {since}: {row.reason.value} ({word(row.reason)})"
     alike = [each for each in reading.queue if asked.is_about(each)]
     if len(alike) > 1:  # the sessions of one SID on several instances, or of one SQL_ID

@@ -130,9 +130,8 @@ FOLLOW = AppKey(
     relabel=lambda app: "follow" if app.following is None else "unfollow",
 )  # fmt: skip
 DETAILS = AppKey(
-    Key("details", "enter", "Enter", "open", "On a group, event, instance or PDB: list its sessions and "
-        "statements. On a session or statement: open its page. On the page of a statement: list the sessions that run "
-        "it."),
+    Key("details", "enter", "Enter", "open", "On a group, event, instance or PDB: list its sessions and statements. On "
+        "a session or statement: open its page. On the page of a statement: list the sessions that run it."),
     details, lambda app: has_rows(app) or shows_statement(app), no_rows,
     relabel=lambda app: "sessions" if app.reader.is_open else "open",
 )  # fmt: skip
