@@ -356,10 +356,8 @@ def advise_run(options: Namespace) -> int:
         from presman.output.json_document import plain, written
 
         text = written({"format": 1, "presman": __version__, **plain(found)}, ascii_only=console.wants_ascii())
-    elif options.format == "html":
-        text = as_page(found, datetime.now(UTC))
     else:
-        text = as_text(found)
+        text = as_page(found, datetime.now(UTC)) if options.format == "html" else as_text(found)
     _write(path, text, options.format)
     return exit_codes.OK if found.verdict in {"met", "advised"} else exit_codes.FINDINGS
 

@@ -64,9 +64,7 @@ class AskedStatement(NamedTuple):
     def of(cls, text: str) -> AskedStatement:
         """Read ``507``, ``2:507``, either with its SERIAL# (``507,32323``), or a SQL_ID."""
         found = _SESSION.fullmatch(text)
-        if found is None:
-            return cls(sql_id=text.lower())
-        return cls(sid=int(found[2]), inst_id=int(found[1] or 0))
+        return cls(text.lower()) if found is None else cls(sid=int(found[2]), inst_id=int(found[1] or 0))
 
     def is_about(self, row: ParallelStatement | SessionReading) -> bool:
         """Return whether a row is that statement."""

@@ -132,8 +132,7 @@ LEAVE = page_keys.LEAVE.worded(
     run=leave, relabel=lambda app: "back" if app.is_page_open else "quit",
 )  # fmt: skip
 PAUSE = time_keys.PAUSE.worded(
-    "Freeze the table, so that rows keep their order; polling continues.",
-    run=pause, when=has_tables, why_not=_PAGE,
+    "Freeze the table, so that rows keep their order; polling continues.", run=pause, when=has_tables, why_not=_PAGE,
     relabel=lambda app: "pause" if app.paused_at is None else "go on",
 )  # fmt: skip
 FILTER = table_keys.FILTER.worded(

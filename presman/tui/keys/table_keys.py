@@ -148,8 +148,7 @@ SORT = AppKey(
 REVERSE = AppKey(Key("reverse", "S", "S", "reverse", "Sort the other way round."), reverse, has_rows, no_rows)
 COLUMNS = AppKey(
     Key("columns", "O", "O", "columns", "Choose the columns of the table and their order: the first ones stay where "
-        "there is no room for all."),
-    choose_columns, has_rows, no_rows,
+        "there is no room for all."), choose_columns, has_rows, no_rows,
 )  # fmt: skip
 INSTANCES = AppKey(
     Key("instances", "i", "i", "instances", "One row per instance, or the sums over the cluster."),
