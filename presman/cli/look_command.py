@@ -166,12 +166,12 @@ _MOST_BEFORE = 200
 def why_arguments(parser: cli.Parser) -> None:
     """Add the options of `presman why`."""
     cli.option(parser, "target TARGET", "what to read")
-    cli.option(parser, "who SID|SQL_ID", "the statement: its SID, INSTANCE:SID or SQL_ID", type=_who)
+    cli.option(parser, "statement SID|SQL_ID", "the statement: its SID, INSTANCE:SID or SQL_ID", type=_asked_for)
     cli.add_format(parser, "text", "json")
     cli.option(parser, "--duration S", "watch for this long before answering", type=cli.some_seconds)
 
 
-def _who(text: str) -> str:
+def _asked_for(text: str) -> str:
     if not re.fullmatch(r"(\d{1,4}:)?\d{1,6}|[0-9a-z]{13}", text, re.ASCII | re.IGNORECASE):
         raise ValueError(f"{text!r} is neither a SID, INSTANCE:SID nor a SQL_ID of 13 letters and digits")
     return text
@@ -182,7 +182,7 @@ def why_run(options: Namespace) -> int:
     from presman.output.why_answer import AskedStatement, ReasonHistory, as_json, as_text, found_in, why_not_known
 
     resolved = resolve(options.target, load(options), options)
-    asked, history = AskedStatement.of(options.who), ReasonHistory()
+    asked, history = AskedStatement.of(options.statement), ReasonHistory()
     polling = Polling(resolved, with_forecasts=True)
     limits: PollLimits = {"duration": options.duration, "newest": LEADING_POLLS}
     # Two polls show the reason; only a forecast needs more of them.
