@@ -164,7 +164,7 @@ class LatencyPanel(Panel):
             return ""
         covered = sum(column.seconds or 0.0 for column in columns)
         if not covered:
-            return "Each poll adds a column: the first one comes with the next poll."
+            return f"Each poll that reads the histogram of {row.event} adds a column; none has yet."
         ended = f"No wait for {row.event} has ended in the last {duration(covered)}"
         if row.sessions is None or row.estimated:
             return f"{ended}."
