@@ -216,6 +216,16 @@ def found_runs() -> list[FoundRun]:
     return kept
 
 
+def other_writer(place: str, database: str) -> int | None:
+    """Return the process of another run of this user that writes a database into a file or its folder, if known."""
+    with suppress(OSError):
+        for run in (found.status for found in found_runs() if found.alive and found.status.pid != os.getpid()):
+            is_there = run.output in (place, os.path.dirname(place))  # noqa: PTH120 - it may be a URL
+            if is_there and any(each.name == database for each in run.databases):
+                return run.pid
+    return None
+
+
 def _output_of(status: RunStatus) -> tuple[str, str, tuple[str, ...]]:
     return status.command, status.output, tuple(each.name for each in status.databases)
 

@@ -264,6 +264,8 @@ def add_screen_options(parser: Parser) -> None:
     option(parser, "--polls N", "without a terminal: how many readings to print", type=positive, default=3)
     option(parser, "--bell", "ring the terminal's bell when a new alert appears")
     add_allow_actions(parser)
+    words = "begin with the tour, or not (default: in the demo, until you have finished it once)"
+    option(parser, "--tour", words, action=argparse.BooleanOptionalAction)
 
 
 def add_allow_actions(parser: Parser, where: str = "") -> None:

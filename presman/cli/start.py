@@ -161,7 +161,7 @@ def _feed(
 
 def _wants_tour(resolved: Resolved, options: Namespace) -> bool:
     """Return whether the monitor begins with the tour: on the demo until it was finished once, or by --tour."""
-    wanted = getattr(options, "tour", None)
+    wanted = options.tour
     if wanted is not None or resolved.target.kind != "simulator":
         return bool(wanted)
     from presman.tui.tour import was_ended
