@@ -27,9 +27,7 @@ def why(row: Member) -> str:
     if row.connection is not ConnectionState.LIVE:
         if row.retry_in is None:
             return with_more(row.reason, row.outlook)
-        # A refused password is never tried again: what comes is a look whether there is another.
-        words = ("config.ini is read", "reading config.ini") if row.wants_password else ("retry", "trying now")
-        return f"{retry(row.retry_in, *words)}: {row.reason}"
+        return f"{retry(row.retry_in, wants_password=row.wants_password)}: {row.reason}"
     return "" if row.key_figures is None else row.key_figures.worst
 
 

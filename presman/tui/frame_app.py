@@ -185,7 +185,7 @@ class FrameApp(KeyedApp):
         """Keep the last data on screen, and show that it is out of date."""
         if self.monitor.link.state is not LinkState.LOST:
             self.moments.lose(event.text)
-        self.monitor.lose(event.text, event.retry_in, event.lasting)
+        self.monitor.lose(event.text, event.retry_in, event.lasting, wants_password=event.wants_password)
         self.repaint()
 
     def on_ended(self) -> None:

@@ -137,12 +137,12 @@ class Monitor:
         """Note that a recording is shown, and its state."""
         self.link = replace(self.link, state=LinkState.REPLAY, text=text)
 
-    def lose(self, text: str, retry_in: float | None, lasting: float = 0.0) -> None:
+    def lose(self, text: str, retry_in: float | None, lasting: float = 0.0, *, wants_password: bool = False) -> None:
         """Note that the link has been lost for `lasting` seconds: the last data stay on screen."""
         now = self.clock()
         since = self.link.since if self.link.state is LinkState.LOST else now - lasting
         retry_at = None if retry_in is None else now + retry_in
-        self.link = Link(LinkState.LOST, text, since, self.link.fresh, retry_at)
+        self.link = Link(LinkState.LOST, text, since, self.link.fresh, retry_at, wants_password)
 
     def end(self) -> None:
         """Note that the source has ended."""
