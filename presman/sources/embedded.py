@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from presman.base.release import Release
 from presman.base.text import clean
-from presman.rows.queries import Query, RecordType, Scope, columns_of, null_counters, to_records
+from presman.rows.queries import Query, RecordType, Scope, columns_of, null_columns, to_records
 from presman.rows.query_files import SqlColumn, views_named
 from presman.rows.snapshot import Problem, Section
 
@@ -75,7 +75,7 @@ class EmbeddedDatabase:
         except (sqlite3.Error, ValueError, TypeError, OverflowError) as error:
             problem = Problem("", clean(str(error)), query.view)
             return Section(seconds=perf_counter() - begun, problem=problem)
-        section = Section(rows, seconds=perf_counter() - begun, absent=null_counters(query.record, values))
+        section = Section(rows, seconds=perf_counter() - begun, absent=null_columns(query.record, values))
         if len(rows) <= _FEW:
             self._answers[query.record, sql] = asked, section
         return section
