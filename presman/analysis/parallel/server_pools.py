@@ -1,7 +1,7 @@
 """Pools of parallel servers, and how many of them a consumer group may hold."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from typing import NamedTuple
 
@@ -307,20 +307,33 @@ def _shows_given(facts: Facts, con_id: int, *, inside: bool) -> bool:
     return any(row is not None and (inside or row.shares is not None) for row in rows)
 
 
-def allowed(key: Key, facts: Facts, found: Mapping[int, ServerBudget]) -> tuple[int | None, int | None]:
-    """Return a group's limit in servers and in percent of the cluster-wide target, None without a limit.
+class GroupLimit(NamedTuple):
+    """A group's limit on servers: their number, and the percentage of the cluster-wide target; None without a limit.
 
-    The queue is one for all instances: it is None if their plans differ in it. If its plan cannot be read,
+    `why_unknown` is why it is not known whether there is a limit, as a rule the view that should show it; "" if known.
+    """
+
+    servers: int | None
+    percent: int | None
+    why_unknown: str
+
+
+def group_limit(key: Key, facts: Facts, found: Mapping[int, ServerBudget]) -> GroupLimit:
+    """Return the limit of a group.
+
+    The queue is one for all instances: no limit is known if their plans differ in it. If its plan cannot be read,
     V$RSRCMGRMETRIC shows the limit, without a cluster: there it is not documented whose servers it counts, and it may
     be older than the loss of an instance.
     """
-    target = _target(key, found)
-    if any(_has_directives(key, facts, inst_id) for inst_id in facts.division.differing):
-        fraction = None if why_limit_unknown(key, facts, found) else next(iter(_fractions(key, facts)))
-        if fraction is None:
-            return None, None
-        return (None if target is None else whole_servers(fraction, target)), round(100 * fraction)
-    return _shown_limit(key, facts, found), None
+    differing, target, shown = facts.division.differing, _target(key, found), _shown_limit(key, facts, found)
+    readable = [inst_id for inst_id in differing if _has_directives(key, facts, inst_id)]
+    why = _why_limit_unknown(key, facts, shown, readable)
+    if not readable:
+        return GroupLimit(shown, None, why)
+    fraction = None if why else facts.division.shares[differing[0]].servers.get(key)
+    if fraction is None:
+        return GroupLimit(None, None, why)
+    return GroupLimit(None if target is None else whole_servers(fraction, target), round(100 * fraction), why)
 
 
 def _target(key: Key, found: Mapping[int, ServerBudget]) -> int | None:
@@ -337,25 +350,21 @@ def _shown_limit(key: Key, facts: Facts, found: Mapping[int, ServerBudget]) -> i
     return shown
 
 
-def why_limit_unknown(key: Key, facts: Facts, found: Mapping[int, ServerBudget]) -> str:
-    """Return why it is not known whether a group has a limit on servers: the view that should show it; "" if it is.
+def _why_limit_unknown(key: Key, facts: Facts, shown: int | None, readable: Sequence[int]) -> str:
+    """Return why it is not known whether a group has a limit: the view that should show it; "" if it is.
 
-    It is known by the directives of its plan, and on one instance by V$RSRCMGRMETRIC. If the instances run plans with
-    different limits, it is not documented which one holds.
+    It is known by the directives of its plan, which can be read on the instances `readable`, and on one instance by
+    V$RSRCMGRMETRIC, which has `shown` it. If the instances run plans with different limits, it is not documented which
+    one holds.
     """
-    each = facts.division.differing
+    each, shares = facts.division.differing, facts.division.shares
     if why := next(filter(None, (_why_not_in_force(key, facts, inst_id) for inst_id in each)), ""):
         return why
     if key in facts.plans.shown_servers_limits and facts.system.is_alone:
-        unclear = (facts.division.shares[inst_id].unclear.get(key, "") for inst_id in each)
-        return next(unclear, "") if _shown_limit(key, facts, found) is None else ""
-    unknown = (_why_no_directives(key, facts, inst_id) for inst_id in each if not _has_directives(key, facts, inst_id))
-    return next(filter(None, unknown), DIFFERENT_PLANS if len(_fractions(key, facts)) > 1 else "")
-
-
-def _fractions(key: Key, facts: Facts) -> set[float | None]:
-    """Return the limits of a group, as parts of the target, by the plans of all instances."""
-    return {facts.division.shares[inst_id].servers.get(key) for inst_id in facts.division.differing}
+        return shares[each[0]].unclear.get(key, "") if shown is None and each else ""
+    unknown = (_why_no_directives(key, facts, inst_id) for inst_id in each if inst_id not in readable)
+    limits = {shares[inst_id].servers.get(key) for inst_id in each}
+    return next(filter(None, unknown), DIFFERENT_PLANS if len(limits) > 1 else "")
 
 
 def _why_no_directives(key: Key, facts: Facts, inst_id: int) -> str:
@@ -379,8 +388,8 @@ def _columns(key: Key, facts: Facts, inst_id: int) -> tuple[str, ...]:
 def _has_directives(key: Key, facts: Facts, inst_id: int) -> bool:
     """Whether the plan of a group is known to be in force, and its directives say how many servers it may hold."""
     plans, shares, con_id = facts.plans, facts.division.shares[inst_id], key[0]
-    record = plans.books.record_of(con_id)
-    lacks = {*_columns(key, facts, inst_id)} & facts.snapshot.section(record).absent
+    absent = facts.snapshot.section(plans.books.record_of(con_id)).absent
+    lacks = bool(absent) and not absent.isdisjoint(_columns(key, facts, inst_id))
     if lacks or key in shares.unclear or not plans.is_plan_shown(inst_id, con_id):
         return False
     return key in shares.shares or plans.plan_of(inst_id, con_id) in plans.books.of(con_id).directives
@@ -408,7 +417,7 @@ def limit_by_metric(key: Key, facts: Facts, found: Mapping[int, ServerBudget], i
     if by_metric and (other := _other_limit(key, facts, found, inst_id)):
         return NotKnown(f"how many servers {group} may hold", other, _age(GroupMetric, facts), is_recent=True)
     if by_metric and not _has_directives(key, facts, inst_id):
-        limited = allowed(key, facts, found)[0] is not None
+        limited = group_limit(key, facts, found).servers is not None
         if limited or facts.plans.plan_of(inst_id, con_id) or unavailable(facts.snapshot, RsrcPlan):
             return _of_last_minute(group, GroupMetric, facts)
     if con_id in found and _is_by_metric_only(facts, con_id, found[ROOT].target):
@@ -422,7 +431,7 @@ _DOCUMENTED = Release(19)
 
 def _other_limit(key: Key, facts: Facts, found: Mapping[int, ServerBudget], inst_id: int) -> str:
     """Return that V$RSRCMGRMETRIC shows another limit than the one taken from UTILIZATION_LIMIT alone, "" if not."""
-    directive, limit = facts.division.shares[inst_id].directives.get(key), allowed(key, facts, found)[0]
+    directive, limit = facts.division.shares[inst_id].directives.get(key), group_limit(key, facts, found).servers
     if directive is None or directive.parallel_server_limit is not None or facts.snapshot.release >= _DOCUMENTED:
         return ""
     shown, view = facts.plans.shown_servers_limits[key], view_of(facts.snapshot, GroupMetric)
