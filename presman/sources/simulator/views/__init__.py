@@ -23,10 +23,6 @@ VIEWS: Mapping[str, View] = {view.name: view for module in _MODULES for view in 
 """Every view that is simulated, by its V$ or DBA_ name; other V$ views have plausible values."""
 
 
-_FEW = 50
-"""Rows of a view up to which it is looked whether they changed."""
-
-
 class Publisher:
     """Updates the tables of an embedded database from the simulation, one view at a time, on demand."""
 
@@ -34,7 +30,6 @@ class Publisher:
         self._simulation = simulation
         self._database = database
         self._made_at: dict[str, float] = {}
-        self._few: dict[str, tuple[Row, ...] | None] = {}
         self._kept: dict[str, tuple[bool, ...]] = {}
 
     def refresh(self, text: str) -> None:
@@ -59,13 +54,7 @@ class Publisher:
                 rows = (row for row in rows if row[0] == 1)
             if not all(kept):
                 rows = (tuple(compress(row, kept)) for row in rows)
-            self._fill(name, tuple(compress(view.columns, kept)), tuple(rows))
-
-    def _fill(self, name: str, columns: tuple[str, ...], rows: tuple[Row, ...]) -> None:
-        """Fill a view, unless it has few rows and they are the same as before: plans seldom change."""
-        if self._few.get(name) != rows:
-            self._database.replace(name, columns, rows)
-            self._few[name] = rows if len(rows) <= _FEW else None
+            self._database.replace(name, tuple(compress(view.columns, kept)), rows)
 
     def _visible_rows(self, view: View) -> Iterable[Row]:
         """Return the rows of a view, except those of instances that are down.
