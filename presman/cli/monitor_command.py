@@ -61,9 +61,7 @@ def monitor_run(options: Namespace) -> int:
 
     config = load(options)
     text = options.target or default_target(config)
-    if text is None:
-        return welcome(config, options)
-    return watch(text, config, options)
+    return welcome(config, options) if text is None else watch(text, config, options)
 
 
 def _versions() -> str:

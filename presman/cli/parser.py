@@ -227,9 +227,8 @@ def common(prog: str = "presman") -> Parser:
     words = "seconds a poll may take (default 3 x --refresh, from 5 to 30); late views keep their last data"
     option(group, "--poll-timeout S", words, type=some_seconds)
     option(group, "--scope SCOPE", "cluster (GV$, default) or instance (V$)", type=OneOf("cluster", "instance"))
-    option(
-        group, "--thick =LIBDIR", "connect through Oracle Client libraries, found automatically or in LIBDIR", nargs="?"
-    )
+    words = "connect through Oracle Client libraries, found automatically or in LIBDIR"
+    option(group, "--thick =LIBDIR", words, nargs="?")
     words = "the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics"
     option(group, "--packs PACK", words, type=OneOf("none", "diagnostics", "tuning"))
     option(group, "--theme NAME", "colours of the monitor")

@@ -114,13 +114,10 @@ def _run(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> int:
 def _add(survey: Survey, name: str) -> str | None:
     """Add a file; return why it was refused or cut short, or None."""
     try:
-        trace = TraceFile(name)
+        with contextlib.closing(TraceFile(name)) as trace:
+            return survey.add(trace).error
     except TraceError as error:
         return str(error)
-    try:
-        return survey.add(trace).error
-    finally:
-        trace.close()
 
 
 def _selection(arguments: argparse.Namespace) -> EventSelection:
