@@ -229,17 +229,15 @@ EVENTS: Table[EventLatency] = Table(
         Event("waits_per_s", "waits/s", RATE, "Waits since the last poll, per second.", "per_second"),
         Event("mean_ms", "mean ms", _MEAN_MS,
               "Mean wait since the last poll, measured (V$SYSTEM_EVENT); of idle events estimated.", "mean_ms"),
-        Event("p99_us", "p99", _BOUND, "Bound of the bucket in which the 99th percentile of the waits since the "
-              "histogram was read before lies.", "p99.lower_us",
+        Event("p99_us", "p99", _BOUND, "Bound of the bucket in which the 99th percentile of the waits since the last "
+              "poll lies; none if that poll did not read the histogram.", "p99.lower_us",
               text=lambda row: ABSENT if row.p99 is None else percentile_bound(row.p99), narrow=False),
-        Event("longest_us", "longest", _BOUND, "Bound of the bucket of the longest wait since the histogram was read "
-              "before; where that was not at the last poll, the title says when.",
-              "longest.lower_us", text=lambda row: bound_text(row.longest)),
+        Event("longest_us", "longest", _BOUND, "Bound of the bucket of the longest wait since the last poll; none if "
+              "that poll did not read the histogram.", "longest.lower_us", text=lambda row: bound_text(row.longest)),
         Event("wait_class", "class", TEXT, "V$SYSTEM_EVENT.WAIT_CLASS.", "wait_class", width=12, narrow=False),
     ),
     lambda row: (row.inst_id, row.event),
-    "No waits, and no histogram could be read.", order="waiting_sessions", descending=True,
-    worst_first=True, json="latency_events",
+    "No waits, and no histogram could be read.", order="waiting_sessions", descending=True, json="latency_events",
 )
 FACTS: Table[SpanFacts] = Table(
     "figures", "Latency",

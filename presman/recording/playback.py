@@ -81,8 +81,8 @@ class StoredRows:
             chains = [each for each in self._index.between(low, high) if each.store is store]
             if not chains:
                 continue
-            ends = [(_poll(each, low, after=False), _poll(each, high, after=True)) for each in chains]
-            first, last = min(ends)[0], max(last for _, last in ends)
+            first = min(each.chain + _first_from(each, low) for each in chains)
+            last = max(each.chain + _last_until(each, high) for each in chains)
             if first <= last:
                 yield PlaybackPart(store, database_id, first, last)
 
@@ -232,13 +232,10 @@ class Playback(StoredRows):
     def index(self, at: datetime) -> int:
         """Return the index of the last poll not after an instant; 0 if there is none, -1 without polls."""
         wanted = microseconds(at)
-        found = self._index.at(wanted)
-        if found is None:
+        if (found := self._index.at(wanted)) is None:
             return 0 if len(self) else -1
         chain, begin = found
-        if wanted >= chain.last_at:
-            return begin + chain.polls - 1
-        return begin + min(chain.polls, max(1, polls_until(chain, wanted, included=True))) - 1
+        return begin + _last_until(chain, wanted)
 
     def at(self, index: int) -> datetime:
         """Return the instant of a poll. Raises IndexError, RecordingError."""
@@ -413,13 +410,16 @@ def _bounds(start: datetime | None, end: datetime | None) -> tuple[int, int]:
     return 0 if start is None else microseconds(start), 1 << 60 if end is None else microseconds(end)
 
 
-def _poll(chain: Chain, wanted: int, *, after: bool) -> int:
-    """Return the number of the first poll of a chain from an instant on, or of the last up to it (`after`)."""
-    if after:
-        if wanted >= chain.last_at:
-            return chain.chain + chain.polls - 1
-        return chain.chain + polls_until(chain, wanted, included=True) - 1
-    return chain.chain + (polls_until(chain, wanted, included=False) if wanted > chain.first_at else 0)
+def _first_from(chain: Chain, wanted: int) -> int:
+    """Return the index within a chain of its first poll from an instant on."""
+    return polls_until(chain, wanted, included=False) if wanted > chain.first_at else 0
+
+
+def _last_until(chain: Chain, wanted: int) -> int:
+    """Return the index within a chain, which begins not after an instant, of its last poll up to that."""
+    if wanted >= chain.last_at:
+        return chain.polls - 1
+    return min(chain.polls, max(1, polls_until(chain, wanted, included=True))) - 1
 
 
 def _indexes_of_chains(among: Iterable[tuple[Chain, range]], low: int, high: int) -> range:
@@ -427,8 +427,8 @@ def _indexes_of_chains(among: Iterable[tuple[Chain, range]], low: int, high: int
     ends: list[int] = []
     for chain, indexes in among:
         if chain.first_at <= high and chain.last_at >= low:
-            first, last = _poll(chain, low, after=False), _poll(chain, high, after=True)
-            ends += [indexes[each - chain.chain] for each in (first, last) if first <= last]
+            first, last = _first_from(chain, low), _last_until(chain, high)
+            ends += [indexes[each] for each in (first, last) if first <= last]
     return range(min(ends), max(ends) + 1) if ends else range(0)
 
 

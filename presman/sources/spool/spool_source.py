@@ -8,10 +8,8 @@ embedded database, and the same queries run on them as on Oracle. Missing column
 in `absent`.
 """
 
-import gc
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from datetime import UTC, datetime, tzinfo
 from itertools import combinations
 from pathlib import Path
@@ -72,10 +70,6 @@ class SpoolSource:
     def open(self) -> Release:
         """Read all files. Raises SourceError naming the faulty file and line."""
         self.close()
-        with _without_collector():
-            return self._read()
-
-    def _read(self) -> Release:
         files, notes = _files(self.folder, self._encoding)
         release = _release(files) or self._release or DEFAULT_RELEASE
         if release < SUPPORTED[0]:
@@ -163,21 +157,13 @@ class SpoolSource:
         return replace(section, at=found.times[index], absent=absent, rounded=lost)
 
     def _load(self, database: EmbeddedDatabase, view: str, found: SpoolTable, index: int) -> None:
+        """Fill the columns that the view has in this release: tables that are made of one another share their rows."""
         if self._loaded.get(view) != index:
-            database.replace(view, found.columns, found.rows_at(index))
+            known = {column.name for column in columns_of(view, database.release)}
+            places = [place for place, name in enumerate(found.columns) if name in known]
+            rows = (tuple([row[place] for place in places]) for row in found.rows[index])
+            database.replace(view, [found.columns[place] for place in places], rows)
             self._loaded[view] = index
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Disable the garbage collector: hundreds of thousands of rows are created and none is freed."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def is_lasting(query: Query) -> bool:

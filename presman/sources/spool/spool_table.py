@@ -197,18 +197,6 @@ class SpoolTable(NamedTuple):
     times: tuple[datetime | None, ...]
     rows: tuple[tuple[tuple[Any, ...], ...], ...]
     rounded: frozenset[str] = frozenset()
-    places: tuple[int, ...] | None = None
-    """Where in a row its columns are: tables that are made of one another share their rows. None: in this order."""
-
-    def rows_at(self, index: int) -> Sequence[tuple[Any, ...]]:
-        """Return the rows at an index of `times`, with the values of `columns`."""
-        rows, places = self.rows[index], self.places
-        return rows if places is None else [tuple([row[place] for place in places]) for row in rows]
-
-    def place(self, column: str) -> int:
-        """Return where in `rows` a column is. Raises ValueError."""
-        index = self.columns.index(column)
-        return index if self.places is None else self.places[index]
 
     def at(self, now: Instant, *, lasting: bool) -> int:
         """Return the index in `rows` that is valid at `now`, -1 if none is: then the view's content is not known.
@@ -392,16 +380,8 @@ def complete(tables: Mapping[str, SpoolTable], release: Release) -> dict[str, Sp
     inst_id = own_instance(full)
     for view in [name for name in full if name.startswith("GV$")]:
         full.setdefault(view[1:], _of_instance(full[view], inst_id))
-    return {view: kept for view, found in full.items() if (kept := _of_release(view, found, release)).columns}
-
-
-def _of_release(view: str, found: SpoolTable, release: Release) -> SpoolTable:
-    """Return the columns of `found` that the view has in `release`."""
-    known = {column.name for column in columns_of(view, release)}
-    indexes = [index for index, name in enumerate(found.columns) if name in known]
-    if len(indexes) == len(found.columns):
-        return found
-    return found._replace(columns=tuple(found.columns[index] for index in indexes), places=tuple(indexes))
+    known = {view: {column.name for column in columns_of(view, release)} for view in full}
+    return {view: found for view, found in full.items() if not known[view].isdisjoint(found.columns)}
 
 
 def own_instance(tables: Mapping[str, SpoolTable]) -> int:
@@ -409,7 +389,7 @@ def own_instance(tables: Mapping[str, SpoolTable]) -> int:
     found = tables.get("GV$INSTANCE") or tables.get("GV$SESSION")
     if found is None or "INST_ID" not in found.columns:
         return 1
-    index = found.place("INST_ID")
+    index = found.columns.index("INST_ID")
     return min({row[index] for rows in found.rows for row in rows if row[index] is not None}, default=1)
 
 
@@ -418,13 +398,10 @@ def _with_stand_ins(view: str, found: SpoolTable, release: Release) -> SpoolTabl
     for column, stands_for in STAND_IN_COLUMNS.items():
         if column in found.columns and stands_for in wanted and stands_for not in found.columns:
             index = found.columns.index(column)
-            factor = _FACTORS.get(column)
-            found = _extended(found, stands_for, [[_times(row[index], factor) for row in rows] for rows in found.rows])
+            factor = _FACTORS.get(column, 1)  # a text times 1 is the text
+            values = [[row[index] and row[index] * factor for row in rows] for rows in found.rows]
+            found = _extended(found, stands_for, values)
     return found
-
-
-def _times(value: Any, factor: int | None) -> Any:
-    return value if factor is None or value is None else value * factor
 
 
 def _with_instance(found: SpoolTable) -> SpoolTable:

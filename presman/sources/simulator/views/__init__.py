@@ -24,10 +24,6 @@ VIEWS: Mapping[str, View] = {view.name: view for module in _MODULES for view in 
 """Every view that is simulated, by its V$ or DBA_ name; other V$ views have plausible values."""
 
 
-_FEW = 50
-"""Rows of a view up to which it is looked whether they changed."""
-
-
 class Publisher:
     """Updates the tables of an embedded database from the simulation, one view at a time, on demand."""
 
@@ -35,7 +31,6 @@ class Publisher:
         self._simulation = simulation
         self._database = database
         self._made_at: dict[str, float] = {}
-        self._few: dict[str, tuple[Row, ...] | None] = {}
         self._kept: dict[str, tuple[bool, ...]] = {}
 
     def refresh(self, text: str) -> None:
@@ -62,13 +57,7 @@ class Publisher:
                 rows = (row for row in rows if row[0] == 1)
             if not all(kept):
                 rows = (tuple(compress(row, kept)) for row in rows)
-            self._fill(name, tuple(compress(view.columns, kept)), tuple(rows))
-
-    def _fill(self, name: str, columns: tuple[str, ...], rows: tuple[Row, ...]) -> None:
-        """Fill a view, unless it has few rows and they are the same as before: plans seldom change."""
-        if self._few.get(name) != rows:
-            self._database.replace(name, columns, rows)
-            self._few[name] = rows if len(rows) <= _FEW else None
+            self._database.replace(name, tuple(compress(view.columns, kept)), rows)
 
     def _changed(self, view: View) -> View:
         """Return a view with the columns that a scenario changes, and the rows as they are shown now."""
