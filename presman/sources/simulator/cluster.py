@@ -4,7 +4,7 @@ Time is in seconds; at 0 presman opens the source, and the warm-up runs before t
 tree and the queue rules; their activations are kept as windows.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from heapq import heappush
 
 from msgspec import Struct
@@ -101,6 +101,8 @@ class ActivePlans:
             self.root = plan_tree(plans[self.active[0]], plans)
         self.ceilings: dict[Group, float] = {}
         self.leaves: dict[Group, Node] = {}
+        self.subplans: list[str] = []
+        """The names of the plans below the top plan."""
         self._resolved: dict[tuple[int, str], Group] = {}
         if self.root is None:
             self.groups = [Group(0, name) for name in _ALWAYS]
@@ -115,6 +117,8 @@ class ActivePlans:
         if node.group is not None:
             self.leaves[node.group] = node
             self.ceilings[node.group] = ceiling
+        elif node is not self.root and not self.cdb:
+            self.subplans.append(node.name)
         for child in node.children:
             self._collect(child, ceiling)
 
@@ -164,10 +168,6 @@ class ActivePlans:
             self._resolved[con_id, name] = found
         return found
 
-    def subplans(self) -> list[str]:
-        """Return the names of the plans below the top plan."""
-        return [] if self.root is None or self.cdb else list(_subplans(self.root))
-
     def servers_limit(self, group: Group) -> int:
         """Return the number of parallel servers that the group may use before its statements are queued."""
         return min((pool.limit for pool in self.limits.rule(group).pools), default=self.limits.target)
@@ -178,13 +178,6 @@ class ActivePlans:
             self._latest_id += 1
             self._ids[name] = self._latest_id
         return self._ids[name]
-
-
-def _subplans(node: Node) -> Iterator[str]:
-    for child in node.children:
-        if child.group is None:
-            yield child.name
-        yield from _subplans(child)
 
 
 Handler = Callable[[], None]

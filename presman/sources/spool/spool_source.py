@@ -152,7 +152,9 @@ class SpoolSource:
         instances = {"inst_id": self._inst_id, "own_inst_id": 0, "own_sid": 0}
         binds: dict[str, Any] = {**USUAL_BINDS, **instances, **request.binds}
         section = database.run(request.query, self.scope, binds)
-        lost = _rounded(parts, found, request.query)
+        types = field_types(request.query.record)
+        # Rounded counters that cannot be None in single rows: the whole field counts as absent.
+        lost = frozenset(name for name, words in parts.fields.items() if words & found.rounded and not types[name][1])
         absent = section.absent | _absent(parts, found) | lost
         return replace(section, at=found.times[index], absent=absent, rounded=lost)
 
@@ -250,15 +252,6 @@ def _absent(parts: Selection, found: SpoolTable) -> frozenset[str]:
     known = {column.name for column in columns_of(parts.view, Release(99))}
     provided = set(found.columns)
     return frozenset(field for field, words in parts.fields.items() if words & known and not words & provided)
-
-
-def _rounded(parts: Selection, found: SpoolTable, query: Query) -> frozenset[str]:
-    """Return the fields with rounded counters that cannot be None in single rows: the whole field counts as absent."""
-    if not found.rounded:
-        return frozenset()
-    types = field_types(query.record)
-    fields = parts.fields.items()
-    return frozenset(field for field, words in fields if words & found.rounded and not types[field][1])
 
 
 def _written(files: Sequence[SpoolFile]) -> Instant:
