@@ -76,8 +76,8 @@ class SpoolSource:
             raise SourceError(f"{self.folder} is of release {release}; presman reads {SUPPORTED[0]} and later")
         words = frozenset().union(*(selection(query).words for query in load(release).values()))
         used = words | {"INST_ID", *spool_table.STAND_IN_COLUMNS}
-        written = spool_table.forms(files, self._zone)
-        tables = {file.view: spool_table.table(file, used, written) for file in files if file.columns}
+        zone, mark = spool_table.forms(files, self._zone)
+        tables = {file.view: spool_table.table(file, used, zone, mark) for file in files if file.columns}
         self._failures = {}
         for file in files:
             if file.failure:
@@ -90,7 +90,7 @@ class SpoolSource:
         self._inst_id = spool_table.own_instance(self._tables)
         queries = [query for query in load(release).values() if not is_lasting(query)]
         momentary = frozenset(selection(query, scope).view for query in queries for scope in Scope)
-        self._instants = self._complete_samples(written.zone, momentary) or [written_at]
+        self._instants = self._complete_samples(zone, momentary) or [written_at]
         self._database = EmbeddedDatabase(release)
         return release
 
