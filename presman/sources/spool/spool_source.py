@@ -84,13 +84,13 @@ class SpoolSource:
                 code, _, text = file.failure.partition(":")
                 self._failures[file.view.removeprefix("G")] = Problem(code, text.strip() or _UNSPOOLED, file.view)
         self.notes = (*notes, *(note for file in files for note in _notes(file)))
-        written_at = _written(files)
+        written_at = datetime.fromtimestamp(int(max(file.path.stat().st_mtime for file in files)), UTC)
         del files  # their rows have become tables
         self._tables = spool_table.complete(tables, release)
         self._inst_id = spool_table.own_instance(self._tables)
         queries = [query for query in load(release).values() if not is_lasting(query)]
         momentary = frozenset(selection(query, scope).view for query in queries for scope in Scope)
-        self._instants = self._complete_samples(zone, momentary) or [written_at]
+        self._instants = self._complete_samples(zone, momentary) or [Instant(written_at, written_at)]
         self._database = EmbeddedDatabase(release)
         return release
 
@@ -252,9 +252,3 @@ def _absent(parts: Selection, found: SpoolTable) -> frozenset[str]:
     known = {column.name for column in columns_of(parts.view, Release(99))}
     provided = set(found.columns)
     return frozenset(field for field, words in parts.fields.items() if words & known and not words & provided)
-
-
-def _written(files: Sequence[SpoolFile]) -> Instant:
-    newest: float = max((file.path.stat().st_mtime for file in files), default=0.0)
-    moment = datetime.fromtimestamp(int(newest), UTC)
-    return Instant(moment, moment)

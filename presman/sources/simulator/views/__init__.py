@@ -51,7 +51,7 @@ class Publisher:
             if name.startswith("V$"):
                 rows = (row for row in rows if row[0] == 1)
             rows = rows if all(kept) else (tuple(compress(row, kept)) for row in rows)
-            self._database.replace(name, tuple(compress(view.columns, kept)), rows)
+            self._database.replace(name, list(compress(view.columns, kept)), rows)
 
     def _visible_rows(self, view: View) -> Iterable[Row]:
         """Return the rows of a view, except those of instances that are down.
