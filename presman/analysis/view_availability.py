@@ -7,7 +7,9 @@ on it would be wrong. Every sentence of the kind "nothing is ..." checks this fi
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from presman.analysis.caches import once
 from presman.analysis.facts.facts import Facts
+from presman.analysis.facts.session_facts import queued
 from presman.analysis.facts.system_facts import SystemFacts, answers
 from presman.analysis.instances import ROOT, container_of
 from presman.analysis.readings.group_readings import IMPOSSIBLE, GroupReading, Verdict
@@ -28,7 +30,6 @@ from presman.rows.group_rows import (
 from presman.rows.instance_rows import Instance, Pdb, Sysstat
 from presman.rows.queries import RecordType, Scope, field_types, main_records, view_read
 from presman.rows.session_rows import PxSession, Session, SessionCount
-from presman.rows.session_state import QUEUE_WAITS, is_queued
 from presman.rows.snapshot import Snapshot
 
 _NOT_THERE = " is not there"
@@ -66,10 +67,10 @@ def view_of(snapshot: Snapshot, record: RecordType) -> str:
 
 def unavailable(snapshot: Snapshot, record: RecordType, fields: Collection[str] = ()) -> str:
     """Return why the view of `record` has no values for `fields`, "" if it has. An empty view counts as answered."""
-    fields = (*_NAMING.get(record, ()), *fields)
     section = snapshot.section(record)
     if record in snapshot.sections and not section.problem and not section.absent:
         return ""
+    fields = (*_NAMING.get(record, ()), *fields)
     view = view_of(snapshot, record)
     if section.problem:
         return f"{view}: {section.problem.code or section.problem.text}"
@@ -275,19 +276,7 @@ def without_rows(system: SystemFacts, record: RecordType) -> str:
     return f"{view} has no rows of instance{'s' * (len(away) > 1)} {in_words(away)}" if away and there else ""
 
 
-def _queued(snapshot: Snapshot) -> tuple[int, int] | None:
-    """Return how many statements V$SESSION lists as queued, and how many V$RSRC_CONSUMER_GROUP counts.
-
-    None if one of the views did not answer.
-    """
-    if not _answered(snapshot, Session) or not _answered(snapshot, ConsumerGroup):
-        return None
-    if "current_pqs_queued" in snapshot.section(ConsumerGroup).absent or "event" in snapshot.section(Session).absent:
-        return None
-    waiting = [row for row in snapshot.rows(Session) if row.event in QUEUE_WAITS and is_queued(row.event, row.state)]
-    return len(waiting), sum([row.current_pqs_queued for row in snapshot.rows(ConsumerGroup)])
-
-
+@once
 def unlisted_queue(facts: Facts) -> str:
     """Return that V$SESSION answered without queued statements: without rows of an instance, or too few of them.
 
@@ -296,11 +285,26 @@ def unlisted_queue(facts: Facts) -> str:
     """
     if why := without_rows(facts.system, Session):
         return why
-    deltas = facts.deltas
-    now, before = (_queued(each) if each is not None else None for each in (deltas.current, deltas.previous))
-    if now is None or before is None or min(now[1], before[1]) <= max(now[0], before[0]):
+    before, now = facts.deltas.previous, facts.snapshot
+    if before is None or not all(_lists_events(each) for each in (before, now)):
         return ""
-    return f"{view_of(deltas.current, Session)} lists {now[0]} of {now[1]} queued statements"
+    counted, least = _counted_in_queue(now), min(map(_counted_in_queue, (before, now)))
+    listed = len(facts.sessions.queued)
+    if least <= listed or least <= len(queued(before.rows(Session))):
+        return ""
+    return f"{view_of(now, Session)} lists {listed} of {counted} queued statements"
+
+
+def _lists_events(snapshot: Snapshot) -> bool:
+    return _answered(snapshot, Session) and "event" not in snapshot.section(Session).absent
+
+
+def _counted_in_queue(snapshot: Snapshot) -> int:
+    """Return how many queued statements V$RSRC_CONSUMER_GROUP counts, 0 if it does not show that."""
+    section = snapshot.section(ConsumerGroup)
+    if not _answered(snapshot, ConsumerGroup) or "current_pqs_queued" in section.absent:
+        return 0
+    return sum([row.current_pqs_queued for row in section.rows])
 
 
 def unlisted_servers(facts: Facts) -> str:

@@ -12,7 +12,7 @@ from weakref import finalize
 
 from presman.base.release import Release
 from presman.base.text import clean
-from presman.rows.queries import Query, Scope, columns_of, null_counters, to_records
+from presman.rows.queries import Query, Scope, columns_of, null_columns, to_records
 from presman.rows.query_files import SqlColumn, views_named
 from presman.rows.snapshot import Problem, Section
 
@@ -60,7 +60,7 @@ class EmbeddedDatabase:
         except (sqlite3.Error, ValueError, TypeError, OverflowError) as error:
             problem = Problem("", clean(str(error)), query.view)
             return Section(seconds=perf_counter() - begun, problem=problem)
-        return Section(rows, seconds=perf_counter() - begun, absent=null_counters(query.record, values))
+        return Section(rows, seconds=perf_counter() - begun, absent=null_columns(query.record, values))
 
     def close(self) -> None:
         """Drop the database. Garbage collection does so, too."""

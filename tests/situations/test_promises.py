@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from presman.analysis.advice.step import Step
 from presman.analysis.advice.to_do import to_do
@@ -15,6 +17,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, QueueReason
 from presman.figures.drawing.lines import plain
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
+from presman.rows.session_rows import Session
 from presman.services.live import Readings
 from presman.tui.pages.advice_lines import ends_it
 from tests.cli.run import Run
@@ -135,6 +138,32 @@ def test_what_did_not_let_the_head_start_is_not_promised_once_more(tmp_path: Pat
     assert f"DO wait: {why} is not known, {which}" in inside("once", "a.presman", "--at", "2026-11-23 10:00:30").stdout
     assert head(fifth.reading).cause is Cause.UNEXPLAINED, "it has room again: no start is promised"
     assert "as they were before: the server counts do not explain why it waits" in head(fifth.reading).sentence
+
+
+def test_a_wait_that_a_quiesce_explains_says_nothing_about_the_next(tmp_path: Path) -> None:
+    states = ("QUIESCED", "QUIESCED", "NORMAL")
+    instance = "INSTANCE_NUMBER | VERSION | STATUS | ACTIVE_STATE"
+    found = [
+        f"2026-11-23 10:00:{10 * number:02} | 1 | 19.22.0.0.0 | OPEN | {each}" for number, each in enumerate(states)
+    ]
+    live, views = Readings(), {**polls(24, 24, 64), "V$INSTANCE": table(f"SAMPLE_TIME | {instance}", *found)}
+    _, second, third = (live.read(each).reading for each in snapshots(tmp_path, views))
+    assert head(second).cause is Cause.UNEXPLAINED
+    assert head(second).statement.reason is QueueReason.QUIESCED
+    assert (head(third).cause, head(third).not_known) == (Cause.SYSTEM, None)
+
+
+def test_a_wait_is_remembered_while_the_queue_is_not_listed(tmp_path: Path) -> None:
+    """Nor are more servers than the pool had said to have been free."""
+    most = "INST_ID | NAME | VALUE\n1 | parallel_max_servers | 66"
+    in_use = "STATISTIC | VALUE\nServers In Use | 46"
+    views = {**polls(24, 24, 64, 64), "V$SYSTEM_PARAMETER": most, "V$PX_PROCESS_SYSSTAT": in_use}
+    taken = snapshots(tmp_path, views)
+    silent = replace(taken[2], sections=MappingProxyType({**taken[2].sections, Session: replace(
+        taken[2].section(Session), rows=(), absent=frozenset({"event"}))}))  # fmt: skip
+    live = Readings()
+    *_, last = (live.read(each).reading for each in (*taken[:2], silent, taken[3]))
+    assert str(head(last).not_known) == "why the head did not start when 20 servers were free is not known"
 
 
 def test_servers_that_have_just_come_free_are_promised(tmp_path: Path) -> None:

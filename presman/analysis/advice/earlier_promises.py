@@ -11,8 +11,6 @@ from presman.analysis.advice.ending import ends_in, step_left
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, Executing, RunningStatement
 from presman.rows.queries import RecordType
-from presman.rows.session_rows import Session
-from presman.rows.session_state import is_queued
 from presman.rows.snapshot import PromisedEnd, Section, Snapshot, UnexplainedWait
 
 
@@ -27,12 +25,16 @@ class EarlierPromises:
         self._ends: dict[Executing, PromisedEnd] = {}
 
     def add(self, reading: Reading) -> None:
-        """Add a reading: what it promises, and which statements still run."""
-        for head in reading.heads:
+        """Add a reading: what it promises, and which statements are still queued or run."""
+        if reading.lists_queue():
+            still = {each.executing() for each in reading.queue}
+            self._waits = {who: servers for who, servers in self._waits.items() if who in still}
+        # A quiesce explains why a head waits.
+        for head in reading.heads if reading.quiesce is None else ():
             if head.cause is Cause.UNEXPLAINED:
                 pairs = ((head.target, head.in_use), (head.allowed, head.held))
                 free = min((most - held for most, held in pairs if most is not None and held is not None), default=0)
-                self._note(head.statement.executing(), free)
+                self._note(head.statement.executing(), int(min(free, reading.header.servers.left())))
         if reading.why_unavailable("V$PX_SESSION"):
             return
         before, self._ends = self._ends, {}
@@ -51,10 +53,6 @@ class EarlierPromises:
         for row in snapshot.rows(UnexplainedWait):
             self._note(row[:4], row.servers)
         self._ends |= {row[:4]: row for row in snapshot.rows(PromisedEnd)}
-        if self._waits and snapshot.section(Session).problem is None:
-            queued = (row for row in snapshot.rows(Session) if is_queued(row.event, row.state))
-            still = {(row.inst_id, row.sid, row.serial, row.sql_id) for row in queued}
-            self._waits = {who: servers for who, servers in self._waits.items() if who in still}
         waits = (UnexplainedWait(*who, servers) for who, servers in sorted(self._waits.items()))
         found: dict[RecordType, Iterable[Any]] = {UnexplainedWait: waits, PromisedEnd: self._ends.values()}
         more = {record: Section(rows, snapshot.at) for record, each in found.items() if (rows := tuple(each))}
