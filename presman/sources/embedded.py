@@ -6,14 +6,13 @@ unchanged, on SQLite in memory.
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from time import perf_counter
 from typing import Any
 from weakref import finalize
 
 from presman.base.release import Release
 from presman.base.text import clean
-from presman.rows.queries import Query, Scope, columns_of, null_counters, to_records
+from presman.rows.queries import Query, Scope, columns_of, null_columns, to_records
 from presman.rows.query_files import SqlColumn, views_named
 from presman.rows.snapshot import Problem, Section
 
@@ -48,7 +47,8 @@ class EmbeddedDatabase:
         """Replace the rows of `view`; other columns than `columns` are NULL. Datetimes are given as naive UTC text."""
         self.provide(view)
         self.driver.execute(f'DELETE FROM "{view}"')
-        self.driver.executemany(_insertion(view, tuple(columns)), rows)
+        names, marks = ", ".join(f'"{name}"' for name in columns), ", ".join("?" * len(columns))
+        self.driver.executemany(f'INSERT INTO "{view}" ({names}) VALUES ({marks})', rows)
 
     def run(self, query: Query, scope: Scope, binds: Mapping[str, Any]) -> Section:
         """Run one query and return its section (without an instant); an SQL error becomes its problem."""
@@ -60,17 +60,11 @@ class EmbeddedDatabase:
         except (sqlite3.Error, ValueError, TypeError, OverflowError) as error:
             problem = Problem("", clean(str(error)), query.view)
             return Section(seconds=perf_counter() - begun, problem=problem)
-        return Section(rows, seconds=perf_counter() - begun, absent=null_counters(query.record, values))
+        return Section(rows, seconds=perf_counter() - begun, absent=null_columns(query.record, values))
 
     def close(self) -> None:
         """Drop the database. Garbage collection does so, too."""
         self._drop()
-
-
-@lru_cache(maxsize=_STATEMENTS)
-def _insertion(view: str, columns: tuple[str, ...]) -> str:
-    names = ", ".join(f'"{name}"' for name in columns)
-    return f'INSERT INTO "{view}" ({names}) VALUES ({", ".join("?" * len(columns))})'
 
 
 def _declared(fact: SqlColumn) -> str:

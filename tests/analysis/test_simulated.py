@@ -170,7 +170,8 @@ def test_figures_agree_with_each_other(scenario: str) -> None:
         pool = top.servers
         held = sum(each.px_servers for each in reading.cluster_groups())
         assert held + (reading.unmanaged_servers or 0) == pool.in_use == sum(each.servers for each in reading.running)
-        assert sum(each.px_queued for each in reading.cluster_groups()) == len(reading.queue)
+        lists_all = not reading.why_unavailable("V$SESSION")
+        assert sum(each.px_queued for each in reading.cluster_groups()) == len(reading.queue) or not lists_all
     assert seen[Verdict.STARVED] == 0, "the simulator's scheduler gives every group its share"
     assert seen[Verdict.THROTTLED] == 0, "the simulator's plans are all visible"
 

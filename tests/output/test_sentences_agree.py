@@ -123,7 +123,7 @@ def contradictions(reading: Reading, shown: Screen) -> Iterator[str]:
     if step is not None and step.subject in several and step.subject not in shown.do:
         yield f"the queue is not named, and WHY may be about another: {shown.do} {shown.why[0]}"
     first = shown.running[: len(idle)]
-    if not all(re.search(r"○ .*(idle holder|sniped)|✕ killed", line) for line in first):
+    if not all(re.search(r"○ .*(idle holder|sniped|a session of )|✕ killed", line) for line in first):
         yield f"{sorted(idle)} idle, and not the first in Running: {first}"
     if step is not None and step.step is Step.END:
         ended = re.match(rf"end ({_WHO})", step.text)
@@ -200,7 +200,8 @@ def not_named(reading: Reading, step: ToDo, idle: list[str]) -> Iterator[str]:
     if named and not any(name in step.text for name in named):
         yield f"TO START IT offers {named}, DO names none of them: {step.text}"
     answers = [each.who for each in reading.running if each.who in idle or each.is_last or each.overdue]
-    if not any(each in step.text for each in (*answers, "by its forecast", "SMON", "is free", "are free", "one queue")):
+    reasons = ("by its forecast", "SMON", "is free", "are free", "one queue", "is not known either", "queue timeout")
+    if not any(each in step.text for each in (*answers, *reasons)):
         yield f"{idle} idle, not named: {step.text}"
 
 
@@ -289,9 +290,11 @@ def judged_twice(reading: Reading) -> Iterator[str]:
         queue = next((each for each in group.states if each.word == "queued"), None)
         if queue is None or group.title not in found or "timeout" in queue.text:
             continue
-        alert, head = found[group.title], heads[group.con_id, group.name]
+        alert, head = found[group.title], heads.get((group.con_id, group.name))
         if queue.level != alert.state:
             yield f"{state_text(group)} in the table, {alert.glyph} {alert.short}"
+        if head is None:  # it is only counted
+            continue
         if ("too large" in queue.text) != ("too large" in alert.short) or head.why not in alert.short:
             yield f"{queue.text} in the table, {alert.short}"
         if "never" in alert.text:

@@ -11,7 +11,7 @@ from presman.analysis.facts.plan_book import Key
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.readings.reading import CLUSTER, ServerPool
 from presman.analysis.readings.statement_readings import NotKnown
-from presman.analysis.view_availability import unavailable, view_of
+from presman.analysis.view_availability import unavailable, view_of, without_rows
 from presman.base.formats import as_of, counted
 from presman.base.release import Release
 from presman.base.sums import added, summed
@@ -32,7 +32,8 @@ class ServerBudget(NamedTuple):
 
     `where` names the instances (`inst_ids`) in words; it is "" and `inst_ids` empty for all. `instances` is the number
     of instances whose targets are added up. `age` is how old the servers in use are, None if they are of the poll.
-    `left` is how many servers, counted or not, the instances have left of their `maximum` (PARALLEL_MAX_SERVERS).
+    `left` is how many servers, counted or not, the instances have left of their `maximum` (PARALLEL_MAX_SERVERS), at
+    least; `shows_maximum` is the view that shows it.
     """
 
     in_use: int | None
@@ -43,6 +44,7 @@ class ServerBudget(NamedTuple):
     age: float | None = None
     left: float = inf
     maximum: int | None = None
+    shows_maximum: str = ""
 
     @property
     def used(self) -> str:
@@ -152,7 +154,21 @@ def budget_of(facts: Facts, pool: ServerPool, where: str = "", inst_ids: tuple[i
     """Return the servers that the queue counts in a pool: by V$RSRC_PLAN, else by V$PX_PROCESS_SYSSTAT."""
     age = facts.snapshot.age_if_late(PxProcessSysstat if pool.counted is None else RsrcPlan)
     in_use = pool.in_use if pool.counted is None else pool.counted
-    return ServerBudget(in_use, pool.target, where, inst_ids, age=age, left=pool.left(), maximum=pool.maximum)
+    most = pool.maximum, view_of(facts.snapshot, Parameter)
+    return ServerBudget(in_use, pool.target, where, inst_ids, 1, age, _left(facts, pool), *most)
+
+
+def _left(facts: Facts, pool: ServerPool) -> float:
+    """Return the servers left in a pool, at least.
+
+    Where PARALLEL_MAX_SERVERS is not known and more servers are in use than the queue counts, only those are sure that
+    PARALLEL_SERVERS_TARGET leaves, which is never more.
+    """
+    if pool.maximum is not None or None in {pool.in_use, pool.target, pool.counted}:
+        return pool.left()
+    in_use, target, counted_servers = (each or 0 for each in (pool.in_use, pool.target, pool.counted))
+    is_more = in_use > counted_servers and bool(facts.snapshot.rows(PxProcessSysstat))
+    return max(0, target - in_use) if is_more else inf
 
 
 def counts_servers(facts: Facts) -> bool:
@@ -160,7 +176,8 @@ def counts_servers(facts: Facts) -> bool:
 
     The session views show only what all statements hold.
     """
-    return not unavailable(facts.snapshot, ConsumerGroup, ("current_pq_servers_active",))
+    is_counted = not unavailable(facts.snapshot, ConsumerGroup, ("current_pq_servers_active",))
+    return is_counted and not without_rows(facts.system, ConsumerGroup)
 
 
 def budgets(facts: Facts, cluster: ServerPool) -> dict[int, ServerBudget]:
