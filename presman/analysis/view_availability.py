@@ -175,13 +175,16 @@ def unavailable_views(facts: Facts) -> tuple[UnavailableView, ...]:
 
     A count of idle sessions that takes too long does not make V$SESSION unavailable: `Reading.unlisted` is None then.
     """
-    snapshot, system = facts.snapshot, facts.system
+    snapshot = facts.snapshot
     asked = (each for each in main_records(snapshot.release) if each in snapshot.sections and each is not SessionCount)
     fields: dict[RecordType, tuple[str, ...]] = {Session: ("status",)}  # nothing else shows whether a session is idle
     whys = ((record, unavailable(snapshot, record, fields.get(record, ()))) for record in asked)
-    found = [(record, why or without_rows(system, record)) for record, why in whys]
-    found += [(PxSession, unlisted_servers(facts))]
+    found = [(record, why or _without_some_rows(facts, record)) for record, why in whys]
     return tuple(UnavailableView(view_of(snapshot, record), why) for record, why in found if why)
+
+
+def _without_some_rows(facts: Facts, record: RecordType) -> str:
+    return unlisted_servers(facts) if record is PxSession else without_rows(facts.system, record)
 
 
 _COLUMNS_OF = {

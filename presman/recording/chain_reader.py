@@ -112,7 +112,14 @@ def read_chains(store: Store, database_id: int, messages: list[str]) -> list[Cha
     except DamagedStoreError as error:
         messages.append(str(error))
         is_whole, found = False, _chains(store, database_id, _one_by_one(store, database_id), messages)
-    found = _plausible(found, store, messages)
+    # As many chains as a store of that size can contain: each of their polls has its own row.
+    most, most_chains = store.limits.most_rows, store.most_bytes // _SMALLEST_CHAIN
+    many = bisect_right(list(accumulate(each.polls for each in found)), most)
+    if many < len(found):
+        messages.append(f"{store.name} is damaged: its blocks claim more than {counted(most, 'poll')}")
+    elif most_chains < len(found):
+        messages.append(f"{store.name} is damaged: it has more than {counted(most_chains, 'block')}")
+    found = found[: min(many, most_chains)]
     return found if is_whole else found + _without_blocks(store, database_id, found)
 
 
@@ -141,17 +148,6 @@ _MOST_CHAINS = 200_000
 
 _SMALLEST_CHAIN = 500
 """The fewest bytes that a chain takes in a store: a single poll without sessions takes 3,800."""
-
-
-def _plausible(chains: list[Chain], store: Store, messages: list[str]) -> list[Chain]:
-    """Return as many chains as a store of that size can contain: each of their polls has its own row."""
-    most, most_chains = store.limits.most_rows, store.most_bytes // _SMALLEST_CHAIN
-    many = bisect_right(list(accumulate(each.polls for each in chains)), most)
-    if many < len(chains):
-        messages.append(f"{store.name} is damaged: its blocks claim more than {counted(most, 'poll')}")
-    elif most_chains < len(chains):
-        messages.append(f"{store.name} is damaged: it has more than {counted(most_chains, 'block')}")
-    return chains[: min(many, most_chains)]
 
 
 def _one_by_one(store: Store, database_id: int) -> Iterator[Sequence[Any]]:

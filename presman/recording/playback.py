@@ -328,8 +328,14 @@ class Playback(StoredRows):
         """Return the indexes of the polls between two instants, both included."""
         if not len(self):
             return range(0)
-        if self._index.went_back:
-            return _indexes_of_chains(self._index.among(range(len(self))), *_bounds(start, end))
+        if self._index.went_back:  # from the first to the last poll of the window, whichever chain these are in
+            low, high = _bounds(start, end)
+            ends: list[int] = []
+            for chain, own in self._index.among(range(len(self))):
+                if chain.first_at <= high and chain.last_at >= low:
+                    begin, last = _first_from(chain, low), _last_until(chain, high)
+                    ends += [own[each] for each in (begin, last) if begin <= last]
+            return range(min(ends), max(ends) + 1) if ends else range(0)
         first = 0 if start is None else self.index(start)
         if start is not None and self.at(first) < start:
             first += 1
@@ -420,16 +426,6 @@ def _last_until(chain: Chain, wanted: int) -> int:
     if wanted >= chain.last_at:
         return chain.polls - 1
     return min(chain.polls, max(1, polls_until(chain, wanted, included=True))) - 1
-
-
-def _indexes_of_chains(among: Iterable[tuple[Chain, range]], low: int, high: int) -> range:
-    """Return the indexes from the first to the last poll of a window of time, whichever chain these are in."""
-    ends: list[int] = []
-    for chain, indexes in among:
-        if chain.first_at <= high and chain.last_at >= low:
-            first, last = _first_from(chain, low), _last_until(chain, high)
-            ends += [indexes[each] for each in (first, last) if first <= last]
-    return range(min(ends), max(ends) + 1) if ends else range(0)
 
 
 # ---- Alerts that a poll cannot check: found in polls before it, as a monitor that ran until then has them.

@@ -30,29 +30,9 @@ from presman import rows
 from presman.base.formats import listed
 from presman.base.release import SUPPORTED, Release
 from presman.base.text import LONGEST, LONGEST_STATEMENT, clean, clean_lines
-from presman.rows import query_files
+from presman.rows import group_rows, instance_rows, query_files, session_rows
 from presman.rows.cursor_rows import CursorTotals, PlanLine
-from presman.rows.group_rows import (
-    CPU_COLUMNS,
-    IO_COLUMNS,
-    ConsumerGroup,
-    ContainerPlanDirective,
-    CpuExhausted,
-    GroupMetric,
-    PlanDirective,
-    RsrcPlan,
-)
-from presman.rows.instance_rows import Osstat, PdbCpuExhausted, RsrcPdb, Sysstat
-from presman.rows.session_rows import (
-    PxProcessSysstat,
-    PxSession,
-    PxStatistic,
-    Session,
-    SessionInfo,
-    SessionLongops,
-    SessionStatistic,
-    StatisticName,
-)
+from presman.rows.session_rows import PxStatistic, SessionLongops, SessionStatistic, StatisticName
 
 # ---- Conversion of driver tuples to records: NULL, time zones and hostile text are handled here.
 
@@ -68,21 +48,21 @@ LONGEST_DOCUMENT = 250_000
 LONG_TEXTS = {"sql_text": LONGEST_STATEMENT, "other_xml": LONGEST_DOCUMENT}
 """Fields that are CLOBs in the database and keep their line breaks, and how many characters of them are kept."""
 
-COUNTERS: frozenset[RecordType] = frozenset({ConsumerGroup, RsrcPdb})
+COUNTERS: frozenset[RecordType] = frozenset({group_rows.ConsumerGroup, instance_rows.RsrcPdb})
 """Records whose counters Oracle always fills: if such a column has no value, it was not read."""
 
 FILLED: Mapping[RecordType, tuple[str, ...]] = {
-    ConsumerGroup: ("name",),
-    ContainerPlanDirective: ("plan", "group_or_subplan"),
-    GroupMetric: ("consumer_group_name",),
-    Osstat: ("stat_name", "value"),
-    PlanDirective: ("plan", "group_or_subplan"),
-    PxProcessSysstat: ("statistic", "value"),
-    PxSession: ("sid", "qcsid"),
-    RsrcPlan: ("name", "cpu_managed"),
-    Session: ("sid", "status", "event"),
-    SessionInfo: (*CPU_COLUMNS, *IO_COLUMNS),
-    Sysstat: ("name", "value"),
+    group_rows.ConsumerGroup: ("name",),
+    group_rows.ContainerPlanDirective: ("plan", "group_or_subplan"),
+    group_rows.GroupMetric: ("consumer_group_name",),
+    instance_rows.Osstat: ("stat_name", "value"),
+    group_rows.PlanDirective: ("plan", "group_or_subplan"),
+    session_rows.PxProcessSysstat: ("statistic", "value"),
+    session_rows.PxSession: ("sid", "qcsid"),
+    group_rows.RsrcPlan: ("name", "cpu_managed"),
+    session_rows.Session: ("sid", "status", "event"),
+    session_rows.SessionInfo: (*group_rows.CPU_COLUMNS, *group_rows.IO_COLUMNS),
+    instance_rows.Sysstat: ("name", "value"),
 }
 """Other columns that Oracle always fills. NULL in a limit (PARALLEL_SERVER_LIMIT) means that there is none."""
 
@@ -218,7 +198,7 @@ def _utc(value: datetime | str, _fold: int, zone: tzinfo) -> datetime:
 # ---- Which records there are.
 
 
-OF_AN_UPDATE: frozenset[RecordType] = frozenset({CpuExhausted, PdbCpuExhausted})
+OF_AN_UPDATE: frozenset[RecordType] = frozenset({group_rows.CpuExhausted, instance_rows.PdbCpuExhausted})
 """Records whose columns only newer updates of a release have: if they are missing, that is no problem."""
 
 

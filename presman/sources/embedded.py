@@ -6,7 +6,6 @@ unchanged, on SQLite in memory.
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from time import perf_counter
 from typing import Any
 from weakref import finalize
@@ -48,7 +47,8 @@ class EmbeddedDatabase:
         """Replace the rows of `view`; other columns than `columns` are NULL. Datetimes are given as naive UTC text."""
         self.provide(view)
         self.driver.execute(f'DELETE FROM "{view}"')
-        self.driver.executemany(_insertion(view, tuple(columns)), rows)
+        names, marks = ", ".join(f'"{name}"' for name in columns), ", ".join("?" * len(columns))
+        self.driver.executemany(f'INSERT INTO "{view}" ({names}) VALUES ({marks})', rows)
 
     def run(self, query: Query, scope: Scope, binds: Mapping[str, Any]) -> Section:
         """Run one query and return its section (without an instant); an SQL error becomes its problem."""
@@ -65,12 +65,6 @@ class EmbeddedDatabase:
     def close(self) -> None:
         """Drop the database. Garbage collection does so, too."""
         self._drop()
-
-
-@lru_cache(maxsize=_STATEMENTS)
-def _insertion(view: str, columns: tuple[str, ...]) -> str:
-    names = ", ".join(f'"{name}"' for name in columns)
-    return f'INSERT INTO "{view}" ({names}) VALUES ({", ".join("?" * len(columns))})'
 
 
 def _declared(fact: SqlColumn) -> str:

@@ -35,15 +35,22 @@ class EarlierPromises:
                 pairs = ((head.target, head.in_use), (head.allowed, head.held))
                 free = min((most - held for most, held in pairs if most is not None and held is not None), default=0)
                 self._note(head.statement.executing(), int(min(free, reading.header.servers.left())))
-        if reading.why_unavailable("V$PX_SESSION"):
-            return
-        before, self._ends = self._ends, {}
-        for each in reading.running:
-            who = each.executing()
-            old, new = before.get(who), _promised(each, reading.at)
-            # The first promise stands; only that of the plan says more than one before.
-            if promised := new if old is None or (new is not None and new.by_plan > old.by_plan) else old:
-                self._ends[who] = promised
+        if not reading.why_unavailable("V$PX_SESSION"):
+            promised = (self._end_of(each, reading.at) for each in reading.running)
+            self._ends = {row[:4]: row for row in promised if row is not None}
+
+    def _end_of(self, each: RunningStatement, at: datetime) -> PromisedEnd | None:
+        """Return what was first promised of the end of a statement, None if nothing; what its plan says is more."""
+        executing = each.executing()
+        old = self._ends.get(executing)
+        if each.idle is not None or (old is not None and old.by_plan):
+            return old
+        by_plan = ends_in(each)
+        left = step_left(each) if by_plan is None and old is None else by_plan
+        if left is None:
+            return old
+        name, _, target = each.operation.partition(" of ")
+        return PromisedEnd(*executing, name, target, at + timedelta(seconds=left), int(by_plan is not None))
 
     def _note(self, who: Executing, servers: int) -> None:
         self._waits[who] = max(servers, self._waits.get(who, 0))
@@ -57,13 +64,3 @@ class EarlierPromises:
         found: dict[RecordType, Iterable[Any]] = {UnexplainedWait: waits, PromisedEnd: self._ends.values()}
         more = {record: Section(rows, snapshot.at) for record, each in found.items() if (rows := tuple(each))}
         return replace(snapshot, sections=MappingProxyType({**snapshot.sections, **more})) if more else snapshot
-
-
-def _promised(each: RunningStatement, at: datetime) -> PromisedEnd | None:
-    """Return what a reading says of the end of a statement that works, None if nothing."""
-    by_plan = ends_in(each) is not None
-    left = ends_in(each) if by_plan else step_left(each)
-    if left is None or each.idle is not None:
-        return None
-    name, _, target = each.operation.partition(" of ")
-    return PromisedEnd(*each.executing(), name, target, at + timedelta(seconds=left), int(by_plan))

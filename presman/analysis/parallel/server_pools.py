@@ -15,12 +15,7 @@ from presman.analysis.view_availability import unavailable, view_of, without_row
 from presman.base.formats import as_of, counted
 from presman.base.release import Release
 from presman.base.sums import added, summed
-from presman.rows.group_rows import (
-    CdbPlanDirective,
-    ConsumerGroup,
-    GroupMetric,
-    RsrcPlan,
-)
+from presman.rows.group_rows import CdbPlanDirective, ConsumerGroup, GroupMetric, RsrcPlan
 from presman.rows.instance_rows import SEED, Instance, Parameter, PdbMetric, RsrcPdb
 from presman.rows.queries import RecordType
 from presman.rows.session_rows import PxProcess, PxProcessSysstat, PxSession

@@ -37,9 +37,7 @@ class Publisher:
         """Update every view that the SQL `text` reads to the current simulated time."""
         for name in views_named(text):
             view = VIEWS.get(name.removeprefix("G")) or plausible(name.removeprefix("G"))
-            if view is None:
-                continue
-            if self._made_at.get(name) != self._simulation.now:
+            if view is not None and self._made_at.get(name) != self._simulation.now:
                 self._made_at[name] = self._simulation.now
                 self._publish(name, view)
 
@@ -55,9 +53,8 @@ class Publisher:
             rows = self._visible_rows(view)
             if name.startswith("V$"):
                 rows = (row for row in rows if row[0] == 1)
-            if not all(kept):
-                rows = (tuple(compress(row, kept)) for row in rows)
-            self._database.replace(name, tuple(compress(view.columns, kept)), rows)
+            rows = rows if all(kept) else (tuple(compress(row, kept)) for row in rows)
+            self._database.replace(name, list(compress(view.columns, kept)), rows)
 
     def _changed(self, view: View) -> View:
         """Return a view with the columns that a scenario changes, and the rows as they are shown now."""
