@@ -91,10 +91,10 @@ class Polling:
         """
         *_, (previous, last) = self.pairs(interval=interval, polls=2 if self.endless else None, newest=2)
         found = self._with_goals(self._meaning(previous, last))
-        if found.queue and self._resolved.target.kind != "recording":
+        if found.queue and self.endless:
             found = Forecaster().read(found, previous, last, None)
         elif found.queue:
-            # A recording is read again with the polls before its newest: forecasts learn from those.
+            # The polls before the newest are read, too: forecasts learn from them, and they show broken promises.
             self._with_forecasts = True
             for came in self.moments(newest=LEADING_POLLS):
                 found = self._with_goals(came.reading)

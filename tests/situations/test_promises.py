@@ -22,7 +22,7 @@ from presman.services.live import Readings
 from presman.tui.pages.advice_lines import ends_it
 from tests.cli.run import Run
 from tests.recording.recorded import record
-from tests.situations.spooled import NO_LIMITS, RELEASE_19, Views, reading, readings, snapshots
+from tests.situations.spooled import NO_LIMITS, RELEASE_19, Views, reading, readings, snapshots, spool
 
 PLAN = (
     "INST_ID | CON_ID | NAME | IS_TOP_PLAN | CPU_MANAGED | PARALLEL_SERVERS_ACTIVE | PARALLEL_SERVERS_TOTAL "
@@ -147,6 +147,15 @@ def test_a_wait_is_remembered_while_the_queue_is_not_listed(tmp_path: Path) -> N
     live = Readings()
     *_, last = (live.read(each).reading for each in (*taken[:2], silent, taken[3]))
     assert str(head(last).not_known) == "why the head did not start when 20 servers were free is not known"
+
+
+def test_of_a_spool_once_and_check_know_the_earlier_polls_as_why_does(tmp_path: Path, inside: Run) -> None:
+    folder = tmp_path / "spool"
+    folder.mkdir()
+    spool(folder, polls(24, 24, 24, 64, 24))
+    for command in (["once"], ["check", "-v"], ["why"]):
+        said = inside(*command, f"spool:{folder}", *(["9"] if command == ["why"] else [])).stdout
+        assert "and 40 are free, as they were before: the server counts do not explain why it waits" in said
 
 
 def test_servers_that_have_just_come_free_are_promised(tmp_path: Path) -> None:
