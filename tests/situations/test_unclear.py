@@ -136,3 +136,11 @@ def test_once_of_a_recording_has_the_alert_that_a_missing_column_hides(tmp_path:
     record(tmp_path / "a.presman", [(came.snapshot, came.reading) for came in live("unclear")[:7]])
     found = json.loads(inside("once", "a.presman", "--at", "2026-03-12 03:00:35", "--format", "json").stdout)
     assert [each["text"] for each in found["alerts"]] == [alert.text for alert in wrong(course("unclear", 35))] != []
+
+
+def test_compare_lists_no_group_without_a_name(tmp_path: Path, inside: Run) -> None:
+    """While GROUP_OR_SUBPLAN had no values, its directives were those of the database."""
+    record(tmp_path / "a.presman", [(came.snapshot, came.reading) for came in live("unclear")])
+    plan = inside("compare", "a.presman@03:00..03:02", "@03:02..03:04").stdout.partition("plan at the end")[2]
+    assert "\nDAYTIME " in plan
+    assert "\ndatabase " not in plan
