@@ -272,11 +272,19 @@ def without_rows(system: SystemFacts, record: RecordType) -> str:
         return ""
     if not all(_answered(snapshot, kind) for kind in kinds):
         return ""
-    there = {row.inst_id for kind in kinds for row in snapshot.section(kind).rows}
-    missing = [inst_id for inst_id in system.inst_ids if inst_id not in there]
+    missing = [each for each in system.inst_ids if not any(_has_rows_of(each, kind, snapshot) for kind in kinds)]
     away = [str(inst_id) for inst_id in missing if record is not Instance or answers(snapshot, inst_id)]
-    view = view_of(snapshot, record)
-    return f"{view} has no rows of instance{'s' * (len(away) > 1)} {in_words(away)}" if away and there else ""
+    is_empty = not any(snapshot.section(kind).rows for kind in kinds)
+    return "" if is_empty else _has_no_rows_of(away, record, snapshot)
+
+
+def _has_rows_of(inst_id: int, record: RecordType, snapshot: Snapshot) -> bool:
+    return any(row.inst_id == inst_id for row in snapshot.section(record).rows)
+
+
+def _has_no_rows_of(away: Sequence[str], record: RecordType, snapshot: Snapshot) -> str:
+    words = f"has no rows of instance{'s' * (len(away) > 1)} {in_words(away)}"
+    return f"{view_of(snapshot, record)} {words}" if away else ""
 
 
 @once
@@ -318,10 +326,9 @@ def unlisted_servers(facts: Facts) -> str:
     previous, now = facts.deltas.previous, facts.snapshot
     if previous is None or not all(_answered(each, PxSession) for each in (previous, now)):
         return ""
-    held = [_instances_with_servers(each) - {row.inst_id for row in each.rows(PxSession)} for each in (previous, now)]
-    missing = [str(inst_id) for inst_id in sorted(set.intersection(*held))]
-    view = view_of(now, PxSession)
-    return f"{view} has no rows of instance{'s' * (len(missing) > 1)} {in_words(missing)}" if missing else ""
+    held = sorted(_instances_with_servers(previous) & _instances_with_servers(now))
+    away = [each for each in held if not any(_has_rows_of(each, PxSession, poll) for poll in (previous, now))]
+    return _has_no_rows_of(list(map(str, away)), PxSession, now)
 
 
 def _instances_with_servers(snapshot: Snapshot) -> set[int]:
