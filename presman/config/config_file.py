@@ -283,7 +283,7 @@ def _parse(text: str, path: Path) -> configparser.ConfigParser:
         line, what = error.lineno, "an option before the first [section]"
     except configparser.ParsingError as error:
         line, what = error.errors[0][0] if error.errors else 0, "neither [section] nor NAME = VALUE"
-    at_fault = text.splitlines()[line - 1].strip() if line else ""
+    at_fault = text.split("\n")[line - 1].strip() if line else ""
     if at_fault.startswith("[") and "]" not in at_fault:
         what = "a ] is missing at the end of [section]"
     raise ConfigError(f"{path}, line {line}: {what}")

@@ -27,6 +27,7 @@ from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock, unblock_of
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
+    Cause,
     QueuedStatement,
     RunningStatement,
     Servers,
@@ -148,6 +149,8 @@ def wanted_and_of_no_use(reading: Reading) -> Iterator[str]:
             names = re.split(", | and ", keeps[2])
             yield from (f"{one} has no use of {each.who}: {line}" for one in names if one in no_use(each, reading))
             wanting = [head for head in reading.heads if group_title(head) in names]
+            room = [head.group for head in wanting if head.cause in {Cause.NOT_CHOSEN, Cause.UNEXPLAINED}]
+            yield from (f"{one} has all that it wants: {line}" for one in room)
             starts = [head.short <= int(keeps[1]) for head in wanting if head.short is not None and not head.equals]
             nobody = "is not enough now" in line
             if "at least one of their heads starts" in line and not all(starts):

@@ -22,7 +22,7 @@ from presman.services.live import Readings
 from presman.tui.pages.advice_lines import ends_it
 from tests.cli.run import Run
 from tests.recording.recorded import record
-from tests.situations.spooled import NO_LIMITS, RELEASE_19, Views, reading, readings, snapshots
+from tests.situations.spooled import NO_LIMITS, RELEASE_19, Views, reading, readings, snapshots, spool
 
 PLAN = (
     "INST_ID | CON_ID | NAME | IS_TOP_PLAN | CPU_MANAGED | PARALLEL_SERVERS_ACTIVE | PARALLEL_SERVERS_TOTAL "
@@ -93,23 +93,6 @@ def polls(*active: int, extra: tuple[tuple[int, str], ...] = ()) -> Views:
 ROOM = "wants 16 servers (DOP 8, two sets by PQ_SERVERS) and 40 are free"
 
 
-def test_a_start_that_did_not_come_is_not_promised_again(tmp_path: Path) -> None:
-    first, second, third = readings(tmp_path, polls(24, 24, 24))
-    assert (
-        head(first).sentence
-        == "wants 16 servers (DOP 8, two sets by PQ_SERVERS) and 40 are free; it should start by the next poll"
-    )
-    for later in (second, third):
-        assert head(later).cause is Cause.UNEXPLAINED
-        assert head(later).sentence == (
-            f"{ROOM}, as they were at the poll before: the server counts do not explain why it waits; a limit that "
-            "presman cannot see may apply (of its container, a service or another instance)"
-        )
-        assert advice(later) == (
-            "check what else limits the head of REPORTS: the servers it wants are free, yet it is still queued"
-        )
-
-
 def test_what_did_not_let_the_head_start_is_not_promised_once_more(tmp_path: Path, inside: Run) -> None:
     """An idle session was ended in vain; then the end of another one was called a proof, and so on."""
     idle = "1 | 0 | 5 | 1005 | MARTIN | INACTIVE | ADHOC | | SQL*Net message from client | WAITING | 900000000"
@@ -164,6 +147,15 @@ def test_a_wait_is_remembered_while_the_queue_is_not_listed(tmp_path: Path) -> N
     live = Readings()
     *_, last = (live.read(each).reading for each in (*taken[:2], silent, taken[3]))
     assert str(head(last).not_known) == "why the head did not start when 20 servers were free is not known"
+
+
+def test_of_a_spool_once_and_check_know_the_earlier_polls_as_why_does(tmp_path: Path, inside: Run) -> None:
+    folder = tmp_path / "spool"
+    folder.mkdir()
+    spool(folder, polls(24, 24, 24, 64, 24))
+    for command in (["once"], ["check", "-v"], ["why"]):
+        said = inside(*command, f"spool:{folder}", *(["9"] if command == ["why"] else [])).stdout
+        assert "and 40 are free, as they were before: the server counts do not explain why it waits" in said
 
 
 def test_servers_that_have_just_come_free_are_promised(tmp_path: Path) -> None:
@@ -347,27 +339,6 @@ def test_on_a_cluster_the_target_is_called_a_sum(tmp_path: Path) -> None:
         "124 of the target's 128 are in use (the targets of 2 instances added up); short by 12 servers"
         in found.sentence
     )
-
-
-def test_where_instances_run_plans_with_different_limits_neither_is_taken_for_that_of_the_queue(tmp_path: Path) -> None:
-    rules = table(
-        "PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1 | PARALLEL_SERVER_LIMIT",
-        "DAY | REPORTS | CONSUMER_GROUP | 50 | 50",
-        "NIGHT | REPORTS | CONSUMER_GROUP | 50 | 25",
-    )
-    groups = table("INST_ID | NAME | CURRENT_PQ_SERVERS_ACTIVE", "1 | REPORTS | 20", "2 | REPORTS | 12")
-    more = {"DBA_RSRC_PLAN_DIRECTIVES": rules, "GV$RSRC_CONSUMER_GROUP": groups}
-    for plans in (("DAY", "NIGHT"), ("NIGHT", "DAY")):
-        each, other = plans
-        found = reading(tmp_path, cluster((1, each, 20, 64), (2, other, 12, 64), **more))
-        assert (head(found).cause, head(found).held, head(found).allowed) == (Cause.UNKNOWN, 32, None)
-        assert str(head(found).not_known) == (
-            "how many servers REPORTS may hold is not known (the instances run different plans)"
-        )
-        (row,) = (row for row in found.cluster_groups() if row.name == "REPORTS")
-        assert (row.servers_limit, row.limit_view) == (None, "the instances run different plans")
-    same = reading(tmp_path, cluster((1, "DAY", 20, 64), (2, "DAY", 12, 64), **more))
-    assert (head(same).cause, head(same).allowed) == (Cause.NOT_CHOSEN, 64), "50 % of 128"
 
 
 # What cannot be seen.
