@@ -102,7 +102,11 @@ class Polling:
 
     def _meaning(self, previous: Snapshot | None, last: Snapshot) -> Reading:
         """Return what a poll means; of a recording with the alerts of earlier polls that it cannot check."""
-        if self._resolved.target.kind != "recording" or not late_views(previous, last):
+        if self._resolved.target.kind != "recording":
+            return analyse(previous, last)
+        from presman.recording.playback import silent
+
+        if not any(silent(each) for each in (previous, last) if each is not None):
             return analyse(previous, last)
         with self._recorded() as source:
             return source.playback.meaning((previous, last))

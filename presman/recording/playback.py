@@ -25,7 +25,7 @@ from presman.recording.playback_values import THERE, PlaybackPart, Row, a_number
 from presman.recording.schema import EVENTS
 from presman.recording.store import Store
 from presman.recording.store_errors import DamagedStoreError, RecordingError
-from presman.rows.queries import RecordType
+from presman.rows.queries import FILLED, RecordType
 from presman.rows.snapshot import Snapshot
 
 T = TypeVar("T")
@@ -439,8 +439,9 @@ _READ = 12
 
 
 def silent(snapshot: Snapshot) -> set[RecordType]:
-    """Return the records whose views did not answer in time."""
-    return {record for record, problem in snapshot.problems().items() if problem.late}
+    """Return the records whose views did not answer in time, or without a column that Oracle always fills."""
+    late = {record for record, problem in snapshot.problems().items() if problem.late}
+    return late | {record for record, names in FILLED.items() if not snapshot.section(record).absent.isdisjoint(names)}
 
 
 def since_answered(polls: Iterable[tuple[int, Snapshot]], views: set[RecordType]) -> list[int]:

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
+from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.not_known import not_known
 from presman.analysis.readings.reading import Reading
-from presman.services.live import Readings
-from tests.recording.recorded import polled
+from presman.recording.reader import Recording
+from presman.services.live import ReadingCame, Readings
+from tests.cli.run import Run
+from tests.recording.recorded import polled, record
 
 
 @cache
-def course(scenario: str) -> dict[int, Reading]:
-    """Return the readings of four minutes by second, as a screen shows them."""
-    live = Readings()
-    return {5 * number: live.read(snapshot).reading for number, (snapshot, _) in enumerate(polled(scenario, 50), 1)}
+def live(scenario: str) -> list[ReadingCame]:
+    """Return four minutes, as a screen shows them."""
+    readings = Readings()
+    return [readings.read(snapshot) for snapshot, _ in polled(scenario, 49)]
+
+
+def course(scenario: str, second: int) -> Reading:
+    return live(scenario)[second // 5 - 1].reading
 
 
 class Edge(NamedTuple):
@@ -80,7 +89,7 @@ UNCLEAR_RAC = (
     ids=lambda each: each if isinstance(each, str) else f"{each.second} s {each.queue}",
 )
 def test_what_an_edge_shows(scenario: str, edge: Edge) -> None:
-    found = course(scenario)[edge.second]
+    found = course(scenario, edge.second)
     heads = {head.group: head.sentence for head in found.heads}
     assert edge.head in heads.get(edge.queue, "")
     assert bool(heads) is bool(edge.queue)
@@ -99,9 +108,39 @@ def test_what_an_edge_shows(scenario: str, edge: Edge) -> None:
     ],
 )
 def test_the_table_of_groups_does_not_know_the_limit_either(scenario: str, second: int, group: str, why: str) -> None:
-    (row,) = (row for row in course(scenario)[second].cluster_groups() if row.name == group)
+    (row,) = (row for row in course(scenario, second).cluster_groups() if row.name == group)
     assert (row.servers_limit, row.limit_view) == (None, why)
 
 
 def test_groups_have_names_although_the_view_has_none() -> None:
-    assert "" not in {row.name for row in course("unclear")[210].cluster_groups()}
+    assert "" not in {row.name for row in course("unclear", 210).cluster_groups()}
+
+
+def said(reading: Reading) -> tuple[object, ...]:
+    """Return the sentences of a reading that rest on earlier polls, too."""
+    heads = [head.sentence for head in reading.heads]
+    return heads, [alert.text for alert in wrong(reading)], to_do(reading), [way.sentence for way in unblock(reading)]
+
+
+@pytest.mark.parametrize("scenario", ["unclear", "unclear_rac"])
+def test_a_recording_says_the_same_of_each_edge(scenario: str, tmp_path: Path) -> None:
+    record(tmp_path / "a.presman", [(came.snapshot, came.reading) for came in live(scenario)])
+    seconds = sorted({edge.second for edge in (UNCLEAR if scenario == "unclear" else UNCLEAR_RAC)})
+    with Recording(str(tmp_path / "a.presman")) as recording:
+        for second in seconds:
+            assert said(recording.playback().reading(second // 5 - 1)) == said(course(scenario, second)), second
+
+
+def test_once_of_a_recording_has_the_alert_that_a_missing_column_hides(tmp_path: Path, inside: Run) -> None:
+    """Without a queue it was left out, because the view had answered."""
+    record(tmp_path / "a.presman", [(came.snapshot, came.reading) for came in live("unclear")[:7]])
+    found = json.loads(inside("once", "a.presman", "--at", "2026-03-12 03:00:35", "--format", "json").stdout)
+    assert [each["text"] for each in found["alerts"]] == [alert.text for alert in wrong(course("unclear", 35))] != []
+
+
+def test_compare_lists_no_group_without_a_name(tmp_path: Path, inside: Run) -> None:
+    """While GROUP_OR_SUBPLAN had no values, its directives were those of the database."""
+    record(tmp_path / "a.presman", [(came.snapshot, came.reading) for came in live("unclear")])
+    plan = inside("compare", "a.presman@03:00..03:02", "@03:02..03:04").stdout.partition("plan at the end")[2]
+    assert "\nDAYTIME " in plan
+    assert "\ndatabase " not in plan
