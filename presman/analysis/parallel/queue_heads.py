@@ -15,7 +15,7 @@ from math import inf
 from typing import NamedTuple
 
 from presman.analysis.facts.facts import Facts
-from presman.analysis.facts.plan_book import Key
+from presman.analysis.facts.plan_book import Key, bypasses_queue
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.parallel import server_pools
 from presman.analysis.parallel.queue import degree
@@ -133,7 +133,7 @@ class Queues(NamedTuple):
         if view := server_pools.why_target_unknown(self.facts, con_id, self.budgets):
             yield NotKnown(f"how many servers {self.facts.system.container_name(con_id)} may hold", view)
         directive = self.facts.division.shares[inst_id].directives.get(key)
-        if directive is not None and directive.parallel_stmt_critical.startswith("BYPASS"):
+        if directive is not None and bypasses_queue(directive):
             yield NotKnown(f"why statements of {group} queue", "PARALLEL_STMT_CRITICAL is BYPASS_QUEUE")
         if why := server_pools.group_limit(key, self.facts, self.budgets).why_unknown:
             yield NotKnown(f"how many servers {group} may hold", why)

@@ -11,17 +11,12 @@ from presman.analysis.facts.plan_book import Key
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.readings.reading import CLUSTER, ServerPool
 from presman.analysis.readings.statement_readings import NotKnown
-from presman.analysis.view_availability import unavailable, view_of
+from presman.analysis.view_availability import unavailable, view_of, without_rows
 from presman.base.formats import as_of, counted
 from presman.base.release import Release
 from presman.base.sums import added, summed
-from presman.rows.group_rows import (
-    CdbPlanDirective,
-    ConsumerGroup,
-    GroupMetric,
-    RsrcPlan,
-)
-from presman.rows.instance_rows import SEED, Parameter, PdbMetric, RsrcPdb
+from presman.rows.group_rows import CdbPlanDirective, ConsumerGroup, GroupMetric, RsrcPlan
+from presman.rows.instance_rows import SEED, Instance, Parameter, PdbMetric, RsrcPdb
 from presman.rows.queries import RecordType
 from presman.rows.session_rows import PxProcess, PxProcessSysstat, PxSession
 from presman.rows.session_state import serves_gv
@@ -37,7 +32,8 @@ class ServerBudget(NamedTuple):
 
     `where` names the instances (`inst_ids`) in words; it is "" and `inst_ids` empty for all. `instances` is the number
     of instances whose targets are added up. `age` is how old the servers in use are, None if they are of the poll.
-    `left` is how many servers, counted or not, the instances have left of their `maximum` (PARALLEL_MAX_SERVERS).
+    `left` is how many servers, counted or not, the instances have left of their `maximum` (PARALLEL_MAX_SERVERS), at
+    least; `shows_maximum` is the view that shows it.
     """
 
     in_use: int | None
@@ -48,6 +44,7 @@ class ServerBudget(NamedTuple):
     age: float | None = None
     left: float = inf
     maximum: int | None = None
+    shows_maximum: str = ""
 
     @property
     def used(self) -> str:
@@ -103,13 +100,8 @@ def pools(facts: Facts) -> dict[int, ServerPool]:
     section = facts.snapshot.section(PxProcessSysstat)
     valued_rows = section.rows if "value" not in section.absent else ()
     statistics = {(row.inst_id, row.statistic.strip().lower()): row.value for row in valued_rows}
-    busy: Counter[int] = Counter()
     sees_sessions = not unavailable(facts.snapshot, PxSession)
-    if not statistics:
-        # GV$ queries have servers of their own, which PARALLEL_MAX_SERVERS does not count.
-        serves_gv_query = facts.sessions.servers.serves_gv_query
-        rows = (row for row in facts.snapshot.rows(PxSession) if not is_coordinator(row))
-        busy.update(row.inst_id for row in rows if not serves_gv_query(row.inst_id, row.sid, row.serial))
+    busy = Counter[int]() if statistics else servers_held(facts)
     is_older = _is_older_than_the_pools(facts)
     found: dict[int, ServerPool] = {}
     for inst_id in facts.system.inst_ids:
@@ -129,6 +121,16 @@ def pools(facts: Facts) -> dict[int, ServerPool]:
             highwater=statistics.get((inst_id, "servers highwater")),
         )
     return found
+
+
+def servers_held(facts: Facts) -> Counter[int]:
+    """Return the servers that V$PX_SESSION lists on each instance.
+
+    GV$ queries have servers of their own, which PARALLEL_MAX_SERVERS does not count.
+    """
+    serves_gv_query = facts.sessions.servers.serves_gv_query
+    rows = (row for row in facts.snapshot.rows(PxSession) if not is_coordinator(row))
+    return Counter(row.inst_id for row in rows if not serves_gv_query(row.inst_id, row.sid, row.serial))
 
 
 def _is_older_than_the_pools(facts: Facts) -> bool:
@@ -157,7 +159,26 @@ def budget_of(facts: Facts, pool: ServerPool, where: str = "", inst_ids: tuple[i
     """Return the servers that the queue counts in a pool: by V$RSRC_PLAN, else by V$PX_PROCESS_SYSSTAT."""
     age = facts.snapshot.age_if_late(PxProcessSysstat if pool.counted is None else RsrcPlan)
     in_use = pool.in_use if pool.counted is None else pool.counted
-    return ServerBudget(in_use, pool.target, where, inst_ids, age=age, left=pool.left(), maximum=pool.maximum)
+    most = pool.maximum, view_of(facts.snapshot, Parameter)
+    return ServerBudget(in_use, pool.target, where, inst_ids, 1, age, _left(facts, pool), *most)
+
+
+def _left(facts: Facts, pool: ServerPool) -> float:
+    """Return the servers left in a pool, at least.
+
+    While V$PX_PROCESS_SYSSTAT does not answer, V$PX_SESSION may show that fewer are left than it did. Where
+    PARALLEL_MAX_SERVERS is not known and more servers are in use than the queue counts, only those are sure that
+    PARALLEL_SERVERS_TARGET leaves, which is never more.
+    """
+    if facts.snapshot.age_if_late(PxProcessSysstat) is not None and pool.maximum is not None:
+        held = servers_held(facts)
+        now = held.total() if pool.inst_id == CLUSTER else held[pool.inst_id]
+        return max(0, min(pool.left(), pool.maximum - now))
+    if pool.maximum is not None or None in {pool.in_use, pool.target, pool.counted}:
+        return pool.left()
+    in_use, target, counted_servers = (each or 0 for each in (pool.in_use, pool.target, pool.counted))
+    is_more = in_use > counted_servers and bool(facts.snapshot.rows(PxProcessSysstat))
+    return max(0, target - in_use) if is_more else inf
 
 
 def counts_servers(facts: Facts) -> bool:
@@ -165,7 +186,8 @@ def counts_servers(facts: Facts) -> bool:
 
     The session views show only what all statements hold.
     """
-    return not unavailable(facts.snapshot, ConsumerGroup, ("current_pq_servers_active",))
+    is_counted = not unavailable(facts.snapshot, ConsumerGroup, ("current_pq_servers_active",))
+    return is_counted and not without_rows(facts.system, ConsumerGroup)
 
 
 def budgets(facts: Facts, cluster: ServerPool) -> dict[int, ServerBudget]:
@@ -396,8 +418,11 @@ def limit_by_metric(key: Key, facts: Facts, found: Mapping[int, ServerBudget], i
     V$RSRCMGRMETRIC and V$RSRCPDBMETRIC show a limit as it was in a minute that is over when they are read.
     """
     con_id, group = key
-    by_metric = facts.system.is_alone and key in facts.plans.shown_servers_limits
-    if by_metric and (other := _other_limit(key, facts, found, inst_id)):
+    is_shown = key in facts.plans.shown_servers_limits
+    by_metric = is_shown and facts.system.is_alone
+    # Without V$INSTANCE it may be alone: then no other limit proves anything.
+    may_contradict = by_metric or (is_shown and not facts.snapshot.rows(Instance))
+    if may_contradict and (other := _other_limit(key, facts, found, inst_id)):
         return NotKnown(f"how many servers {group} may hold", other, _age(GroupMetric, facts), is_recent=True)
     if by_metric and not _has_directives(key, facts, inst_id):
         limited = group_limit(key, facts, found).servers is not None
