@@ -149,6 +149,19 @@ SENTENCES = {
         ),
         ("have failed, the next fails in 0:", "5 % are 0.4 CPUs", "gives no CPU"),
     ),
+    "unclear": Sentence(
+        "QUERIES lacks 4 of the 16 servers that it wants before its timeout; AUDIT should end in seconds.",
+        ("✕ 1 queued times out within 5:00", "2 idle holders keep 24 servers"),
+        ("the head of QUERIES should start by itself in about 0:04, when AUDIT 1:303 ends",),
+        ("QUERIES should start in about 0:04",),
+        polls=2,
+    ),
+    "unclear_rac": Sentence(
+        "No session is to be ended for REPORTS: instance 2 does not show who else is queued.",
+        ("REPORTS: 1 queued", "1 idle holder keeps 16 servers", "which statements are queued is not known"),
+        ("so which session to end so that the head of REPORTS starts is not known either",),
+        polls=2,
+    ),
 }
 
 
