@@ -11,6 +11,9 @@ from tempfile import TemporaryDirectory
 from presman.sources.simulator.loading import FOLDER
 from tests.thorough import THOROUGH
 
+NOT_SO = frozenset({"unclear", "unclear_rac"})
+"""Scenarios whose views show for some seconds what is not so: then the simulation does not tell what is to be shown."""
+
 _folder = TemporaryDirectory(prefix="presman-scenarios-")
 
 

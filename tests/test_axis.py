@@ -19,7 +19,7 @@ from presman.reports.report.incident import gather
 from presman.reports.report.incident_page import incident_page
 from presman.reports.series_chart import chart_page, chart_svg, chart_text
 from presman.trace.tally import HistogramBar
-from presman.trace.trace_report import SvgChart, svg
+from presman.trace.trace_report import svg
 from presman.tui.widgets.gantt import GanttData, columns, gantt, label_width
 from tests.recording.recorded import START, polled, record
 
@@ -137,7 +137,7 @@ def test_a_chart_of_nothing_is_a_line(tmp_path: Path) -> None:
 
 def test_bars_of_a_trace() -> None:
     bars = [HistogramBar(1, 2, 7), HistogramBar(2, 4, 26), HistogramBar(4, 8, 5)]
-    (points,) = sides(svg([SvgChart("log file sync", bars)]))
+    (points,) = sides(svg([("log file sync", bars)]))
     assert_even(points)
 
 

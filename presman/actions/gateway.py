@@ -250,7 +250,7 @@ class ActionRunner:
     def _write(self, database: str, command: Command, outcome: str) -> None:
         """Append one line to the log, which only the user can read. Raises OSError."""
         at, victim = self._now().isoformat(timespec="milliseconds"), command.victim
-        entry: dict[str, object] = {"at": at, "by": who(), "database": database, "kind": command.kind.name}
+        entry: dict[str, object] = {"at": at, "by": operating_user(), "database": database, "kind": command.kind.name}
         entry |= {"inst_id": victim.inst_id, "sid": victim.sid, "serial": victim.serial, "sql_id": victim.sql_id}
         entry |= {"statement": command.statement, "binds": dict(command.binds), "outcome": outcome}
         with os.fdopen(open_private(self.log, os.O_APPEND), "a", encoding="utf-8") as file:
@@ -329,7 +329,7 @@ def in_another_container(command: Command, session: Session | None, source: Any)
     return f"it acts on container {here} only, the session is in {session.con_id}: connect to that one and run it there"
 
 
-def who() -> str:
+def operating_user() -> str:
     """Return who acts: user@host of the operating system, which environment variables cannot change."""
     try:
         name = pwd.getpwuid(os.getuid()).pw_name

@@ -1,6 +1,5 @@
 """Remarks: what to know about a session before sending a command to it, and what has changed meanwhile. Pure."""
 
-from collections.abc import Iterator
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -32,13 +31,16 @@ class _Session(NamedTuple):
 def remarks(row: SessionRow, reading: Reading, before: Reading | None = None) -> tuple[str, ...]:
     """Return what to know about a session, and what has changed since the reading `before`."""
     found = _session(row, reading)
-    told = (
+    told = [
         "" if before is None else _meanwhile(_session(row, before), found, reading),
         "" if found.queued is None else _of_queued(found.queued, found.running, reading),
         _named_by_do(row, reading),
         _blocked(row, reading),
-        *_own_end(row, found.running),
-    )
+    ]
+    if found.running and (left := ends_in(found.running[0])) is not None:
+        told.append(f"It should end by itself {in_about(left)}.")
+    if (kind := getattr(row, "kind", None)) is not None:
+        told.append(f"It is {kind.name}: if it is ended, {kind.loss}.")
     return tuple(filter(None, told))
 
 
@@ -86,11 +88,3 @@ def _blocked(row: SessionRow, reading: Reading) -> str:
     who = next((each for each in reading.sessions if f"{each.inst_id}:{each.sid}" == blocker), None)
     name = f"{who.user} {blocker}, {who.status.lower()}" if who is not None else f"session {blocker}"
     return f"It is blocked by {name}: look at that session first."
-
-
-def _own_end(row: SessionRow, running: tuple[RunningStatement, ...]) -> Iterator[str]:
-    """Yield when it should end by itself, and what would be lost if it were ended."""
-    if running and (left := ends_in(running[0])) is not None:
-        yield f"It should end by itself {in_about(left)}."
-    if (kind := getattr(row, "kind", None)) is not None:
-        yield f"It is {kind.name}: if it is ended, {kind.loss}."

@@ -18,9 +18,9 @@ _LONGEST = 1e8
 
 EXAMPLES = "'REPORTS p95 wait <= 30s' or '95 % of REPORTS start within 30 s'"
 
-
-_WHO_CAN = "the monitor, fleet, metrics and recordings can"
-NOT_BY_ONE_LOOK = f"goal_missed: one reading cannot judge goals of service; {_WHO_CAN}"
+NOT_BY_ONE_LOOK = (
+    "goal_missed: one reading cannot judge goals of service; the monitor, fleet, metrics and recordings can"
+)
 
 
 class Goal(Struct, frozen=True):

@@ -178,7 +178,7 @@ def activity(rows: Iterable[Session]) -> Activity:
     """Return the activity of the sessions in V$SESSION: active are those in a call and not in an idle wait."""
     classes: Counter[str] = Counter()
     statements: dict[tuple[int, str], list[int]] = {}
-    who: dict[tuple[int, str], tuple[str, str]] = {}
+    owners: dict[tuple[int, str], tuple[str, str]] = {}
     for (con_id, sql_id, status, state, wait_class, group, user), count in Counter(map(_alike, rows)).items():
         # Without STATE (a listing that lacks the column) the wait shown is taken as current.
         on_cpu = state not in {"WAITING", ""} or (not state and not wait_class)
@@ -188,8 +188,8 @@ def activity(rows: Iterable[Session]) -> Activity:
         if sql_id:
             key = con_id, sql_id
             statements.setdefault(key, [0, 0])[not on_cpu] += count
-            who.setdefault(key, (group, user))
-    samples = (SqlSample(*key, *who[key], *counts) for key, counts in statements.items())
+            owners.setdefault(key, (group, user))
+    samples = (SqlSample(*key, *owners[key], *counts) for key, counts in statements.items())
     return Activity(classes.total(), MappingProxyType(dict(classes)), tuple(samples))
 
 

@@ -7,7 +7,9 @@ on it would be wrong. Every sentence of the kind "nothing is ..." checks this fi
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from presman.analysis.caches import once
 from presman.analysis.facts.facts import Facts
+from presman.analysis.facts.session_facts import queued
 from presman.analysis.facts.system_facts import SystemFacts, answers
 from presman.analysis.instances import ROOT, container_of
 from presman.analysis.readings.group_readings import IMPOSSIBLE, GroupReading, Verdict
@@ -28,7 +30,6 @@ from presman.rows.group_rows import (
 from presman.rows.instance_rows import Instance, Pdb, Sysstat
 from presman.rows.queries import RecordType, Scope, field_types, main_records, view_read
 from presman.rows.session_rows import PxSession, Session, SessionCount
-from presman.rows.session_state import QUEUE_WAITS, is_queued
 from presman.rows.snapshot import Snapshot
 
 _NOT_THERE = " is not there"
@@ -66,10 +67,10 @@ def view_of(snapshot: Snapshot, record: RecordType) -> str:
 
 def unavailable(snapshot: Snapshot, record: RecordType, fields: Collection[str] = ()) -> str:
     """Return why the view of `record` has no values for `fields`, "" if it has. An empty view counts as answered."""
-    fields = (*_NAMING.get(record, ()), *fields)
     section = snapshot.section(record)
     if record in snapshot.sections and not section.problem and not section.absent:
         return ""
+    fields = (*_NAMING.get(record, ()), *fields)
     view = view_of(snapshot, record)
     if section.problem:
         return f"{view}: {section.problem.code or section.problem.text}"
@@ -174,13 +175,16 @@ def unavailable_views(facts: Facts) -> tuple[UnavailableView, ...]:
 
     A count of idle sessions that takes too long does not make V$SESSION unavailable: `Reading.unlisted` is None then.
     """
-    snapshot, system = facts.snapshot, facts.system
+    snapshot = facts.snapshot
     asked = (each for each in main_records(snapshot.release) if each in snapshot.sections and each is not SessionCount)
     fields: dict[RecordType, tuple[str, ...]] = {Session: ("status",)}  # nothing else shows whether a session is idle
     whys = ((record, unavailable(snapshot, record, fields.get(record, ()))) for record in asked)
-    found = [(record, why or without_rows(system, record)) for record, why in whys]
-    found += [(PxSession, unlisted_servers(facts))]
+    found = [(record, why or _without_some_rows(facts, record)) for record, why in whys]
     return tuple(UnavailableView(view_of(snapshot, record), why) for record, why in found if why)
+
+
+def _without_some_rows(facts: Facts, record: RecordType) -> str:
+    return unlisted_servers(facts) if record is PxSession else without_rows(facts.system, record)
 
 
 _COLUMNS_OF = {
@@ -268,26 +272,22 @@ def without_rows(system: SystemFacts, record: RecordType) -> str:
         return ""
     if not all(_answered(snapshot, kind) for kind in kinds):
         return ""
-    there = {row.inst_id for kind in kinds for row in snapshot.section(kind).rows}
-    missing = [inst_id for inst_id in system.inst_ids if inst_id not in there]
+    missing = [each for each in system.inst_ids if not any(_has_rows_of(each, kind, snapshot) for kind in kinds)]
     away = [str(inst_id) for inst_id in missing if record is not Instance or answers(snapshot, inst_id)]
-    view = view_of(snapshot, record)
-    return f"{view} has no rows of instance{'s' * (len(away) > 1)} {in_words(away)}" if away and there else ""
+    is_empty = not any(snapshot.section(kind).rows for kind in kinds)
+    return "" if is_empty else _has_no_rows_of(away, record, snapshot)
 
 
-def _queued(snapshot: Snapshot) -> tuple[int, int] | None:
-    """Return how many statements V$SESSION lists as queued, and how many V$RSRC_CONSUMER_GROUP counts.
-
-    None if one of the views did not answer.
-    """
-    if not _answered(snapshot, Session) or not _answered(snapshot, ConsumerGroup):
-        return None
-    if "current_pqs_queued" in snapshot.section(ConsumerGroup).absent or "event" in snapshot.section(Session).absent:
-        return None
-    waiting = [row for row in snapshot.rows(Session) if row.event in QUEUE_WAITS and is_queued(row.event, row.state)]
-    return len(waiting), sum([row.current_pqs_queued for row in snapshot.rows(ConsumerGroup)])
+def _has_rows_of(inst_id: int, record: RecordType, snapshot: Snapshot) -> bool:
+    return any(row.inst_id == inst_id for row in snapshot.section(record).rows)
 
 
+def _has_no_rows_of(away: Sequence[str], record: RecordType, snapshot: Snapshot) -> str:
+    words = f"has no rows of instance{'s' * (len(away) > 1)} {in_words(away)}"
+    return f"{view_of(snapshot, record)} {words}" if away else ""
+
+
+@once
 def unlisted_queue(facts: Facts) -> str:
     """Return that V$SESSION answered without queued statements: without rows of an instance, or too few of them.
 
@@ -296,11 +296,26 @@ def unlisted_queue(facts: Facts) -> str:
     """
     if why := without_rows(facts.system, Session):
         return why
-    deltas = facts.deltas
-    now, before = (_queued(each) if each is not None else None for each in (deltas.current, deltas.previous))
-    if now is None or before is None or min(now[1], before[1]) <= max(now[0], before[0]):
+    before, now = facts.deltas.previous, facts.snapshot
+    if before is None or not all(_lists_events(each) for each in (before, now)):
         return ""
-    return f"{view_of(deltas.current, Session)} lists {now[0]} of {now[1]} queued statements"
+    counted, least = _counted_in_queue(now), min(map(_counted_in_queue, (before, now)))
+    listed = len(facts.sessions.queued)
+    if least <= listed or least <= len(queued(before.rows(Session))):
+        return ""
+    return f"{view_of(now, Session)} lists {listed} of {counted} queued statements"
+
+
+def _lists_events(snapshot: Snapshot) -> bool:
+    return _answered(snapshot, Session) and "event" not in snapshot.section(Session).absent
+
+
+def _counted_in_queue(snapshot: Snapshot) -> int:
+    """Return how many queued statements V$RSRC_CONSUMER_GROUP counts, 0 if it does not show that."""
+    section = snapshot.section(ConsumerGroup)
+    if not _answered(snapshot, ConsumerGroup) or "current_pqs_queued" in section.absent:
+        return 0
+    return sum([row.current_pqs_queued for row in section.rows])
 
 
 def unlisted_servers(facts: Facts) -> str:
@@ -311,10 +326,9 @@ def unlisted_servers(facts: Facts) -> str:
     previous, now = facts.deltas.previous, facts.snapshot
     if previous is None or not all(_answered(each, PxSession) for each in (previous, now)):
         return ""
-    held = [_instances_with_servers(each) - {row.inst_id for row in each.rows(PxSession)} for each in (previous, now)]
-    missing = [str(inst_id) for inst_id in sorted(set.intersection(*held))]
-    view = view_of(now, PxSession)
-    return f"{view} has no rows of instance{'s' * (len(missing) > 1)} {in_words(missing)}" if missing else ""
+    held = sorted(_instances_with_servers(previous) & _instances_with_servers(now))
+    away = [each for each in held if not any(_has_rows_of(each, PxSession, poll) for poll in (previous, now))]
+    return _has_no_rows_of(list(map(str, away)), PxSession, now)
 
 
 def _instances_with_servers(snapshot: Snapshot) -> set[int]:

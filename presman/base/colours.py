@@ -37,8 +37,6 @@ GROUP_HUES = (
 OTHERS = "others"
 """The style of everything without a colour of its own."""
 
-_OTHERS_HUE = Hue("#8b9099", "#555960", "#8a8f98", "bright_black")
-
 _CLASS_HUES = {
     "on CPU": Hue("#2fc92f", "#064506", "#00a000", "green"),
     "Scheduler": Hue("#b9f5a5", "#496e00", "#8fdc8f", "bright_green"),
@@ -64,7 +62,7 @@ CLASS_STYLES: Mapping[str, str] = MappingProxyType({name: f"class{n}" for n, nam
 HUES: Mapping[str, Hue] = MappingProxyType(
     dict(zip(GROUP_STYLES, GROUP_HUES, strict=True))
     | {style: _CLASS_HUES[name] for name, style in CLASS_STYLES.items()}
-    | {OTHERS: _OTHERS_HUE}
+    | {OTHERS: Hue("#8b9099", "#555960", "#8a8f98", "bright_black")}
 )
 """All colours by style."""
 
@@ -90,7 +88,8 @@ class GroupColours:
         """Give a colour to each group that has none yet."""
         new = set(groups) - self._styles.keys()
         taken = set(self._styles.values())
-        for key in sorted(new, key=lambda each: (_is_oracles(each[1]), each[1], each[0])):
+        is_oracles = {key: key[1] in _ORACLES or key[1].startswith("ORA$") for key in new}
+        for key in sorted(new, key=lambda each: (is_oracles[each], each[1], each[0])):
             name = key[1]
             first = crc32(name.encode()) % len(GROUP_STYLES)
             wanted = (*GROUP_STYLES[first:], *GROUP_STYLES[:first])
@@ -104,7 +103,3 @@ class GroupColours:
         if con_id is not None and (con_id, name) in self._styles:
             return self._styles[con_id, name]
         return self._by_name.get(name, "")
-
-
-def _is_oracles(name: str) -> bool:
-    return name in _ORACLES or name.startswith("ORA$")

@@ -57,12 +57,15 @@ def as_of(words: str, age: float | None) -> str:
     return f"{words} {ago(age)}" if age and words != ABSENT else words
 
 
-def retry(seconds: float, what: str = "retry", now: str = "trying now") -> str:
+def retry(seconds: float, *, wants_password: bool = False) -> str:
     """Return when a database is tried again: ``retry in 41s``, ``retry in 9:58``, ``trying now``.
 
-    >>> retry(598.2)
-    'retry in 9:58'
+    A refused password is never tried again: what comes is a look whether there is another.
+
+    >>> retry(598.2), retry(30, wants_password=True)
+    ('retry in 9:58', 'config.ini is read in 30s')
     """
+    what, now = ("config.ini is read", "reading config.ini") if wants_password else ("retry", "trying now")
     left = round(seconds)
     return f"{what} in {f'{left}s' if left < 100 else duration(left)}" if left > 0 else now
 

@@ -74,11 +74,8 @@ _PNG_HEAD = 33
 """Bytes of a PNG before its second chunk."""
 
 
-def _png_chunk(kind: bytes, content: bytes) -> bytes:
-    return len(content).to_bytes(4) + kind + content + crc32(kind + content).to_bytes(4)
-
-
-_BY_IN_PNG = _png_chunk(b"tEXt", b"Software\0" + BY.encode())
+_SOFTWARE = b"tEXtSoftware\0" + BY.encode()
+_BY_IN_PNG = (len(_SOFTWARE) - len(b"tEXt")).to_bytes(4) + _SOFTWARE + crc32(_SOFTWARE).to_bytes(4)
 
 
 class PictureError(InputError):
@@ -111,20 +108,13 @@ def drawing(height: float, named: str, parts: Sequence[Markup]) -> Markup:
 def picture(panels: Sequence[Sequence[Markup]], height: float) -> str:
     """Return panels of `height` each, one above the other, as a document."""
     whole = height * max(1, len(panels))
-    return (
-        element(
-            "svg",
-            element("metadata", BY),
-            element("rect", width=WIDTH, height=whole, fill="#ffffff"),
-            *(
-                element("g", *parts, transform=f"translate(0 {row * height:.0f})")
-                for row, parts in enumerate(panels)
-            ),
-            xmlns="http://www.w3.org/2000/svg", width=WIDTH, height=whole, viewBox=f"0 0 {WIDTH:.0f} {whole:.0f}",
-            font_family=_FONTS, font_size=13,
-        )
-        + "\n"
+    paper = element("rect", width=WIDTH, height=whole, fill="#ffffff")
+    drawn = (element("g", *parts, transform=f"translate(0 {row * height:.0f})") for row, parts in enumerate(panels))
+    document = element(
+        "svg", element("metadata", BY), paper, *drawn, xmlns="http://www.w3.org/2000/svg", width=WIDTH, height=whole,
+        viewBox=f"0 0 {WIDTH:.0f} {whole:.0f}", font_family=_FONTS, font_size=13,
     )  # fmt: skip
+    return f"{document}\n"
 
 
 def require_png() -> None:

@@ -111,19 +111,16 @@ SLACK = 10.0
 
 def lines_of(found: FoundRun, now: datetime) -> list[RunLine]:
     """Return a line for each database of a run; a single one without a name if it has no database."""
-    run = found.status
+    run, lines = found.status, []
     runs_for = max(0.0, ((now if found.alive else run.written) - run.since).total_seconds())
-    databases = run.databases or (DatabaseStatus("", 0.0),)
-    return [_line(found, each, runs_for, now) for each in databases]
-
-
-def _line(found: FoundRun, database: DatabaseStatus, runs_for: float, now: datetime) -> RunLine:
-    age = None if database.last_poll is None else max(0.0, (now - database.last_poll).total_seconds())
-    silent = max(0.0, (now - found.status.written).total_seconds())
-    state, trouble = _state(found, database, runs_for, age, silent)
-    next_try = database.next_try if state is RunState.LOST else None
-    retry_in = None if next_try is None else max(0.0, (next_try - now).total_seconds())
-    return RunLine(found.status, database, state, runs_for, age, trouble, silent, retry_in)
+    silent = max(0.0, (now - run.written).total_seconds())
+    for each in run.databases or (DatabaseStatus("", 0.0),):
+        age = None if each.last_poll is None else max(0.0, (now - each.last_poll).total_seconds())
+        state, trouble = _state(found, each, runs_for, age, silent)
+        next_try = each.next_try if state is RunState.LOST else None
+        retry_in = None if next_try is None else max(0.0, (next_try - now).total_seconds())
+        lines.append(RunLine(run, each, state, runs_for, age, trouble, silent, retry_in))
+    return lines
 
 
 def _state(
@@ -216,6 +213,16 @@ def found_runs() -> list[FoundRun]:
     return kept
 
 
+def other_writer(place: str, database: str) -> int | None:
+    """Return the process of another run of this user that writes a database into a file or its folder, if known."""
+    with suppress(OSError):
+        for run in (found.status for found in found_runs() if found.alive and found.status.pid != os.getpid()):
+            is_there = run.output in (place, os.path.dirname(place))  # noqa: PTH120 - it may be a URL
+            if is_there and any(each.name == database for each in run.databases):
+                return run.pid
+    return None
+
+
 def _output_of(status: RunStatus) -> tuple[str, str, tuple[str, ...]]:
     return status.command, status.output, tuple(each.name for each in status.databases)
 
@@ -226,7 +233,11 @@ def _runs_on_disk() -> Iterator[tuple[Path, FoundRun]]:
         paths = sorted(directory / name for name in os.listdir(directory) if name.endswith(".json"))  # noqa: PTH208
     except FileNotFoundError:
         return
-    _remove_stale_locks({path.stem for path in paths})
+    names = {path.stem for path in paths}
+    for lock in directory.glob("*.lock"):  # of processes that were killed before they wrote a status
+        with suppress(OSError):
+            if lock.stem not in names and time.time() - lock.stat().st_mtime > _FIRST_STATUS and not _is_locked(lock):
+                lock.unlink()
     for path in paths:
         alive = _is_locked(path.with_suffix(".lock"))
         try:
@@ -237,14 +248,6 @@ def _runs_on_disk() -> Iterator[tuple[Path, FoundRun]]:
             continue
         if status.format == FORMAT:
             yield path, FoundRun(status, alive)
-
-
-def _remove_stale_locks(names: set[str]) -> None:
-    """Remove the locks of processes that were killed before they wrote a status."""
-    for lock in folder().glob("*.lock"):
-        with suppress(OSError):
-            if lock.stem not in names and time.time() - lock.stat().st_mtime > _FIRST_STATUS and not _is_locked(lock):
-                lock.unlink()
 
 
 def _is_locked(path: Path) -> bool:

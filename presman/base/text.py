@@ -54,17 +54,7 @@ def all_clean(texts: Collection[str], longest: int = 0) -> bool:
     whole = " ".join(texts)
     if not (whole.replace("\n", "") if longest else whole).isprintable():
         return False
-    return whole.isascii() or not (_INVISIBLE.search(whole) or _has_stacks(whole))
-
-
-def _has_stacks(text: str) -> bool:
-    marks = re.escape("".join(_marks(text)))
-    return bool(marks) and re.search(f"[{marks}]{{{MOST_MARKS + 1}}}", text) is not None
-
-
-def _marks(text: str) -> set[str]:
-    """Return which combining marks are in a text."""
-    return {character for character in set(text) if unicodedata.category(character) in {"Mn", "Me"}}
+    return whole.isascii() or not (_INVISIBLE.search(whole) or _without_stacks(whole) != whole)
 
 
 def _clean(text: str) -> str:
@@ -76,14 +66,8 @@ def _clean(text: str) -> str:
 
 def _without_stacks(text: str) -> str:
     """Return `text` with at most MOST_MARKS combining marks on a character."""
-    if not (marks := _marks(text)):
-        return text
-    kept, height = [], 0
-    for character in text:
-        height = height + 1 if character in marks else 0
-        if height <= MOST_MARKS:
-            kept.append(character)
-    return "".join(kept)
+    marks = "".join(each for each in set(text) if unicodedata.category(each) in {"Mn", "Me"})
+    return re.sub(f"([{marks}]{{{MOST_MARKS}}})[{marks}]+", r"\1", text) if marks else text
 
 
 def _visible(character: str) -> str:

@@ -69,7 +69,7 @@ def answered(run: Callable[[], int]) -> int:
     except Terminated as end:
         return int(str(end.code))
     except SystemExit as end:  # --help and --version
-        return _flushed(end.code if isinstance(end.code, int) else exit_codes.OK)
+        return _flushed(end)
     except Exception as error:
         ended = _ended_by(error)
         return _complain(error) if ended is None else ended
@@ -116,7 +116,7 @@ def _check(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, Terminated) as end:
         return complain(_stopped(_ended_by(end)))
     except SystemExit as end:  # --help
-        return _flushed(end.code if isinstance(end.code, int) else exit_codes.OK)
+        return _flushed(end)
     except Exception as error:
         _debug(error)
         return complain(_stopped(_ended_by(error)) or _meaning(error)[0])
@@ -153,7 +153,7 @@ def _terminated(number: int, _frame: object) -> NoReturn:
     raise Terminated(number)
 
 
-def _flushed(code: int) -> int:
+def _flushed(end: SystemExit) -> int:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -161,7 +161,7 @@ def _flushed(code: int) -> int:
     except OSError as error:
         console.abandon()
         return _complain(Failure(f"cannot write standard output: {error.strerror or error}", exit_codes.OUTPUT))
-    return code
+    return end.code if isinstance(end.code, int) else exit_codes.OK
 
 
 def _complain(error: Exception) -> int:
@@ -173,10 +173,9 @@ def _complain(error: Exception) -> int:
         simplefilter("ignore")  # hides Python's warnings about what is discarded now
     error.__traceback__ = None  # frees the command's objects too: they may have used all the memory
     line, code = _meaning(error)
-    if code == exit_codes.INTERNAL:
-        console.note(f"{line} (PRESMAN_DEBUG=1 shows where)", "fault", "error")
-    else:
-        console.note(line, "failed", "error")
+    is_internal = code == exit_codes.INTERNAL
+    hint = " (PRESMAN_DEBUG=1 shows where)" if is_internal else ""
+    console.note(f"{line}{hint}", "fault" if is_internal else "failed", "error")
     if code == exit_codes.OUTPUT:
         console.abandon()
     return code

@@ -71,9 +71,8 @@ def run(options: Namespace) -> int:
             of = f"--at last checks it, as of {polling.time_of(came.reading)}"
             return complain(f"{came.reading.header.database or resolved.target.name}: {old} ({of})")
         target = CheckedTarget(resolved.target.name, resolved.on_alert, console.note)
-        reading, lacking, problems = target.judged(
-            came.reading, settings, ALERT_SHARE * options.timeout, endless=polling.endless
-        )
+        seconds, endless = ALERT_SHARE * options.timeout, polling.endless
+        reading, lacking, problems = target.judged(came.reading, settings, seconds, endless=endless)
         for each, text in groupless(settings, reading).items():
             console.note(f"warning: alerts of {each.key}: {text}", "setting", "warning")
         if resolved.goals and not reading.goals:

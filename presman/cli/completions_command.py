@@ -50,7 +50,11 @@ def run(options: Namespace) -> None:
     for path in paths.values():
         _refuse_foreign(path)
     for name, path in paths.items():
-        _write(path, _text(name))
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            replace_private(path, _text(name).encode("utf-8"))
+        except OSError as error:
+            raise Failure(f"cannot write {path}: {error.strerror or error}", exit_codes.OUTPUT) from None
         console.show(f"written: {path}\n")
     console.show(_advice(shell, paths[shell]))
 
@@ -93,14 +97,6 @@ def _refuse_foreign(path: Path) -> None:
         raise Failure(f"cannot write {path}: {error.strerror or error}", exit_codes.OUTPUT) from None
     if MARK not in text.lower():
         raise Failure(f"{path} exists and was not written by presman: move it away first", exit_codes.OUTPUT)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_private(path, text.encode("utf-8"))
-    except OSError as error:
-        raise Failure(f"cannot write {path}: {error.strerror or error}", exit_codes.OUTPUT) from None
 
 
 def _advice(shell: str, path: Path) -> str:

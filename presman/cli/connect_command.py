@@ -61,9 +61,8 @@ def arguments(parser: Parser) -> None:
 def run(options: Namespace) -> None:
     """Run `presman connect [NAME]`. Raises Failure without a terminal."""
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty()):
-        raise Failure(
-            "connect asks questions, so it needs a terminal; without one: presman config --sample > config.ini"
-        )
+        cure = "without one: presman config --sample > config.ini"
+        raise Failure(f"connect asks questions, so it needs a terminal; {cure}")
     path, config = _config(options)
     if options.section is not None and (trouble := _name_trouble(options.section)):
         raise Failure(f"{options.section!r}: {trouble}")
@@ -143,13 +142,9 @@ def _ask_what_next(error: Exception) -> str:
         console.show("".join(_filled(text, "  - ") for text in found.advice[1:]))
     console.show("\n")
     ways = {
-        "a": "another address",
-        "u": "another user",
-        "p": "another password",
-        "t": "try the same again",
-        "s": "keep it without a test",
-        "q": "stop; nothing is written",
-    }
+        "a": "another address", "u": "another user", "p": "another password", "t": "try the same again",
+        "s": "keep it without a test", "q": "stop; nothing is written",
+    }  # fmt: skip
     change = found.change if found else ""
     return ask_choice("What now?", ways, {ADDRESS: "a", USER: "u", PASSWORD: "p"}.get(change, "t"))
 
@@ -259,23 +254,17 @@ def ask_keeping(answers: Answers) -> Keeping:
         return Keeping()
     ways = {"k": "the keyring of this desktop"} if has_keyring() else {}
     if not ways:
-        console.show(
-            "There is no keyring here; pip install 'presman[keyring]' adds the desktop's, where there is one.\n"
-        )
+        cure = "pip install 'presman[keyring]' adds the desktop's, where there is one"
+        console.show(f"There is no keyring here; {cure}.\n")
     ways |= {"c": "a command prints it when presman needs it (pass, vault, op, ...)"}
     if connect_answers.writable(answers.password.reveal()):
         ways |= {"f": "config.ini, which only you can read then"}
     ways |= {"n": "nowhere: presman asks each time"}
     while True:
         chosen = ask_choice("Where is the password to be kept?", ways, next(iter(ways)) if "k" in ways else "n")
-        if chosen == "k":
-            return Keeping(in_keyring=True)
-        if chosen == "f":
-            return Keeping(in_file=answers.password.reveal())
-        if chosen == "n":
-            return Keeping()
-        if command := _command(answers):
-            return Keeping(command=command)
+        command = _command(answers) if chosen == "c" else ""
+        if command or chosen != "c":
+            return Keeping(answers.password.reveal() if chosen == "f" else "", command, chosen == "k")
 
 
 def _command(answers: Answers) -> str:

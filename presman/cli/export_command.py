@@ -40,9 +40,8 @@ def check_past(measure: str, name: str, options: Namespace) -> None:
     if options.polls or options.duration or options.fsync:
         raise Failure("--from and --to export the past of a database: leave out --polls, --duration and --fsync")
     if options.format == "parquet":
-        raise Failure(
-            "--from of a database goes with --format csv or jsonl: its means per minute are not whole numbers"
-        )
+        fitting = "--format csv or jsonl"
+        raise Failure(f"--from of a database goes with {fitting}: its means per minute are not whole numbers")
 
 
 def recording_hint(name: str) -> str:

@@ -6,8 +6,7 @@ from datetime import timedelta
 
 from presman.analysis.alerts.judge import Judge
 from presman.analysis.assemble import analyse
-from presman.analysis.plans.lint_rules import Finding, Severity
-from presman.analysis.readings.reading import Reading
+from presman.analysis.plans.lint_rules import Severity
 from presman.analysis.readings.statement_readings import QueuedStatement, QueueReason
 from presman.base.measure_names import MEASURES
 from presman.cli import console, exit_codes
@@ -18,7 +17,6 @@ from presman.cli.settings import load, resolve
 from presman.forecast.forecaster import LEADING_POLLS
 from presman.output.narration import Narration
 from presman.rows.queries import DetailLevel
-from presman.rows.snapshot import Snapshot
 
 
 @cli.command(
@@ -35,9 +33,8 @@ def once_arguments(parser: cli.Parser) -> None:
     cli.option(parser, "target TARGET", "what to read (default: the one in config.ini)", nargs="?")
     cli.add_format(parser, "text", "json", "csv")
     cli.option(parser, "--measure M", f"what CSV is about: {', '.join(MEASURES)}", type=cli.measure)
-    cli.add_poll_times(
-        parser, "seconds on top of the interval (default 30); exit code 7 if a view has not answered by then"
-    )
+    words = "seconds on top of the interval (default 30); exit code 7 if a view has not answered by then"
+    cli.add_poll_times(parser, words)
     cli.option(parser, "--outliers", "read I/O outliers too (12.1 and later)")
 
 
@@ -133,27 +130,21 @@ def lint_run(options: Namespace) -> int:
     from presman.output.json_document import plain, written
     from presman.output.text_report import findings
 
-    snapshot, reading = _one(options)
+    polling = Polling(resolve(options.target, load(options), options), detail_level=DetailLevel.NARROW)
+    *_, (_, snapshot) = polling.pairs(polls=1 if polling.endless else None, newest=1)
+    reading = analyse(None, snapshot)
     found, coverage = lint(reading, snapshot), lint_coverage(reading, snapshot)
     if options.format == "json":
         document = {"plan": reading.header.plan, "findings": plain(found), "sight": plain(coverage)}
         console.put(written({**document, "notes": plain(reading.notes)}, ascii_only=True))
     else:
         console.show(findings(reading, found, coverage, console.width()))
-    if any(_counts(finding, options.fail_on) for finding in found):
-        return exit_codes.FINDINGS
-    return exit_codes.NOT_JUDGED if coverage.blind and options.fail_on != NEVER else exit_codes.OK
-
-
-def _one(options: Namespace) -> tuple[Snapshot, Reading]:
-    polling = Polling(resolve(options.target, load(options), options), detail_level=DetailLevel.NARROW)
-    *_, (_, last) = polling.pairs(polls=1 if polling.endless else None, newest=1)
-    return last, analyse(None, last)
-
-
-def _counts(finding: Finding, fail_on: str) -> bool:
+    if options.fail_on == NEVER:
+        return exit_codes.OK
     order = [severity.value for severity in Severity]
-    return fail_on != NEVER and order.index(finding.severity.value) <= order.index(fail_on)
+    if any(order.index(finding.severity.value) <= order.index(options.fail_on) for finding in found):
+        return exit_codes.FINDINGS
+    return exit_codes.NOT_JUDGED if coverage.blind else exit_codes.OK
 
 
 _MOST_BEFORE = 200
@@ -175,12 +166,12 @@ _MOST_BEFORE = 200
 def why_arguments(parser: cli.Parser) -> None:
     """Add the options of `presman why`."""
     cli.option(parser, "target TARGET", "what to read")
-    cli.option(parser, "who SID|SQL_ID", "the statement: its SID, INSTANCE:SID or SQL_ID", type=_who)
+    cli.option(parser, "statement SID|SQL_ID", "the statement: its SID, INSTANCE:SID or SQL_ID", type=_asked_for)
     cli.add_format(parser, "text", "json")
     cli.option(parser, "--duration S", "watch for this long before answering", type=cli.some_seconds)
 
 
-def _who(text: str) -> str:
+def _asked_for(text: str) -> str:
     if not re.fullmatch(r"(\d{1,4}:)?\d{1,6}|[0-9a-z]{13}", text, re.ASCII | re.IGNORECASE):
         raise ValueError(f"{text!r} is neither a SID, INSTANCE:SID nor a SQL_ID of 13 letters and digits")
     return text
@@ -191,7 +182,7 @@ def why_run(options: Namespace) -> int:
     from presman.output.why_answer import AskedStatement, ReasonHistory, as_json, as_text, found_in, why_not_known
 
     resolved = resolve(options.target, load(options), options)
-    asked, history = AskedStatement.of(options.who), ReasonHistory()
+    asked, history = AskedStatement.of(options.statement), ReasonHistory()
     polling = Polling(resolved, with_forecasts=True)
     limits: PollLimits = {"duration": options.duration, "newest": LEADING_POLLS}
     # Two polls show the reason; only a forecast needs more of them.

@@ -1,7 +1,7 @@
 """The monitor: `presman [TARGET]`, which is also the front page of the help, `demo` and `replay`."""
 
 import re
-from argparse import BooleanOptionalAction, Namespace
+from argparse import Namespace
 
 from presman import __version__
 from presman.cli import console, exit_codes
@@ -61,9 +61,7 @@ def monitor_run(options: Namespace) -> int:
 
     config = load(options)
     text = options.target or default_target(config)
-    if text is None:
-        return welcome(config, options)
-    return watch(text, config, options)
+    return welcome(config, options) if text is None else watch(text, config, options)
 
 
 def _versions() -> str:
@@ -114,8 +112,6 @@ def demo_arguments(parser: cli.Parser) -> None:
     cli.option(parser, "--size F", "machine and load F times as large", type=float)
     cli.option(parser, "--release R", "views as in release R (19, 12.1, ...)")
     cli.add_screen_options(parser)
-    words = "show the tour, or not (default: until you have finished it once)"
-    cli.option(parser, "--tour", words, action=BooleanOptionalAction)
 
 
 def demo_run(options: Namespace) -> int:
@@ -150,6 +146,8 @@ def replay_arguments(parser: cli.Parser) -> None:
     """Add the options of `presman replay`."""
     cli.option(parser, "target FILE|FOLDER|URL", "what `presman record` wrote")
     cli.option(parser, "--polls N", "without a terminal: how many readings to print", type=cli.positive, default=3)
+    words = "accepted as by the other commands: a recording never begins with the tour"
+    cli.option(parser, "--no-tour", words, action="store_false", default=None, dest="tour")
     parser.set_defaults(allow_actions=False)
 
 

@@ -227,9 +227,8 @@ def common(prog: str = "presman") -> Parser:
     words = "seconds a poll may take (default 3 x --refresh, from 5 to 30); late views keep their last data"
     option(group, "--poll-timeout S", words, type=some_seconds)
     option(group, "--scope SCOPE", "cluster (GV$, default) or instance (V$)", type=OneOf("cluster", "instance"))
-    option(
-        group, "--thick =LIBDIR", "connect through Oracle Client libraries, found automatically or in LIBDIR", nargs="?"
-    )
+    words = "connect through Oracle Client libraries, found automatically or in LIBDIR"
+    option(group, "--thick =LIBDIR", words, nargs="?")
     words = "the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics"
     option(group, "--packs PACK", words, type=OneOf("none", "diagnostics", "tuning"))
     option(group, "--theme NAME", "colours of the monitor")
@@ -265,6 +264,8 @@ def add_screen_options(parser: Parser) -> None:
     option(parser, "--polls N", "without a terminal: how many readings to print", type=positive, default=3)
     option(parser, "--bell", "ring the terminal's bell when a new alert appears")
     add_allow_actions(parser)
+    words = "begin with the tour, or not (default: in the demo, until you have finished it once)"
+    option(parser, "--tour", words, action=argparse.BooleanOptionalAction)
 
 
 def add_allow_actions(parser: Parser, where: str = "") -> None:

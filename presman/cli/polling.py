@@ -91,10 +91,10 @@ class Polling:
         """
         *_, (previous, last) = self.pairs(interval=interval, polls=2 if self.endless else None, newest=2)
         found = self._with_goals(self._meaning(previous, last))
-        if found.queue and self._resolved.target.kind != "recording":
+        if found.queue and self.endless:
             found = Forecaster().read(found, previous, last, None)
         elif found.queue:
-            # A recording is read again with the polls before its newest: forecasts learn from those.
+            # The polls before the newest are read, too: forecasts learn from them, and they show broken promises.
             self._with_forecasts = True
             for came in self.moments(newest=LEADING_POLLS):
                 found = self._with_goals(came.reading)
@@ -102,7 +102,11 @@ class Polling:
 
     def _meaning(self, previous: Snapshot | None, last: Snapshot) -> Reading:
         """Return what a poll means; of a recording with the alerts of earlier polls that it cannot check."""
-        if self._resolved.target.kind != "recording" or not late_views(previous, last):
+        if self._resolved.target.kind != "recording":
+            return analyse(previous, last)
+        from presman.recording.playback import silent
+
+        if not any(silent(each) for each in (previous, last) if each is not None):
             return analyse(previous, last)
         with self._recorded() as source:
             return source.playback.meaning((previous, last))

@@ -16,7 +16,7 @@ from presman.cli.settings import load, resolve
 from presman.config.config_file import Config
 from presman.config.target import named_recording
 from presman.output.json_document import plain, written
-from presman.reports.compare.compare_text import compare_text
+from presman.reports.compare.compare_text import compare_page, compare_text
 from presman.reports.compare.comparison import FORM, RecordingWindow, WindowWords, compare, window_words
 from presman.reports.file_series import FileSeries, read_series
 from presman.reports.series_chart import chart_page, chart_svg, chart_text
@@ -49,8 +49,6 @@ def compare_run(options: Namespace) -> None:
     if options.format == "json":
         console.put(written({"format": 1, **plain(found)}, ascii_only=console.wants_ascii()))
     elif options.format == "html":
-        from presman.reports.compare.compare_page import compare_page
-
         console.put(compare_page(found, datetime.now(UTC)))
     else:
         console.show(compare_text(found, console.width()))

@@ -13,8 +13,6 @@ from importlib import import_module
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from msgspec import Struct
-
 from presman.base.errors import InputError
 from presman.base.formats import counted
 from presman.base.listeners import is_loopback
@@ -37,15 +35,6 @@ BEGIN = "import sys; sys.path[:] = sys.argv[1:]; from presman.cli.served_monitor
 
 TERMINAL = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "TEXTUAL_COLOR_SYSTEM": "truecolor"}
 """The environment that describes the browser's terminal, whatever terminal presman was started from."""
-
-
-class _Listening(Struct):
-    """What it listens on: open sockets, their host and port, and whether only this machine can reach them."""
-
-    sockets: list[socket.socket]
-    host: str
-    port: int
-    only_loopback: bool
 
 
 @command(
@@ -80,6 +69,7 @@ def run(options: Namespace) -> int:
         import_module("textual_serve")
     except ImportError:
         raise Failure("presman serve needs textual_serve: pip install 'presman[web]'") from None
+    from presman.services.listener import listening_sockets
     from presman.services.serve import viewer_site
 
     if options.token is False and options.token_file:
@@ -88,15 +78,16 @@ def run(options: Namespace) -> int:
     token = _token_of_file(Path(options.token_file)) if options.token_file else None
     public = _public(options.public) if options.public else ""
     name, launch = _launch(options)
-    listening = _listen(*options.listen)
+    host, port = options.listen
     with ExitStack() as open_sockets:
-        for each in listening.sockets:
-            open_sockets.enter_context(each)
-        token = token or _new_token(options, listening)
-        access = _access(listening, token, public, certificates is not None)
+        sockets = [open_sockets.enter_context(each) for each in listening_sockets(host, port)]
+        port, only_loopback = sockets[0].getsockname()[1], all(is_loopback(each.getsockname()[0]) for each in sockets)
+        token = token or _new_token(options, only_loopback=only_loopback)
+        others = () if only_loopback else (host.lower(), socket.gethostname().lower(), socket.getfqdn().lower())
+        names, secure = frozenset({"localhost", *others}), certificates is not None
+        access = Access(token, names, only_loopback, public, secure, f"presman_{port}")
         serving = Serving(name, launch, access, options.viewers, console.note)
-        announce = partial(_announce, serving, listening, options)
-        return 128 + viewer_site.run(serving, listening.sockets, certificates, announce)
+        return 128 + viewer_site.run(serving, sockets, certificates, partial(_announce, serving, host, port, options))
 
 
 def _launch(options: Namespace) -> tuple[str, Launch]:
@@ -155,37 +146,23 @@ def _public(text: str) -> str:
     return f"{parts.scheme}://{name}{f':{port}' if port else ''}{path}"
 
 
-def _listen(host: str, port: int) -> _Listening:
-    from presman.services.listener import listening_sockets
-
-    sockets = listening_sockets(host, port)
-    addresses = [each.getsockname()[0] for each in sockets]
-    return _Listening(sockets, host, sockets[0].getsockname()[1], all(map(is_loopback, addresses)))
-
-
-def _new_token(options: Namespace, listening: _Listening) -> Secret | None:
+def _new_token(options: Namespace, *, only_loopback: bool) -> Secret | None:
     """Return a random token, None if none is needed. Raises Failure."""
-    if options.token is False and not listening.only_loopback:
+    if options.token is False and not only_loopback:
         raise Failure("--no-token goes with loopback: elsewhere anyone could open the monitor")
-    wanted = options.token if options.token is not None else bool(options.public) or not listening.only_loopback
+    wanted = options.token if options.token is not None else bool(options.public) or not only_loopback
     return Secret(secrets.token_urlsafe(24)) if wanted else None
 
 
-def _access(listening: _Listening, token: Secret | None, public: str, secure: bool) -> Access:
-    names = {"localhost"}
-    if not listening.only_loopback:
-        names |= {each.lower() for each in (listening.host, socket.gethostname(), socket.getfqdn())}
-    return Access(token, frozenset(names), listening.only_loopback, public, secure, f"presman_{listening.port}")
-
-
-def _announce(serving: Serving, listening: _Listening, options: Namespace) -> None:
+def _announce(serving: Serving, host: str, port: int, options: Namespace) -> None:
     """Report the URL for browsers, and who else can open it."""
+    from presman.services.listener import host_and_port
+
     access = serving.access
-    host = socket.gethostname() if listening.host in {"0.0.0.0", "::"} else listening.host
-    host = f"[{host}]" if ":" in host else host
-    url = access.public or f"{'https' if access.secure else 'http'}://{host}:{listening.port}/"
+    host = socket.gethostname() if host in {"0.0.0.0", "::"} else host
+    url = access.public or f"{'https' if access.secure else 'http'}://{host_and_port(host, port)}/"
     console.note(f"serving {serving.target} to at most {counted(serving.viewers, 'viewer')}; Ctrl-C ends it")
-    if not listening.only_loopback:
+    if not access.only_loopback:
         console.note("warning: other machines reach it; whoever has the token sees what presman sees")
         if not access.secure:
             console.note("warning: the line is not encrypted: --certificate, or a reverse proxy in front of loopback")

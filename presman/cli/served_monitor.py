@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from presman.base.child import end_with_parent
 from presman.base.secret import PASSWORD, Secret, give
 from presman.cli import answered, console, exit_codes
-from presman.cli.settings import Resolved, load, resolve
+from presman.cli.settings import load, resolve
 
 LONGEST = 65_536
 """Bytes of the first line."""
@@ -37,10 +37,7 @@ def _run() -> int:
     if PASSWORD in orders:
         give(PASSWORD, Secret(orders[PASSWORD]))
     prompt = None if password is None else lambda _prompt: str(password)
-    return _show(resolve(options.target, load(options), options, prompt=prompt))
-
-
-def _show(resolved: Resolved) -> int:
+    resolved = resolve(options.target, load(options), options, prompt=prompt)
     from presman.tui.served_app import run_served, run_served_replay
 
     target = resolved.target

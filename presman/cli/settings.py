@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Callable
+from functools import partial
 from os import environ
 from pathlib import Path
 from shlex import join
@@ -137,19 +138,11 @@ def resolve(
     scope = Scope(options.scope) if options.scope else settings.scope or Scope.CLUSTER
     bell = bool(getattr(options, "bell", False) or settings.bell)
     return Resolved(
-        target,
-        refresh,
-        scope,
-        theme=options.theme or settings.theme,
-        measure=settings.measure,
-        packs=packs,
-        budget=options.poll_timeout or settings.poll_timeout,
-        bell=bell,
-        alerts=settings.alerts or (),
-        on_alert=_command(settings, config),
-        goals=settings.goals or (),
+        target, refresh, scope, theme=options.theme or settings.theme, measure=settings.measure, packs=packs,
+        budget=options.poll_timeout or settings.poll_timeout, bell=bell, alerts=settings.alerts or (),
+        on_alert=_command(settings, config), goals=settings.goals or (),
         renewal=_renewal(text, target, config, options),
-    )
+    )  # fmt: skip
 
 
 def _target(text: str, config: Config, options: Namespace) -> Target:
@@ -201,13 +194,9 @@ def with_password(target: Target, ask: Ask | None = None) -> Target:
 
 def terminal_prompt() -> Ask | None:
     """Return the prompt at the terminal, None without a terminal."""
-    return _ask if sys.stdin and sys.stdin.isatty() and sys.stderr.isatty() else None
-
-
-def _ask(prompt: str) -> str:
     from getpass import getpass
 
-    return getpass(prompt, stream=sys.stderr)
+    return partial(getpass, stream=sys.stderr) if sys.stdin and sys.stdin.isatty() and sys.stderr.isatty() else None
 
 
 def sample() -> str:

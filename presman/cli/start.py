@@ -161,7 +161,7 @@ def _feed(
 
 def _wants_tour(resolved: Resolved, options: Namespace) -> bool:
     """Return whether the monitor begins with the tour: on the demo until it was finished once, or by --tour."""
-    wanted = getattr(options, "tour", None)
+    wanted = options.tour
     if wanted is not None or resolved.target.kind != "simulator":
         return bool(wanted)
     from presman.tui.tour import was_ended
@@ -181,10 +181,8 @@ def _replay(resolved: Resolved, options: Namespace) -> MonitorEnd:
         terminal_guard.start()
         return played.recording()
 
-    ascii_only, settings = console.wants_ascii(), fixed(resolved, options)
-    return run_replay(
-        make_source, name=target.name, theme=resolved.theme, ascii_only=ascii_only, begin=begin, fixed=settings
-    )
+    ascii_only, settings, theme = console.wants_ascii(), fixed(resolved, options), resolved.theme
+    return run_replay(make_source, name=target.name, theme=theme, ascii_only=ascii_only, begin=begin, fixed=settings)
 
 
 def acting() -> ActionGateway:

@@ -23,7 +23,7 @@ from presman.trace.survey import Survey
 from presman.trace.tally import histogram
 from presman.trace.trace_files import STANDARD_INPUT, TraceError, TraceFile
 from presman.trace.trace_parser import EVERYTHING, LONGEST_NAME, REDO_WRITE, EventSelection
-from presman.trace.trace_report import SvgChart, WaitsCsv, histogram_text, scatter_text, svg
+from presman.trace.trace_report import WaitsCsv, histogram_text, scatter_text, svg
 
 CHARTS = ("scatter", "histogram")
 MOST_CHARTED = 4
@@ -114,13 +114,10 @@ def _run(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> int:
 def _add(survey: Survey, name: str) -> str | None:
     """Add a file; return why it was refused or cut short, or None."""
     try:
-        trace = TraceFile(name)
+        with contextlib.closing(TraceFile(name)) as trace:
+            return survey.add(trace).error
     except TraceError as error:
         return str(error)
-    try:
-        return survey.add(trace).error
-    finally:
-        trace.close()
 
 
 def _selection(arguments: argparse.Namespace) -> EventSelection:
@@ -146,7 +143,7 @@ def _write_image(survey: Survey, name: str, kinds: tuple[str, ...]) -> None:
     panels = []
     for event, kind in product(events, dict.fromkeys(kinds)):
         tallied = None if kind == "scatter" else histogram(survey.total.tallies[event])
-        panels.append(SvgChart(event, survey.trails[event].scatter() if tallied is None else tallied))
+        panels.append((event, survey.trails[event].scatter() if tallied is None else tallied))
     if not panels:
         raise Failure(f"{clean(name)} not written: there are no waits to draw", exit_codes.FINDINGS)
     text = svg(panels)

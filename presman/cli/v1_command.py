@@ -50,9 +50,8 @@ def run(options: Namespace) -> None:
             table = v1_tables.TABLES[measure](came.snapshot, came.reading)
             if file is not None and column is not None:
                 file.write(came.reading.at, table.values(column))
-            console.show(
-                _screen(resolved, measure, v1_tables.parameters(came.snapshot), table, column if options.plot else None)
-            )
+            parameters = v1_tables.parameters(came.snapshot)
+            console.show(_screen(resolved, measure, parameters, table, column if options.plot else None))
     except KeyboardInterrupt:
         console.note("Bye!")
         raise

@@ -40,15 +40,6 @@ def read_command(text: str) -> tuple[str, ...]:
     return words
 
 
-def of_command_line(text: str, name: str) -> AlertSetting:
-    """Return the threshold `name` that ``KEY=N`` or ``KEY:SUBJECT=N`` sets. Raises ValueError."""
-    about, mark, value = text.rpartition("=")
-    key, _, subject = about.partition(":")
-    if not mark:
-        raise ValueError(f"{text!r} is not KEY=N or KEY:SUBJECT=N")
-    return _line(f"{key} {shlex.quote(subject) if subject else ''} {name}={shlex.quote(value)}")
-
-
 def _line(line: str) -> AlertSetting:
     try:
         key, *words = shlex.split(line)
@@ -134,14 +125,18 @@ _WORDS = _AMOUNTS | {"for": _hold, "severity": _severity, "percentile": _percent
 
 
 def with_thresholds(settings: AlertSettings, given: Mapping[str, Sequence[str]]) -> AlertSettings:
-    """Return the settings with thresholds from the command line: ``KEY=N`` for `warning` and `critical`.
+    """Return the settings with thresholds from the command line: ``KEY=N`` or ``KEY:SUBJECT=N``.
 
-    Raises ValueError.
+    `given` has those for `warning` and `critical`. Raises ValueError.
     """
     found = {(each.key, each.subject.casefold()): each for each in settings}
     for name, texts in given.items():
         for text in texts:
-            new = of_command_line(text, name)
+            subject_of, mark, value = text.rpartition("=")
+            key, _, subject = subject_of.partition(":")
+            if not mark:
+                raise ValueError(f"{text!r} is not KEY=N or KEY:SUBJECT=N")
+            new = _line(f"{key} {shlex.quote(subject) if subject else ''} {name}={shlex.quote(value)}")
             about = new.key, new.subject.casefold()
             old = found.get(about, AlertSetting(new.key, new.subject))
             found[about] = replace(old, severity=None, **{name: getattr(new, name)})

@@ -70,19 +70,15 @@ def spooled(release: Release) -> list[Spooled]:
         if query.pack == "none" and not is_of_one_session and query.record not in OF_AN_UPDATE:
             views.setdefault(selection(query).view, []).append(query)
     found = []
-    for view, queries in sorted(views.items()):  # an on-demand query on a view that is read anyway would add nothing
-        polled = [query for query in queries if query.cadence is not Cadence.DEMAND]
-        found.append(_spooled(view, polled or queries, release))
+    for view, of_view in sorted(views.items()):  # an on-demand query on a view that is read anyway would add nothing
+        queries = [query for query in of_view if query.cadence is not Cadence.DEMAND] or of_view
+        words = frozenset().union(*(selection(query).words for query in queries))
+        columns = tuple(column.name for column in columns_of(view, release) if column.name in words)
+        by_key = all(query.cadence is Cadence.DEMAND and ":sql_id" in selection(query).where for query in queries)
+        conditions = (_KEY,) if by_key else tuple(dict.fromkeys(map(_condition, queries)))
+        once = all(query.cadence is Cadence.ONCE for query in queries)
+        found.append(Spooled(view, columns, conditions, once, by_key, tuple(query.answers for query in queries)))
     return found
-
-
-def _spooled(view: str, queries: Sequence[Query], release: Release) -> Spooled:
-    words = frozenset().union(*(selection(query).words for query in queries))
-    columns = tuple(column.name for column in columns_of(view, release) if column.name in words)
-    by_key = all(query.cadence is Cadence.DEMAND and ":sql_id" in selection(query).where for query in queries)
-    conditions = (_KEY,) if by_key else tuple(dict.fromkeys(_condition(query) for query in queries))
-    once = all(query.cadence is Cadence.ONCE for query in queries)
-    return Spooled(view, columns, conditions, once, by_key, tuple(query.answers for query in queries))
 
 
 _KEY = "inst_id = &1 AND sql_id = '&2' AND child_number = &3"

@@ -283,7 +283,7 @@ def _parse(text: str, path: Path) -> configparser.ConfigParser:
         line, what = error.lineno, "an option before the first [section]"
     except configparser.ParsingError as error:
         line, what = error.errors[0][0] if error.errors else 0, "neither [section] nor NAME = VALUE"
-    at_fault = text.splitlines()[line - 1].strip() if line else ""
+    at_fault = text.split("\n")[line - 1].strip() if line else ""
     if at_fault.startswith("[") and "]" not in at_fault:
         what = "a ] is missing at the end of [section]"
     raise ConfigError(f"{path}, line {line}: {what}")
@@ -296,35 +296,34 @@ def _first_word(option: str) -> str:
 
 def _section(path: Path, text: str, section: str, parser: configparser.ConfigParser) -> Settings:
     settings: dict[str, Any] = {}
-    for option, value in parser.items(section):
-        name, setting = _setting(path, text, section, option, value)
-        if settings.get(name) is not None and setting is not None:
-            line = _line_of(text, section, option)
-            raise ConfigError(f"{path}, line {line}: [{section}] {option}: another option already sets this")
-        settings[name] = settings.get(name) if setting is None else setting
-    for name in ("password", "metrics_password"):
-        if settings.get(name) and settings.get(f"{name}_command"):
-            line = _line_of(text, section, f"{name}_command")
-            raise ConfigError(f"{path}, line {line}: [{section}] {name}_command: {name} already sets this")
+    option = ""
+    try:
+        for option, value in parser.items(section):
+            name, setting = _setting(section, option, value)
+            if settings.get(name) is not None and setting is not None:
+                raise ValueError("another option already sets this")
+            settings[name] = settings.get(name) if setting is None else setting
+        for name in ("password", "metrics_password"):
+            option = f"{name}_command"
+            if settings.get(name) and settings.get(option):
+                raise ValueError(f"{name} already sets this")
+    except (ValueError, InputError) as error:
+        where = f"{path}, line {_line_of(text, section, option)}: [{section}] {_first_word(option)}"
+        raise ConfigError(f"{where}: {error}") from None
     return Settings(**settings)
 
 
-def _setting(path: Path, text: str, section: str, option: str, value: str | None) -> tuple[str, Any]:
-    where = f"{path}, line {_line_of(text, section, option)}: [{section}] {_first_word(option)}"
+def _setting(section: str, option: str, value: str | None) -> tuple[str, Any]:
+    """Return the name of the setting that an option sets, and its value. Raises ValueError, InputError."""
     if option not in _OPTIONS:
         if _first_word(option) in _OPTIONS:
-            raise ConfigError(f"{where}: a = is missing behind it")
+            raise ValueError("a = is missing behind it")
         guess = "did you mean 'connection_string'?" if option in _CONNECTION_WORDS else did_you_mean(option, _OPTIONS)
-        raise ConfigError(f"{where}: unknown option, {guess}")
+        raise ValueError(f"unknown option, {guess}")
     name, read = _OPTIONS[option]
     if name.startswith("metrics_") and section != DEFAULTS:
-        raise ConfigError(f"{where}: it belongs in [{DEFAULTS}], because presman metrics is one for all targets")
-    if not value:
-        return name, None
-    try:
-        return name, read(value)
-    except (ValueError, InputError) as error:
-        raise ConfigError(f"{where}: {error}") from None
+        raise ValueError(f"it belongs in [{DEFAULTS}], because presman metrics is one for all targets")
+    return name, read(value) if value else None
 
 
 def _line_of(text: str, section: str, option: str) -> int:

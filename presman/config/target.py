@@ -95,9 +95,12 @@ class Target:
 
     def with_password(self, password: Secret) -> Target:
         """Return the same target with a password that the user was asked for."""
+        return self._connecting(password=password)
+
+    def _connecting(self, **changes: Any) -> Target:
         if self.connect is None:
             return self
-        return connected(self.name, structs.replace(self.connect, password=password), self.settings, self.warnings)
+        return connected(self.name, structs.replace(self.connect, **changes), self.settings, self.warnings)
 
     def within(self, at: str | None, start: str | None, end: str | None) -> Target:
         """Return the same recording up to an instant, or between two. Raises TargetError if it is not a recording."""
@@ -124,10 +127,7 @@ class Target:
 
     def with_thick(self, lib_dir: str | None) -> Target:
         """Return the same target, connected through the thick driver with the client libraries in `lib_dir`."""
-        if self.connect is None:
-            return self
-        connect = structs.replace(self.connect, thick=True, lib_dir=lib_dir or self.connect.lib_dir)
-        return connected(self.name, connect, self.settings, self.warnings)
+        return self._connecting(thick=True, **({"lib_dir": lib_dir} if lib_dir else {}))
 
 
 def connected(name: str, connect: ConnectSettings, settings: Settings, warnings: tuple[str, ...] = ()) -> Target:
@@ -138,10 +138,12 @@ def connected(name: str, connect: ConnectSettings, settings: Settings, warnings:
 
 def recorded_target(recorded: RecordedWindow, settings: Settings, warnings: tuple[str, ...] = ()) -> Target:
     """Return the target of a recording; its name does not contain the password."""
-    name = f"recording:{_without_password(recorded.location)}"
-    if recorded.database:
-        name += f"?database={recorded.database}"
-
+    location = recorded.location
+    if "://" in location:  # its user, but neither its password nor its options
+        scheme, _, rest = location.partition("://")
+        address, user = rest.partition("?")[0].rpartition("@")[2], rest.rpartition("@")[0].partition(":")[0]
+        location = f"{scheme}://{user + '@' if user else ''}{address}"
+    name = f"recording:{location}" + (f"?database={recorded.database}" if recorded.database else "")
     make = partial(_recording, name, recorded)
     return Target(name, "recording", settings, make, warnings=warnings, recorded=recorded)
 
@@ -152,16 +154,6 @@ def _recording(name: str, recorded: RecordedWindow) -> RecordingSource:
     database, at = recorded.database or None, recorded.at
     start, end = recorded.start, recorded.end
     return RecordingSource(recorded.location, name=name, database=database, at=at, start=start, end=end)
-
-
-def _without_password(location: str) -> str:
-    """Return a file's name unchanged, or a URL without its password and options."""
-    scheme, mark, rest = location.partition("://")
-    if not mark:
-        return location
-    authority, slash, path = rest.partition("?")[0].rpartition("@")[2].partition("/")
-    user = rest.rpartition("@")[0].partition(":")[0]
-    return f"{scheme}://{user + '@' if user else ''}{authority}{slash}{path}"
 
 
 # ---- Options of a target: the part after its "?".

@@ -14,19 +14,9 @@ from presman.base.errors import closest, nearest
 from presman.base.private_files import exists, expanded, is_file, is_folder
 from presman.base.secret import PASSWORD, Secret, of_environment
 from presman.base.text import clean
+from presman.config import target as targets
 from presman.config.config_file import NAME, Config, Settings, has_password, others_may_change
-from presman.config.target import (
-    DEMO,
-    Target,
-    TargetError,
-    connected,
-    demo_target,
-    is_recording,
-    nearest_recording,
-    recording_target,
-    scenarios,
-    spool_target,
-)
+from presman.config.target import Target, TargetError
 from presman.config.tns_names import entries
 from presman.sources.oracle.settings import ConnectSettings
 
@@ -55,7 +45,7 @@ def oracle_target(text: str, settings: Settings, config: Config) -> Target:
     how = ConnectSettings.__struct_fields__[3:]
     given = {name: value for name in how if (value := getattr(settings, name)) is not None}
     connect = ConnectSettings(dsn, (user or settings.user) or None, secret, **given)
-    return connected(connect.name, connect, settings)
+    return targets.connected(connect.name, connect, settings)
 
 
 def _why_no_path(text: str) -> str:
@@ -72,8 +62,8 @@ def _why_no_target(text: str, config: Config) -> str:
     if why := _why_no_path(text):
         return why
     section = nearest(text, config.targets)
-    scenario = closest(text.removeprefix("demo:"), scenarios())
-    meant = section or (scenario and f"demo:{scenario}") or nearest_recording(expanded(text))
+    scenario = closest(text.removeprefix("demo:"), targets.scenarios())
+    meant = section or (scenario and f"demo:{scenario}") or targets.nearest_recording(expanded(text))
     if meant:
         return f"no target {text!r}, did you mean {meant!r}?"
     if NAME.fullmatch(text):
@@ -96,7 +86,7 @@ def parse_target(text: str, config: Config | None = None) -> Target:
     if (settings := config.sections.get(text)) is not None:
         target = _section(text, settings.over(config.defaults), config)
         return replace(target, name=clean(target.name))
-    if not is_recording(text):
+    if not targets.is_recording(text):
         _refuse_password(text)
     target = _literal(text, config.defaults, config)
     target = replace(target, name=clean(target.name))
@@ -121,23 +111,23 @@ def _section(name: str, settings: Settings, config: Config) -> Target:
         raise TargetError(f"{within}it has no connection_string")
     if settings.password_command and config.path and others_may_change(config.path):
         raise TargetError(f"{within}password_command is not run, others may change the file: chmod go-w {config.path}")
-    if settings.user is None and not is_recording(settings.connection.reveal()):
+    if settings.user is None and not targets.is_recording(settings.connection.reveal()):
         _refuse_password(settings.connection.reveal(), within)
     target = _literal(settings.connection.reveal(), settings, config, within)
     if target.connect is None:
         return replace(target, name=target.name if name == "presman" else name)
-    return connected(name, target.connect, settings, target.warnings)
+    return targets.connected(name, target.connect, settings, target.warnings)
 
 
 def _literal(text: str, settings: Settings, config: Config, within: str = "") -> Target:
     scheme, colon, rest = text.partition(":")
     try:
         if scheme.lower() == "demo" and (colon or not rest):
-            return demo_target(rest or DEMO, settings)
+            return targets.demo_target(rest or targets.DEMO, settings)
         if scheme.lower() == "spool" and colon:
-            return spool_target(rest, settings)
-        if is_recording(text):
-            return recording_target(rest if scheme.lower() == "recording" else text, settings)
+            return targets.spool_target(rest, settings)
+        if targets.is_recording(text):
+            return targets.recording_target(rest if scheme.lower() == "recording" else text, settings)
         return oracle_target(text, settings, config)
     except TargetError as error:
         raise TargetError(f"{within}{error}") from None

@@ -27,9 +27,7 @@ def why(row: Member) -> str:
     if row.connection is not ConnectionState.LIVE:
         if row.retry_in is None:
             return with_more(row.reason, row.outlook)
-        # A refused password is never tried again: what comes is a look whether there is another.
-        words = ("config.ini is read", "reading config.ini") if row.wants_password else ("retry", "trying now")
-        return f"{retry(row.retry_in, *words)}: {row.reason}"
+        return f"{retry(row.retry_in, wants_password=row.wants_password)}: {row.reason}"
     return "" if row.key_figures is None else row.key_figures.worst
 
 
@@ -124,26 +122,22 @@ FLEET: Table[Member] = Table(
                  f"How fresh its data is. {'. '.join(f'{state.text}: {means}' for state, means in STATES.items())}.",
                  "connection", text=lambda row: row.connection.text, order=rank, width=10, vital=True,
                  state=lambda row: row.connection.level),
-        Database("alerts", "alerts", COUNT,
-                 "Critical alerts (✕) and warnings (▲), with the sign of the worst; ? if not all could be "
-                 "seen. The rules and thresholds are those of `presman alerts`.", "key_figures.alerts",
+        Database("alerts", "alerts", COUNT, "Critical alerts (✕) and warnings (▲), with the sign of the worst; ? if "
+                 "not all could be seen. The rules and thresholds are those of `presman alerts`.", "key_figures.alerts",
                  text=_alerts, order=_weight, width=6, state=_alert_state),
         Database("cpu_percent", "CPU %", PERCENT,
                  "CPU used by all consumer groups since the last poll, in percent of the CPUs that Resource Manager "
                  "manages (CPU_COUNT when caged, else the host's).", "key_figures.cpu_percent", width=5),
-        Database("throttled_percent", "throttled %", PERCENT,
-                 "Percent of CPU demand that had to wait since the last poll: waited / (used + waited).",
-                 "key_figures.throttled_percent", width=11),
+        Database("throttled_percent", "throttled %", PERCENT, "Percent of CPU demand that had to wait since the last "
+                 "poll: waited / (used + waited).", "key_figures.throttled_percent", width=11),
         Database("queued", "queue", COUNT, "Parallel statements that wait in the queue now.", "key_figures.queued",
                  width=5, state=_queue_state, vital=True),
         Database("head_waited_s", "head", SECONDS, "How long the first statement has been in the queue.",
                  "key_figures.head_waited", width=7, state=_queue_state),
-        Database("servers_in_use", "servers", COUNT,
-                 "Parallel servers in use now, of PARALLEL_SERVERS_TARGET (above it statements queue), over all "
-                 "instances.", "key_figures.servers_in_use", text=_servers, width=7, most=12, state=_servers_state,
-                 vital=True),
-        Database("age_s", "age", SECONDS, "How old the newest poll is.",
-                 "age", text=_age, width=5,
+        Database("servers_in_use", "servers", COUNT, "Parallel servers in use now, of PARALLEL_SERVERS_TARGET (above "
+                 "it statements queue), over all instances.", "key_figures.servers_in_use", text=_servers, width=7,
+                 most=12, state=_servers_state, vital=True),
+        Database("age_s", "age", SECONDS, "How old the newest poll is.", "age", text=_age, width=5,
                  state=lambda row: "warn" if row.connection is ConnectionState.LATE else "dim"),
         Database("cpu_past", "past %", PERCENT, "CPU used in the last polls, in percent of the CPUs that Resource "
             "Manager manages; one scale for all databases.",
@@ -154,10 +148,9 @@ FLEET: Table[Member] = Table(
                  why, width=24, most=60, flexible=True, narrow=False,
                  state=lambda row: _alert_state(row) if row.connection is ConnectionState.LIVE
                  else row.connection.level),
-        Database("used_cpus", "CPUs █ wait ▒", CPUS,
-                 "CPUs used by all consumer groups since the last poll (█), and waited for (▒), of those that "
-                 "Resource Manager manages; ▶ where demand is higher.", "key_figures.used", text=_cpus,
-                 bar=_cpu_bar, side="left", narrow=False, width=17, most=25),
+        Database("used_cpus", "CPUs █ wait ▒", CPUS, "CPUs used by all consumer groups since the last poll (█), and "
+                 "waited for (▒), of those that Resource Manager manages; ▶ where demand is higher.",
+                 "key_figures.used", text=_cpus, bar=_cpu_bar, side="left", narrow=False, width=17, most=25),
         Database("waited_cpus", "wait", CPUS, "CPUs that all consumer groups waited for since the last poll.",
                  "key_figures.waiting", narrow=False),
         Database("queue_past", "queued", COUNT, "Statements queued in the last polls; one scale for all databases.",

@@ -127,9 +127,8 @@ GROUPS: Figures[GroupReading] = Figures(
           "active of those allowed, + sessions waiting, how long the first has waited), servers that its statements "
           "hold while they wait for another session, an I/O limit of its container that throttles it, a CPU_MIN_COUNT "
           "that its container does not get. ✕ critical, ▲ warning, ▬ note. Files have one word for the worst.",
-          "state.word", text=state_text,
-          order=lambda row: (row.rank, row.state.word), width=18, most=56, state=lambda row: row.state.level,
-          vital=True),
+          "state.word", text=state_text, order=lambda row: (row.rank, row.state.word), width=18, most=56,
+          state=lambda row: row.state.level, vital=True),
     Group("verdict", "CPU state", WORD, "The group's CPU since the last poll. ✕ held, database quiesced: its "
           "sessions wait until the quiesce ends. ● not throttled: it hardly waits for CPU. ▬ at its limit: "
           "UTILIZATION_LIMIT caps it, even if CPU is free (▬ HR at its limit: that of HR, which it is in). ▬ near its "
@@ -207,13 +206,11 @@ GROUPS: Figures[GroupReading] = Figures(
     Group("px_servers_active", "PX servers", COUNT, "Parallel servers the group holds now "
           f"({_VIEW}.CURRENT_PQ_SERVERS_ACTIVE) of those the plan lets it hold (PARALLEL_SERVER_LIMIT of "
           "DBA_RSRC_PLAN_DIRECTIVES, else UTILIZATION_LIMIT, as percent of the target; without either what its PDB may "
-          "hold; ┊ marks the limit). On "
-          "one instance of a cluster the limit is a percent of the target of all, and counts what all hold together. "
-          "The whole width of the bar is "
-          "PARALLEL_SERVERS_TARGET, or what is held if that is more. At the poll. Statements that bypass the queue are "
-          "not in it. ≤: that view does not show it now; this is what all its statements hold.",
-          "px_servers", text=_servers, side="left", width=18, most=26, bar=_servers_bar, state=_servers_state,
-          narrow=False, vital=True),
+          "hold; ┊ marks the limit). On one instance of a cluster the limit is a percent of the target of all, and "
+          "counts what all hold together. The whole width of the bar is PARALLEL_SERVERS_TARGET, or what is held if "
+          "that is more. At the poll. Statements that bypass the queue are not in it. ≤: that view does not show it "
+          "now; this is what all its statements hold.", "px_servers", text=_servers, side="left", width=18, most=26,
+          bar=_servers_bar, state=_servers_state, narrow=False, vital=True),
     Group("px_servers_limit", "PX limit", COUNT, "Servers the plan lets the group hold: PARALLEL_SERVER_LIMIT of "
           "DBA_RSRC_PLAN_DIRECTIVES, else UTILIZATION_LIMIT, of the target; empty without a limit.", "servers_limit"),
     Group("px_servers_limit_percent", "limit %", COUNT, "Percent of the servers target that the plan lets the group "
@@ -286,10 +283,9 @@ CPU: Table[GroupReading] = Table(
         *(replace(GROUPS["state"], width=25), GROUPS["entitled_cpus"]),
         replace(GROUPS["limit_cpus"], narrow=False),  # the bar has a mark for it, and the state needs the room
         *GROUPS.pick(
-            "used_percent throttled_percent cpu_exhausted_percent active_sessions "
-            "execution_waiters yields_per_s requests_per_s cpu_waits_per_s guaranteed_cpus consumed_percent "
-            "cpu_wait_ms used_trend session_pool verdict pool_waits_total pool_ms_total switched_in_total "
-            "switched_out_total"
+            "used_percent throttled_percent cpu_exhausted_percent active_sessions execution_waiters yields_per_s "
+            "requests_per_s cpu_waits_per_s guaranteed_cpus consumed_percent cpu_wait_ms used_trend session_pool "
+            "verdict pool_waits_total pool_ms_total switched_in_total switched_out_total"
         ),
     ),
     identity,
@@ -348,10 +344,9 @@ PDBS: Table[PdbReading] = Table(
         Pdb("inst_id", "Inst", INSTANCE, "INST_ID; `all` is the sum over the cluster.", "inst_id"),
         Pdb("con_id", "Con", NUMBER, "CON_ID.", "con_id", narrow=False),
         Pdb("pdb", "PDB", TEXT, "GV$PDBS.NAME.", "name", width=10, most=22),
-        Pdb("cpu_bar", "CPU", CPUS,
-            "The whole width is all CPUs. █ CPUs used and ▒ waited for, both the change of CONSUMED_CPU_TIME and "
-            f"CPU_WAIT_TIME in {_PDB} since the last poll; │ its entitlement now; ┊ its limit.", "used", side="left",
-            width=8, bar=cpu_bar, flexible=True),
+        Pdb("cpu_bar", "CPU", CPUS, "The whole width is all CPUs. █ CPUs used and ▒ waited for, both the change of "
+            f"CONSUMED_CPU_TIME and CPU_WAIT_TIME in {_PDB} since the last poll; │ its entitlement now; ┊ its limit.",
+            "used", side="left", width=8, bar=cpu_bar, flexible=True),
         Pdb("used_cpus", "use CPU", CPUS, f"CPUs used since the last poll ({_PDB}).", "used"),
         Pdb("waited_cpus", "waiting", CPUS, f"CPUs waited for since the last poll ({_PDB}).", "waiting"),
         Pdb("verdict", "state", WORD,
@@ -364,44 +359,36 @@ PDBS: Table[PdbReading] = Table(
         Pdb("limit_cpus", "limit", CPUS,
             "CPUs at its UTILIZATION_LIMIT in the CDB plan, or its own CPU_COUNT if that is less.", "limit"),
         Pdb("shares", "shares", COUNT, "DBA_CDB_RSRC_PLAN_DIRECTIVES.SHARES.", "shares"),
-        Pdb("px_statements_queued", "queued", COUNT,
-            f"Parallel statements queued now ({_PDB}.CURRENT_PQS_QUEUED).", "px_queued",
-            state=lambda row: "warn" if row.px_queued else "dim"),
+        Pdb("px_statements_queued", "queued", COUNT, f"Parallel statements queued now ({_PDB}.CURRENT_PQS_QUEUED).",
+            "px_queued", state=lambda row: "warn" if row.px_queued else "dim"),
         Pdb("active_sessions", "sess", COUNT, "User sessions that are ACTIVE, of all (V$SESSION). At the poll.",
             "active_sessions", text=lambda row: f"{row.active_sessions}/{row.sessions}", width=7, narrow=False),
         Pdb("throttled_percent", "throttled %", PERCENT, "Percent of its CPU demand that waited since the last poll.",
             "throttled_percent", narrow=False),
         Pdb("io_mb_per_s", "MB/s", MEGABYTES,
             f"MB per second, all kinds: change of *_MEGABYTES in {_PDB} since the last poll.", "io.mb", narrow=False),
-        Pdb("io_requests_per_s", "IOPS", RATE,
-            f"I/O requests per second: change of *_REQUESTS in {_PDB} since the last poll.", "io.requests",
-            narrow=False),
-        Pdb("io_limits", "max IOPS/MB", TEXT,
-            "MAX_IOPS and MAX_MBPS of the container (12.2 and later, not on Exadata); - without.", "iops_limit",
-            text=_io_limits, side="right", narrow=False, most=15),
+        Pdb("io_requests_per_s", "IOPS", RATE, f"I/O requests per second: change of *_REQUESTS in {_PDB} since the "
+            "last poll.", "io.requests", narrow=False),
+        Pdb("io_limits", "max IOPS/MB", TEXT, "MAX_IOPS and MAX_MBPS of the container (12.2 and later, not on "
+            "Exadata); - without.", "iops_limit", text=_io_limits, side="right", narrow=False, most=15),
         Pdb("io_throttle_ms", "held ms", _HELD_MS,
             f"Milliseconds each I/O was throttled on average in the last full minute ({_METRIC}.AVG_IO_THROTTLE).",
             "io_throttle_ms", narrow=False, state=lambda row: "warn" if row.io_throttle_ms else ""),
-        Pdb("px_servers_active", "PX", COUNT,
-            f"Parallel servers held now ({_PDB}.CURRENT_PQ_SERVERS_ACTIVE) of those it may hold before it queues "
-            "(DBA_CDB_RSRC_PLAN_DIRECTIVES).",
-            "px_servers", text=lambda row: f"{count(row.px_servers)}/{count(row.servers_limit)}", width=8,
-            narrow=False),
+        Pdb("px_servers_active", "PX", COUNT, f"Parallel servers held now ({_PDB}.CURRENT_PQ_SERVERS_ACTIVE) of those "
+            "it may hold before it queues (DBA_CDB_RSRC_PLAN_DIRECTIVES).", "px_servers",
+            text=lambda row: f"{count(row.px_servers)}/{count(row.servers_limit)}", width=8, narrow=False),
         Pdb("memory_bytes", "SGA/PGA", BYTES, f"SGA and PGA in use now ({_PDB}.SGA_BYTES, PGA_BYTES).", "sga_bytes",
             text=lambda row: f"{size(row.sga_bytes)}/{size(row.pga_bytes)}", width=11, narrow=False),
-        Pdb("cpu_exhausted_percent", "full %", PERCENT,
-            f"Percent of the checks of the last full minute at which CPU was exhausted ({_METRIC}.CPU_EXHAUSTED, from "
-            "an update of 23 on).", "cpu_exhausted", narrow=False),
+        Pdb("cpu_exhausted_percent", "full %", PERCENT, "Percent of the checks of the last full minute at which CPU "
+            f"was exhausted ({_METRIC}.CPU_EXHAUSTED, from an update of 23 on).", "cpu_exhausted", narrow=False),
         Pdb("guaranteed_cpus", "min", CPUS, "CPUs it is guaranteed when all open containers are busy.", "guaranteed",
             narrow=False),
         Pdb("plan", "Plan", TEXT, "The container's own plan (V$RSRC_PLAN); without one all its sessions have equal "
-            "shares.",
-            "plan", text=lambda row: row.plan or "(none)", width=10, narrow=False, most=20),
-        Pdb("io_verdict", "I/O state", WORD,
-            "What MAX_IOPS and MAX_MBPS do to it: throttled: the limit delayed I/O in the last full minute; near: "
-            "95 % of a limit was used since the last poll.", "io_verdict",
-            text=lambda row: row.io_verdict.text, width=13, narrow=False,
-            most=18, state=lambda row: row.io_verdict.level),
+            "shares.", "plan", text=lambda row: row.plan or "(none)", width=10, narrow=False, most=20),
+        Pdb("io_verdict", "I/O state", WORD, "What MAX_IOPS and MAX_MBPS do to it: throttled: the limit delayed I/O in "
+            "the last full minute; near: 95 % of a limit was used since the last poll.", "io_verdict",
+            text=lambda row: row.io_verdict.text, width=13, narrow=False, most=18,
+            state=lambda row: row.io_verdict.level),
     ),
     lambda row: (row.inst_id, row.con_id), "No pluggable databases are visible from here.",
     json="assessment.pdbs",

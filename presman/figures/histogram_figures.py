@@ -222,41 +222,35 @@ EVENTS: Table[EventLatency] = Table(
               "each poll: resmgr, log file, db file, direct path, cell and PX. For any other event, put the cursor on "
               "it: its histogram is read from the next poll on.", "event", width=18, flexible=True,
               state=lambda row: "warn" if row.wait_class == "Scheduler" else "" if row.counted else "dim"),
-        Event("waiting_sessions", "avg sess", Unit("average sessions", number, 8),
-              "Average sessions that waited: change of TIME_WAITED_MICRO in V$SYSTEM_EVENT since the last poll / time; "
-              "where waits last longer than that, the sessions that wait now (V$SESSION). With ~ it is estimated from "
-              "the buckets, because the event is idle.", "sessions",
-              text=_sessions),
+        Event("waiting_sessions", "avg sess", Unit("average sessions", number, 8), "Average sessions that waited: "
+              "change of TIME_WAITED_MICRO in V$SYSTEM_EVENT since the last poll / time; where waits last longer than "
+              "that, the sessions that wait now (V$SESSION). With ~ it is estimated from the buckets, because the "
+              "event is idle.", "sessions", text=_sessions),
         Event("waits_per_s", "waits/s", RATE, "Waits since the last poll, per second.", "per_second"),
         Event("mean_ms", "mean ms", _MEAN_MS,
               "Mean wait since the last poll, measured (V$SYSTEM_EVENT); of idle events estimated.", "mean_ms"),
-        Event("p99_us", "p99", _BOUND,
-              "Bound of the bucket in which the 99th percentile of the waits since the histogram was read before lies.",
-              "p99.lower_us",
+        Event("p99_us", "p99", _BOUND, "Bound of the bucket in which the 99th percentile of the waits since the last "
+              "poll lies; none if that poll did not read the histogram.", "p99.lower_us",
               text=lambda row: ABSENT if row.p99 is None else percentile_bound(row.p99), narrow=False),
-        Event("longest_us", "longest", _BOUND, "Bound of the bucket of the longest wait since the histogram was read "
-              "before; where that was not at the last poll, the title says when.",
-              "longest.lower_us", text=lambda row: bound_text(row.longest)),
+        Event("longest_us", "longest", _BOUND, "Bound of the bucket of the longest wait since the last poll; none if "
+              "that poll did not read the histogram.", "longest.lower_us", text=lambda row: bound_text(row.longest)),
         Event("wait_class", "class", TEXT, "V$SYSTEM_EVENT.WAIT_CLASS.", "wait_class", width=12, narrow=False),
     ),
     lambda row: (row.inst_id, row.event),
-    "No waits, and no histogram could be read.", order="waiting_sessions", descending=True,
-    worst_first=True, json="latency_events",
+    "No waits, and no histogram could be read.", order="waiting_sessions", descending=True, json="latency_events",
 )
 FACTS: Table[SpanFacts] = Table(
     "figures", "Latency",
     (
-        FactFigure("name", "figure", TEXT,
-                   "Averages are measured (V$SYSTEM_EVENT, TIME_WAITED_MICRO / TOTAL_WAITS), or estimated from the "
-                   "buckets at 0.75 of the bound of each; beside the estimate is its error. A percentile (nearest "
-                   "rank) is shown as its bucket; the value after ~ is an estimate, interpolated in that bucket. "
-                   "Percents under and over a limit count whole buckets only, so neither is too high; 1,024 µs counts "
-                   "as 1 ms.", "name", sortable=False, width=20),
+        FactFigure("name", "figure", TEXT, "Averages are measured (V$SYSTEM_EVENT, TIME_WAITED_MICRO / TOTAL_WAITS), "
+                   "or estimated from the buckets at 0.75 of the bound of each; beside the estimate is its error. A "
+                   "percentile (nearest rank) is shown as its bucket; the value after ~ is an estimate, interpolated "
+                   "in that bucket. Percents under and over a limit count whole buckets only, so neither is too high; "
+                   "1,024 µs counts as 1 ms.", "name", sortable=False, width=20),
         FactFigure("now", "now", TEXT, "Since the histogram was read before: at the last poll, or up to a minute ago "
                    "if the tab was not open; the first line says for how long.", "now", sortable=False, width=20),
-        FactFigure("window", "window", TEXT,
-                   "Over the minutes chosen with w, as far as presman has polled them; the first line says how far.",
-                   "window", sortable=False, width=20),
+        FactFigure("window", "window", TEXT, "Over the minutes chosen with w, as far as presman has polled them; the "
+                   "first line says how far.", "window", sortable=False, width=20),
         FactFigure("startup", "since startup", TEXT, "Since the instance was started.", "startup", sortable=False,
                    width=20),
     ),
@@ -272,10 +266,9 @@ BUCKETS: Table[LatencyBucket] = Table(
         BucketFigure("waits", "waits", TOTAL, "Waits in the bucket.", "waits", sortable=False, width=7),
         BucketFigure("waits_percent", "% of waits", _SHARE, "Share of all waits.", "waits_percent", sortable=False,
                      bar=lambda row: Bar(100.0, row.waits_percent), most=40),
-        BucketFigure("time_percent", "% of time*", _SHARE,
-                     "Share of all time waited, estimated: each wait counts as 0.75 of the bucket's upper bound; the "
-                     "last bucket has no bound, so it may be more.", "time_percent", sortable=False,
-                     bar=lambda row: Bar(100.0, row.time_percent), most=40),
+        BucketFigure("time_percent", "% of time*", _SHARE, "Share of all time waited, estimated: each wait counts as "
+                     "0.75 of the bucket's upper bound; the last bucket has no bound, so it may be more.",
+                     "time_percent", sortable=False, bar=lambda row: Bar(100.0, row.time_percent), most=40),
     ),
     lambda row: row.upper_us, "No waits in this span.",
 )
@@ -285,9 +278,8 @@ OUTLIERS: Table[Outlier] = Table(
         OutlierFigure("view", "View", TEXT, "V$IO_OUTLIER or V$LGWRIO_OUTLIER, read on request only.", "view",
                       width=16),
         OutlierFigure("inst_id", "Inst", NUMBER, "INST_ID.", "inst_id"),
-        OutlierFigure("latency_ms", "latency ms", Unit("milliseconds", count, 12),
-                      "IO_LATENCY. Not shown where the value cannot be a latency.", "latency_ms",
-                      text=_latency_ms),
+        OutlierFigure("latency_ms", "latency ms", Unit("milliseconds", count, 12), "IO_LATENCY. Not shown where the "
+                      "value cannot be a latency.", "latency_ms", text=_latency_ms),
         OutlierFigure("size_kb", "size", NUMBER, "IO_SIZE, probably KB.", "size_kb", width=6),
         OutlierFigure("function", "function", TEXT, "FUNCTION_NAME.", "function", width=18),
         OutlierFigure("event", "wait event", TEXT, "WAIT_EVENT.", "event", width=24),
@@ -345,8 +337,7 @@ HISTOGRAMS: Table[Latency] = Table(
                       "event", width=20, flexible=True),
         LatencyFigure("span", "over", TEXT, "The time between the two polls, or since startup.", _over, width=14),
         LatencyFigure("waits", "waits", COUNT, "Waits in that time.", "waits", width=10),
-        LatencyFigure("mean_ms", "avg ms", _MS,
-                      "The average wait, measured (V$SYSTEM_EVENT; none for idle events).",
+        LatencyFigure("mean_ms", "avg ms", _MS, "The average wait, measured (V$SYSTEM_EVENT; none for idle events).",
                       lambda row: None if row.mean_us is None else row.mean_us / 1000),
         LatencyFigure("estimated_mean_ms", "est. ms", _MS,
                       "The average from the buckets, 0.75 of the bound for each wait: an estimate.",

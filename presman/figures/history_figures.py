@@ -40,20 +40,17 @@ USUAL: Table[Comparison] = Table(
     "usual", "Worse than usual?",
     (
         Compared("consumer_group", "Group", TEXT, "Consumer group.", "name", width=12, most=22),
-        Compared("mean_queue", "last minute", SESSIONS,
-                 "Statements queued, the mean of the last minute by Little's law: change of PQ_QUEUED_TIME / time; "
-                 "`now`: those queued at the poll, until presman has watched for a minute. ▲: 2 or more, and more than "
-                 "twice that of the last hour.",
-                 "now.mean_queue", text=lambda row: newest(row.now) + (" ▲" if row.worse else ""),
+        Compared("mean_queue", "last minute", SESSIONS, "Statements queued, the mean of the last minute by Little's "
+                 "law: change of PQ_QUEUED_TIME / time; `now`: those queued at the poll, until presman has watched for "
+                 "a minute. ▲: 2 or more, and more than twice that of the last hour.", "now.mean_queue",
+                 text=lambda row: newest(row.now) + (" ▲" if row.worse else ""),
                  state=lambda row: "warn" if row.worse else ""),
-        Compared("usual_queue", "hour / plan", SESSIONS,
-                 "The same over the last hour, as far as it is known (what presman watched, and before that "
-                 "AVG_QUEUED_PARALLEL_STMTS of V$RSRCMGRMETRIC_HISTORY), and since the plan was activated. Of an hour "
-                 "that begins in V$RSRCMGRMETRIC_HISTORY the other columns are not known.",
-                 "hour.mean_queue", text=_both(lambda usual: number(usual.mean_queue)), width=13),
-        Compared("queued_percent", "% queued", PERCENT,
-                 "Percent of the statements that had to queue, hour / since the plan: PQS_QUEUED / "
-                 "(PQS_COMPLETED + PQ_QUEUE_TIME_OUTS + running + queued).", "hour.percent_queued",
+        Compared("usual_queue", "hour / plan", SESSIONS, "The same over the last hour, as far as it is known (what "
+                 "presman watched, and before that AVG_QUEUED_PARALLEL_STMTS of V$RSRCMGRMETRIC_HISTORY), and since "
+                 "the plan was activated. Of an hour that begins in V$RSRCMGRMETRIC_HISTORY the other columns are not "
+                 "known.", "hour.mean_queue", text=_both(lambda usual: number(usual.mean_queue)), width=13),
+        Compared("queued_percent", "% queued", PERCENT, "Percent of the statements that had to queue, hour / since the "
+                 "plan: PQS_QUEUED / (PQS_COMPLETED + PQ_QUEUE_TIME_OUTS + running + queued).", "hour.percent_queued",
                  text=_both(lambda usual: percent(usual.percent_queued)), width=9),
         Compared("mean_wait_s", "mean wait", SECONDS,
                  "How long each statement queued in that hour, of all that queued in it, / since the plan: change of "
@@ -65,9 +62,8 @@ USUAL: Table[Comparison] = Table(
         Compared("mean_servers", "servers each", COUNT,
                  "Servers per statement, hour / since the plan: PQ_SERVERS_USED / PQS_COMPLETED. It follows the DOP.",
                  "hour.mean_servers", text=_both(lambda usual: number(usual.mean_servers)), width=13, narrow=False),
-        Compared("timeouts", "timeouts", COUNT,
-                 "Statements that reached PARALLEL_QUEUE_TIMEOUT, hour / since the plan (PQ_QUEUE_TIME_OUTS).",
-                 "hour.timeouts", text=_both(lambda usual: count(usual.timeouts)), width=9),
+        Compared("timeouts", "timeouts", COUNT, "Statements that reached PARALLEL_QUEUE_TIMEOUT, hour / since the plan "
+                 "(PQ_QUEUE_TIME_OUTS).", "hour.timeouts", text=_both(lambda usual: count(usual.timeouts)), width=9),
     ),
     lambda row: (row.con_id, row.name), "No group has had a parallel statement.",
     json="usual",
@@ -104,9 +100,8 @@ LEDGER: Table[StatementRun] = Table(
         Downgraded("at", "At", INSTANT, "When it was first seen.", "downgraded_at"),
         Downgraded("consumer_group", "Group", TEXT, "Consumer group.", "group", width=12),
         Downgraded("sql_id", "SQL_ID", NAME, "V$SESSION.SQL_ID of the coordinator.", "sql_id", width=13),
-        Downgraded("degree", "DOP got/req", COUNT,
-                   "Degree it got and degree it asked for (V$PX_SESSION.DEGREE, REQ_DEGREE).", "degree",
-                   text=lambda row: f"{count(row.degree)}/{count(row.requested)}"),
+        Downgraded("degree", "DOP got/req", COUNT, "Degree it got and degree it asked for (V$PX_SESSION.DEGREE, "
+                   "REQ_DEGREE).", "degree", text=lambda row: f"{count(row.degree)}/{count(row.requested)}"),
         Downgraded("downgraded_percent", "▼ %", PERCENT, "Percent of the degree that was lost.", "downgraded",
                    state=lambda _row: "warn"),
         Downgraded("user", "User", TEXT, "V$SESSION.USERNAME.", "user", width=10, flexible=True),
@@ -133,12 +128,10 @@ EVENTS: Table[DatabaseEvent] = Table(
               "V$RSRC_PLAN_HISTORY or V$INSTANCE.STARTUP_TIME. The newest is on top.", "at",
               text=lambda row: row.at.astimezone().strftime("%m-%d %H:%M:%S"), width=14),
         Event("event", "Event", TEXT, "The kind of event: a queue began or ended, a plan, directive, parameter, "
-              "instance or CPU state changed, a downgrade, a timeout of a queue or a session pool, an "
-              "alert that began, grew worse, got better or ended, a connection that came back, a time without "
-              "polls, a clock that went back.", "kind",
-              text=lambda row: kind_in_words(row.kind), width=17, state=_event_state),
-        Event("consumer_group", "Group", TEXT, "Consumer group it is about.", "group", width=12, most=22,
-              narrow=False),
+              "instance or CPU state changed, a downgrade, a timeout of a queue or a session pool, an alert that "
+              "began, grew worse, got better or ended, a connection that came back, a time without polls, a clock that "
+              "went back.", "kind", text=lambda row: kind_in_words(row.kind), width=17, state=_event_state),
+        Event("consumer_group", "Group", TEXT, "Consumer group it is about.", "group", width=12, most=22, narrow=False),
         Event("what", "What", TEXT, "What happened, in words.", "text", width=30, flexible=True, vital=True),
     ),
     tuple, "No event was seen.",

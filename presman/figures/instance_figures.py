@@ -39,12 +39,10 @@ SERVERS: Table[InstanceReading] = Table(
                "that servers of statements that bypass the queue are not counted. At the poll.", "servers.counted"),
         Server("servers_target", "target", COUNT, "PARALLEL_SERVERS_TARGET.", "servers.target"),
         Server("servers_maximum", "max", COUNT, "PARALLEL_MAX_SERVERS.", "servers.maximum", width=5),
-        Server("servers_available", "spare", COUNT,
-               "Idle processes (V$PX_PROCESS_SYSSTAT, 'Servers Available'). At the poll.",
-               "servers.available", width=6, narrow=False),
-        Server("servers_highwater", "highest", COUNT,
-               "Most servers in use at once since startup (V$PX_PROCESS_SYSSTAT, 'Servers Highwater').",
-               "servers.highwater", narrow=False),
+        Server("servers_available", "spare", COUNT, "Idle processes (V$PX_PROCESS_SYSSTAT, 'Servers Available'). At "
+               "the poll.", "servers.available", width=6, narrow=False),
+        Server("servers_highwater", "highest", COUNT, "Most servers in use at once since startup "
+               "(V$PX_PROCESS_SYSSTAT, 'Servers Highwater').", "servers.highwater", narrow=False),
         Server("host_busy_percent", "host %", PERCENT,
                "Percent of the host's CPU time that was busy since the last poll (V$OSSTAT, BUSY_TIME and IDLE_TIME).",
                lambda row: None if row.host_busy is None else 100 * row.host_busy, narrow=False),
@@ -58,18 +56,16 @@ WAITS: Table[WaitReading] = Table(
         Wait("inst_id", "Inst", NUMBER, "INST_ID.", "inst_id"),
         Wait("event", "Wait event", TEXT, "V$SYSTEM_EVENT.EVENT, idle events left out.", "event", width=20,
              flexible=True, state=lambda row: "warn" if row.wait_class == "Scheduler" else ""),
-        Wait("waiting_sessions", "avg sess", SESSIONS,
-             "Average sessions that waited since the last poll: change of TIME_WAITED_MICRO in V$SYSTEM_EVENT / time. "
-             "That view counts a wait when it ends; where waits last longer than the time between polls, it is the "
-             "sessions that wait now (V$SESSION).", "sessions"),
+        Wait("waiting_sessions", "avg sess", SESSIONS, "Average sessions that waited since the last poll: change of "
+             "TIME_WAITED_MICRO in V$SYSTEM_EVENT / time. That view counts a wait when it ends; where waits last "
+             "longer than the time between polls, it is the sessions that wait now (V$SESSION).", "sessions"),
         Wait("ended_waits", "ended", SESSIONS,
              "Seconds of waits that ended since the last poll, per second (V$SYSTEM_EVENT). Each wait counts in full: "
              "when waits of minutes end together, this is more than the number of sessions.", "ended", narrow=False),
         Wait("waits_per_s", "waits/s", RATE, "Change of TOTAL_WAITS in V$SYSTEM_EVENT since the last poll, per second.",
              "per_second", width=8),
-        Wait("mean_ms", "mean ms", _MEAN_MS,
-             "Mean wait since the last poll: change of TIME_WAITED_MICRO / change of TOTAL_WAITS, in milliseconds.",
-             "mean_ms"),
+        Wait("mean_ms", "mean ms", _MEAN_MS, "Mean wait since the last poll: change of TIME_WAITED_MICRO / change of "
+             "TOTAL_WAITS, in milliseconds.", "mean_ms"),
         Wait("wait_class", "class", TEXT, "V$SYSTEM_EVENT.WAIT_CLASS.", "wait_class", width=14, narrow=False),
     ),
     lambda row: (row.inst_id, row.event),

@@ -92,9 +92,8 @@ _LATENCY: tuple[Figure[BucketRow], ...] = (
     Figure("waits_total", "waits*", TOTAL, "Waits in the bucket since the instance started (WAIT_COUNT).",
            "bucket.count"),
     Figure("waits", "waits", COUNT, "Waits in the bucket since the last poll.", "bucket.delta"),
-    Figure("estimated_us_total", "est. time*", _MICROSECONDS,
-           "Microseconds they took since the instance started, estimated: 0.75 of the bound each.",
-           "bucket.estimated_us"),
+    Figure("estimated_us_total", "est. time*", _MICROSECONDS, "Microseconds they took since the instance started, "
+           "estimated: 0.75 of the bound each.", "bucket.estimated_us"),
     Figure("estimated_us", "est. time", _MICROSECONDS, "The same of those since the last poll.",
            "bucket.estimated_delta_us"),
 )

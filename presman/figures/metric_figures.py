@@ -184,9 +184,8 @@ def _usage(prefix: str, view: str) -> tuple[Metric[Any], ...]:
     cpu: tuple[Figure[Any], ...] = (
         Figure("cpu_ms_total", "CPU ms*", TOTAL,
                f"Milliseconds of CPU used {_SINCE} ({view}.CONSUMED_CPU_TIME).", "usage.cpu_ms"),
-        Figure("cpu_wait_ms_total", "CPU wait ms*", TOTAL,
-               f"Milliseconds that sessions were throttled {_SINCE} ({view}.CPU_WAIT_TIME, resmgr:cpu quantum).",
-               "usage.cpu_wait_ms"),
+        Figure("cpu_wait_ms_total", "CPU wait ms*", TOTAL, f"Milliseconds that sessions were throttled {_SINCE} "
+               f"({view}.CPU_WAIT_TIME, resmgr:cpu quantum).", "usage.cpu_wait_ms"),
         Figure("io_service_ms_total", "I/O ms*", TOTAL,
                f"Milliseconds that I/O requests took {_SINCE} ({view}.IO_SERVICE_TIME).", "usage.io_service_ms"),
     )  # fmt: skip

@@ -76,9 +76,8 @@ def _mapped_to(row: GroupRule) -> str:
 PLAN: Table[PlanRow] = Table(
     "plan", "Plan",
     (
-        Line("name", "Group or subplan", TEXT,
-             f"{_VIEW}.GROUP_OR_SUBPLAN, indented below the plan or container it is part of.", "name", text=_name,
-             sortable=False, width=20, most=34),
+        Line("name", "Group or subplan", TEXT, f"{_VIEW}.GROUP_OR_SUBPLAN, indented below the plan or container it is "
+             "part of.", "name", text=_name, sortable=False, width=20, most=34),
         Line("directive", "directive", TEXT,
              f"{_VIEW}.MGMT_P1 to MGMT_P8: percent of what the levels above leave, or shares where the plan divides by "
              "weight (RATIO, and plans of pluggable databases).", parts_text, width=10, most=22),
@@ -87,39 +86,30 @@ PLAN: Table[PlanRow] = Table(
              "presman 1.x's `emphasis`, summed over the levels.", lambda row: 100 * row.share),
         Line("guaranteed_cpus", "min CPU", CPUS, "The guaranteed minimum in CPUs of all instances, never above the "
              "limit.", "guaranteed", narrow=False),
-        Line("entitled_cpus", "entitled", CPUS,
-             "Entitlement now: its CPUs among the groups with demand since the last poll. - without demand.",
-             "entitled"),
-        Line("used_cpus", "use CPU", CPUS,
-             "CPUs used since the last poll (V$RSRC_CONSUMER_GROUP.CONSUMED_CPU_TIME); of a subplan: the sum of its "
-             "groups.",
-             "used"),
+        Line("entitled_cpus", "entitled", CPUS, "Entitlement now: its CPUs among the groups with demand since the last "
+             "poll. - without demand.", "entitled"),
+        Line("used_cpus", "use CPU", CPUS, "CPUs used since the last poll (V$RSRC_CONSUMER_GROUP.CONSUMED_CPU_TIME); "
+             "of a subplan: the sum of its groups.", "used"),
         Line("cpu_bar", "CPU", CPUS, "█ CPUs used, ▒ waited for, │ entitlement now, ┊ limit.", "used", side="left",
              width=10, bar=cpu_bar, flexible=True, narrow=False),
-        Line("limit_cpus", "CPU limit", CPUS,
-             f"CPUs at {_VIEW}.UTILIZATION_LIMIT, limits above multiplied in; in brackets the directive's percent, "
-             "of all CPUs or of the limit above it.", "limit", text=_limit, width=17),
-        Line("px_servers_limit", "PX of target", COUNT,
-             f"Parallel servers it may hold: {_VIEW}.PARALLEL_SERVER_LIMIT, else UTILIZATION_LIMIT, of the target; "
-             "without either what its pluggable database may hold. In brackets the percent of the target. ?: what a "
-             "limit of a subplan means for servers is not documented.",
+        Line("limit_cpus", "CPU limit", CPUS, f"CPUs at {_VIEW}.UTILIZATION_LIMIT, limits above multiplied in; in "
+             "brackets the directive's percent, of all CPUs or of the limit above it.", "limit", text=_limit, width=17),
+        Line("px_servers_limit", "PX of target", COUNT, f"Parallel servers it may hold: {_VIEW}.PARALLEL_SERVER_LIMIT, "
+             "else UTILIZATION_LIMIT, of the target; without either what its pluggable database may hold. In brackets "
+             "the percent of the target. ?: what a limit of a subplan means for servers is not documented.",
              "servers_limit", text=_servers, width=12),
         Line("degree_limit", "DOP", COUNT, f"{_VIEW}.PARALLEL_DEGREE_LIMIT_P1.", "degree_limit"),
-        Line("queue_timeout", "queue", TEXT,
-             f"{_VIEW}.PARALLEL_QUEUE_TIMEOUT in seconds and PQ_TIMEOUT_ACTION (18 and later), then "
-             "PARALLEL_STMT_CRITICAL.", "queue_timeout", text=_timeout, width=9, narrow=False, most=22),
-        Line("session_pool", "pool", TEXT,
-             f"{_VIEW}.ACTIVE_SESS_POOL_P1, the sessions that may work at a time, and QUEUEING_P1, their timeout.",
-             "pool", text=_pool, side="right", width=5, narrow=False, most=10),
+        Line("queue_timeout", "queue", TEXT, f"{_VIEW}.PARALLEL_QUEUE_TIMEOUT in seconds and PQ_TIMEOUT_ACTION (18 and "
+             "later), then PARALLEL_STMT_CRITICAL.", "queue_timeout", text=_timeout, width=9, narrow=False, most=22),
+        Line("session_pool", "pool", TEXT, f"{_VIEW}.ACTIVE_SESS_POOL_P1, the sessions that may work at a time, and "
+             "QUEUEING_P1, their timeout.", "pool", text=_pool, side="right", width=5, narrow=False, most=10),
         Line("verdict", "state", WORD, "What happens to the group's CPU now; see the CPU tab.", "verdict",
              text=verdict_text, order=verdict_text, width=14, narrow=False, most=28,
              state=lambda row: "" if row.verdict is None else row.verdict.level),
-        Line("rules", "other rules", TEXT,
-             f"{_VIEW}: SWITCH_* and SWITCH_GROUP, idle times, undo, estimates, PGA; then the comment.", _rules,
-             sortable=False, width=14, narrow=False, most=60),
-        Line("by_level", "by level %", TEXT,
-             "The guaranteed minimum level by level, in percent of all CPU (presman 1.x's `emphasis`).", _levels,
-             sortable=False, narrow=False, most=16),
+        Line("rules", "other rules", TEXT, f"{_VIEW}: SWITCH_* and SWITCH_GROUP, idle times, undo, estimates, PGA; "
+             "then the comment.", _rules, sortable=False, width=14, narrow=False, most=60),
+        Line("by_level", "by level %", TEXT, "The guaranteed minimum level by level, in percent of all CPU (presman "
+             "1.x's `emphasis`).", _levels, sortable=False, narrow=False, most=16),
     ),
     lambda row: (row.con_id, row.depth, row.kind, row.name),
     "No directives of this plan can be read: DBA_RSRC_PLAN_DIRECTIVES gave none, or no plan is active.",
@@ -128,12 +118,9 @@ PLAN: Table[PlanRow] = Table(
 FINDINGS: Table[Finding] = Table(
     "findings", "Findings about the plans",
     (
-        Finds("severity", "Severity", WORD,
-              "error: the plan cannot do what it says; warning: it probably does not do what is meant; note: worth "
-              "knowing.",
-              "severity", text=lambda row: row.severity.text,
-              order=lambda row: row.severity.rank, width=9,
-              state=lambda row: row.severity.level),
+        Finds("severity", "Severity", WORD, "error: the plan cannot do what it says; warning: it probably does not do "
+              "what is meant; note: worth knowing.", "severity", text=lambda row: row.severity.text,
+              order=lambda row: row.severity.rank, width=9, state=lambda row: row.severity.level),
         Finds("rule", "Rule", TEXT, "The rule's stable name.", "rule", width=18, narrow=False, most=24),
         Finds("plan", "Plan", TEXT, "The plan it is about.", "plan", width=12, most=20),
         Finds("text", "Finding", TEXT, "What is doubtful and why; Enter shows the full text.", "text", sortable=False,
@@ -153,9 +140,8 @@ WINDOWS: Table[PlanPeriod] = Table(
         Opened("until", "until", _DAY, "V$RSRC_PLAN_HISTORY.END_TIME; - while it lasts.", "until"),
         Opened("plan", "Plan", TEXT, "V$RSRC_PLAN_HISTORY.NAME.", "plan", text=lambda row: row.plan or "(none)",
                width=16, flexible=True),
-        Opened("set_by", "set by", TEXT,
-               "V$RSRC_PLAN_HISTORY.WINDOW_NAME where ENABLED_BY_SCHEDULER is TRUE, else a user or parameter.",
-               "window",
+        Opened("set_by", "set by", TEXT, "V$RSRC_PLAN_HISTORY.WINDOW_NAME where ENABLED_BY_SCHEDULER is TRUE, else a "
+               "user or parameter.", "window",
                text=lambda row: row.window or ("scheduler" if row.by_scheduler else "user, parameter"), width=20,
                state=lambda row: "warn" if row.by_scheduler else ""),
         Opened("switches_allowed", "windows", FLAG,

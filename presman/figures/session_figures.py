@@ -82,42 +82,35 @@ SESSIONS: Table[SessionReading] = Table(
                 "CPU and I/O of its row are the sums of all 33. u unfolds the servers: └, below it.",
                 _session, order=lambda row: (row.inst_id, row.sid), width=13, most=22),
         Session("user", "User", TEXT, "V$SESSION.USERNAME.", "user", width=10, most=20),
-        Session("consumer_group", "Group", TEXT,
-                f"Consumer group now ({_INFO}). ◂ shows the group of the mapping rules where that differs: the "
-                "session was switched.", "group", text=_switched, width=12, most=34),
+        Session("consumer_group", "Group", TEXT, f"Consumer group now ({_INFO}). ◂ shows the group of the mapping "
+                "rules where that differs: the session was switched.", "group", text=_switched, width=12, most=34),
         Session("status", "Status", TEXT, "V$SESSION.STATUS. At the poll.", "status", width=8,
                 state=lambda row: "dim" if row.status == "INACTIVE" else ""),
         Session("used_cpus", "use CPU", _CPUS, f"CPUs used: {_INFO}.CONSUMED_CPU_TIME, {_DELTA}", "used"),
-        Session("waited_cpus", "wait CPU", _CPUS,
-                f"CPUs waited for (resmgr:cpu quantum): {_INFO}.CPU_WAIT_TIME, {_DELTA}", "waiting",
-                state=lambda row: "warn" if row.waiting and row.waiting >= 0.25 else ""),
-        Session("event", "Waits for", NAME,
-                "V$SESSION.EVENT while STATE is WAITING, else `on CPU`. At the poll. Scheduler waits are Resource "
-                "Manager's.", "event", width=12, state=_state, flexible=True),
-        Session("blocked_by", "blocked by", NAME,
-                "The session that blocks it, inst:sid: V$SESSION.BLOCKING_INSTANCE and BLOCKING_SESSION while STATE "
-                "is WAITING. At the poll.", "blocker", width=10, narrow=False,
+        Session("waited_cpus", "wait CPU", _CPUS, f"CPUs waited for (resmgr:cpu quantum): {_INFO}.CPU_WAIT_TIME, "
+                f"{_DELTA}", "waiting", state=lambda row: "warn" if row.waiting and row.waiting >= 0.25 else ""),
+        Session("event", "Waits for", NAME, "V$SESSION.EVENT while STATE is WAITING, else `on CPU`. At the poll. "
+                "Scheduler waits are Resource Manager's.", "event", width=12, state=_state, flexible=True),
+        Session("blocked_by", "blocked by", NAME, "The session that blocks it, inst:sid: V$SESSION.BLOCKING_INSTANCE "
+                "and BLOCKING_SESSION while STATE is WAITING. At the poll.", "blocker", width=10, narrow=False,
                 state=lambda row: "warn" if row.blocker else ""),
         Session("sql_id", "SQL_ID", NAME, "V$SESSION.SQL_ID.", "sql_id", width=13, narrow=False),
-        Session("px_role", "PX", TEXT,
-                "QC for a query coordinator, else its role as a parallel server (V$PX_SESSION); GV$ for a monitor's "
-                "query of a cluster. At the poll.", "px_role", width=6, narrow=False),
+        Session("px_role", "PX", TEXT, "QC for a query coordinator, else its role as a parallel server (V$PX_SESSION); "
+                "GV$ for a monitor's query of a cluster. At the poll.", "px_role", width=6, narrow=False),
         Session("io_mb_per_s", "I/O MB/s", MEGABYTES, f"MB read and written: *_MEGABYTES of {_INFO}, {_DELTA}", "io_mb",
                 narrow=False),
         Session("state", "RM state", TEXT, f"Resource Manager's state of the session ({_INFO}.STATE). At the poll.",
                 "state", width=15, narrow=False),
-        Session("why", "why in its group", NAME,
-                f"{_INFO}: MAPPED_CONSUMER_GROUP and MAPPING_ATTRIBUTE, ORIG_CONSUMER_GROUP_ID, and since 12.1 "
-                "LAST_ACTION, LAST_ACTION_REASON and LAST_ACTION_TIME, in the view's words.", why_in_group,
-                narrow=False, most=60),
+        Session("why", "why in its group", NAME, f"{_INFO}: MAPPED_CONSUMER_GROUP and MAPPING_ATTRIBUTE, "
+                "ORIG_CONSUMER_GROUP_ID, and since 12.1 LAST_ACTION, LAST_ACTION_REASON and LAST_ACTION_TIME, in the "
+                "view's words.", why_in_group, narrow=False, most=60),
         Session("waited_s", "for", SECONDS, "Age of the current wait (V$SESSION.WAIT_TIME_MICRO). At the poll.",
                 "waited", narrow=False),
         Session("px_servers", "Servers", _FEW, "Parallel servers the coordinator holds (V$PX_SESSION). At the poll.",
                 "px_servers", narrow=False),
         Session("dop", "DOP", COUNT, f"{_INFO}.DOP.", "dop", narrow=False),
-        Session("last_call_s", "last call", SECONDS,
-                "Since the session became ACTIVE or INACTIVE (V$SESSION.LAST_CALL_ET). At the poll.", "last_call",
-                narrow=False),
+        Session("last_call_s", "last call", SECONDS, "Since the session became ACTIVE or INACTIVE "
+                "(V$SESSION.LAST_CALL_ET). At the poll.", "last_call", narrow=False),
         Session("program", "Module", TEXT, "V$SESSION.MODULE, or PROGRAM where it is empty.",
                 lambda row: row.module or row.program, width=18, narrow=False),
         Session("machine", "Machine", TEXT, "V$SESSION.MACHINE.", "machine", width=14, narrow=False),

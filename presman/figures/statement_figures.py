@@ -283,9 +283,8 @@ QUEUED: Figures[QueuedStatement] = Figures(
            text=lambda row: f"{count(row.requested)}/{count(row.dop.degree)}",
            order=lambda row: row.dop.degree if row.dop.degree is not None else row.requested),
     Queued("dop_reason", "DOP reason", NAME, "Why the optimizer chose that degree (V$SQL_PLAN.OTHER_XML, "
-           "`dop_reason`), in Oracle's words; without one screens have what automatic DOP "
-           "derived from CPU and I/O.", "dop.reason", text=_shared(_degree_why),
-           order=lambda row: row.dop.why, width=22, narrow=False),
+           "`dop_reason`), in Oracle's words; without one screens have what automatic DOP derived from CPU and I/O.",
+           "dop.reason", text=_shared(_degree_why), order=lambda row: row.dop.why, width=22, narrow=False),
     Queued("queuing_reason", "queuing reason", NAME, "Why it queues (V$SQL_PLAN.OTHER_XML, `queuing_reason`), in "
            "Oracle's words.", "dop.queuing_reason"),
     Queued("servers_low", "at least", COUNT, "Parallel servers it will take, at least.", "wants.low"),
@@ -339,10 +338,9 @@ HOLDERS: Figures[RunningStatement] = Figures(
             "while its cursor keeps the servers, or SNIPED; ✕ its session was killed and is being cleaned up, or it is "
             "gone with its instance and these servers are not freed yet; ▼ downgraded: percent of the degree lost; ● "
             "what the coordinator waits for (V$SESSION.EVENT), and which session blocks it or one of its servers "
-            "(FINAL_BLOCKING_SESSION); ? no view shows it. Before it SMON, RMAN or SYS, where it "
-            "is not a user's statement.", running_state,
-            order=lambda row: (row.idle is None, -(row.idle or 0), row.event), width=19, most=44, state=_running_color,
-            vital=True),
+            "(FINAL_BLOCKING_SESSION); ? no view shows it. Before it SMON, RMAN or SYS, where it is not a user's "
+            "statement.", running_state, order=lambda row: (row.idle is None, -(row.idle or 0), row.event), width=19,
+            most=44, state=_running_color, vital=True),
     Running("progress_percent", "Progress", PERCENT, "Progress of the operation at work (V$SESSION_LONGOPS: SOFAR / "
             "TOTALWORK over all its processes), read once a minute, and at each poll while a statement is queued. A "
             "statement has several operations, so this is not the progress of the whole.",
@@ -353,9 +351,8 @@ HOLDERS: Figures[RunningStatement] = Figures(
             lambda row: " ".join(f"{inst}:{n}" for inst, n in sorted(row.servers_by_instance.items())), sortable=False,
             width=12, narrow=False),
     Running("dop_reason", "DOP reason", NAME, "Why the optimizer chose its degree (V$SQL_PLAN.OTHER_XML, "
-            "`dop_reason`), in Oracle's words; without one screens have what automatic DOP "
-            "derived from CPU and I/O.", "dop.reason", text=_degree_why,
-            order=lambda row: row.dop.why, width=20, narrow=False),
+            "`dop_reason`), in Oracle's words; without one screens have what automatic DOP derived from CPU and I/O.",
+            "dop.reason", text=_degree_why, order=lambda row: row.dop.why, width=20, narrow=False),
     Running("sql_text", "SQL", NAME, "V$SQL.SQL_FULLTEXT; on one line.", "sql_text", text=_text, width=10,
             flexible=True, narrow=False),
 )

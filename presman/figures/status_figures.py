@@ -22,10 +22,9 @@ RUNS: Table[RunLine] = Table(
         Line("command", "command", TEXT, "The command that runs.", "run.command", width=7),
         Line("pid", "pid", NUMBER, "The number of its process.", "run.pid", width=7),
         Line("database", "database", NAME, "The target.", "database.name", width=8, most=40),
-        Line("state", "state", WORD,
-             "● running; … starting: no first poll yet; ◌ late: no poll for more than two intervals; ✕ lost: no "
-             "connection; ✕ not written: polls cannot be written; ✕ hangs: the process exists but does not report; ✕ "
-             "died: it was killed, or the machine went down.", "state", text=_state, width=11),
+        Line("state", "state", WORD, "● running; … starting: no first poll yet; ◌ late: no poll for more than two "
+             "intervals; ✕ lost: no connection; ✕ not written: polls cannot be written; ✕ hangs: the process exists "
+             "but does not report; ✕ died: it was killed, or the machine went down.", "state", text=_state, width=11),
         Line("runs_for_s", "for", SECONDS, "How long it has been running.", "runs_for", width=9),
         Line("since", "since", INSTANT, "When it began.", "run.since", narrow=False),
         Line("polls", "polls", COUNT, "Polls that were written, or read for metrics.", "database.polls", width=7),
@@ -37,9 +36,8 @@ RUNS: Table[RunLine] = Table(
         Line("waiting", "waiting", COUNT, "Polls that are not written yet.", "database.waiting", narrow=False),
         Line("given_up", "given up", COUNT, "Polls that could not be written and are lost.", "database.given_up",
              narrow=False),
-        Line("retry_s", "again", SECONDS,
-             "Time until a lost database is tried again; - where it is not lost, or not tried again.", "retry_in",
-             width=5),
+        Line("retry_s", "again", SECONDS, "Time until a lost database is tried again; - where it is not lost, or not "
+             "tried again.", "retry_in", width=5),
         Line("cpu_percent", "CPU %", PERCENT, "CPU of the whole process in the last seconds, in percent of one CPU.",
              "run.cpu_percent", width=5, text=lambda row: number(row.run.cpu_percent)),
         Line("cpu_s", "CPU", SECONDS, "CPU of the whole process since it began.", "run.cpu_seconds", narrow=False,

@@ -83,10 +83,9 @@ def _statement(row: TopStatement) -> Hashable:
 CLASSES_TABLE: Table[ClassActivity] = Table(
     "wait_classes", "Active sessions by wait class",
     (
-        ByClass("wait_class", "Wait class", NAME, "V$SESSION.WAIT_CLASS; sessions that wait for nothing are on CPU "
-            "(or in the host's run queue). Scheduler is Resource Manager: sessions throttled, queued, or waiting for "
-            "the active session pool.", "name",
-                width=14),
+        ByClass("wait_class", "Wait class", NAME, "V$SESSION.WAIT_CLASS; sessions that wait for nothing are on CPU (or "
+                "in the host's run queue). Scheduler is Resource Manager: sessions throttled, queued, or waiting for "
+                "the active session pool.", "name", width=14),
         ByClass("active_now", "now", COUNT, "Active user sessions in it now (V$SESSION). At the poll.", "now"),
         ByClass("active_minute", "1 min", SESSIONS, f"Average active sessions over the last minute. {_SAMPLED}",
                 "minute"),
@@ -113,10 +112,8 @@ _COLUMNS: tuple[Figure[TopStatement], ...] = (
         "activity.group", width=12, most=22),
     Top("user", "User", TEXT, "V$SESSION.USERNAME of the first session seen.", "activity.user", width=10, most=20),
     Top("sql_text", "SQL", NAME, "V$SQL.SQL_FULLTEXT on one line; in brackets the reason if there is none. The texts "
-        "of the "
-        "busiest statements are read once a minute, twenty at a time, and kept.",
-        "sql_text", text=lambda row: one_line(row.sql_text, _SHOWN_SQL) or row.no_text or ABSENT, width=12,
-        flexible=True),
+        "of the busiest statements are read once a minute, twenty at a time, and kept.", "sql_text",
+        text=lambda row: one_line(row.sql_text, _SHOWN_SQL) or row.no_text or ABSENT, width=12, flexible=True),
 )
 
 TOP_BY_CPU: Table[TopStatement] = Table(

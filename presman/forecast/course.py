@@ -195,7 +195,7 @@ class _Course:
             self._submit(index, each.group, drawn.wants[index], -each.waited, drawn.lasts[index])
         heapify(self._ends)
         self._coming = _again(now.arrivals, now.watched, drawn.since)
-        self._comes, self._who = next(self._coming, _NOBODY)
+        self._comes, self._newcomer = next(self._coming, _NOBODY)
 
     def run(self) -> Played:
         """Play until all statements that wait now have started."""
@@ -237,11 +237,11 @@ class _Course:
             self._moves = True
 
     def _come(self, when: float) -> None:
-        each = self._who
+        each = self._newcomer
         lasts = each.duration.left(0.0, self._chance.random.random())
         self._submit(self._next, each.group, each.servers, when, lasts, each.queues)
         self._next += 1
-        self._comes, self._who = next(self._coming, _NOBODY)
+        self._comes, self._newcomer = next(self._coming, _NOBODY)
 
     def _start(self, when: float, timeout: float = inf) -> None:
         for entry, outcome in self._queue.expire(when) if when >= timeout else ():

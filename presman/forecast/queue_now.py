@@ -10,16 +10,21 @@ from msgspec import Struct
 
 from presman.analysis.advice.ending import time_left
 from presman.analysis.facts.facts import Facts
-from presman.analysis.facts.plan_book import Branch, Key
+from presman.analysis.facts.plan_book import Branch, Key, bypasses_queue
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.parallel import server_pools
 from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.parallel.queue import queue_timeout
-from presman.analysis.parallel.queue_causes import pool_too_small
 from presman.analysis.parallel.queue_heads import Queues, placement
 from presman.analysis.parallel.server_pools import ServerLimit
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Executing, QueuedStatement, RunningStatement, is_known
+from presman.analysis.readings.statement_readings import (
+    Executing,
+    NotKnown,
+    QueuedStatement,
+    RunningStatement,
+    is_known,
+)
 from presman.base.sums import summed
 from presman.forecast.course import Holder, PastArrival, QueueNow, Waiting
 from presman.forecast.scheduler import LEVELS, Group, Limits, Queueing, QueueRule, ServerPoolLimit
@@ -192,40 +197,47 @@ def queue_rules(facts: Facts, reading: Reading) -> QueueRules:
     groups = {(row.con_id, row.name): row for row in reading.cluster_groups()}
     queues = Queues(facts, reading.queue, groups, budgets, found)
     shares = facts.division.shares[facts.system.inst_ids[0]]
-    waiting = {((each.con_id, each.group), each.inst_id) for each in reading.queue}
-    unknown = [(key, next(queues.not_known(key, inst_id), None)) for key, inst_id in waiting]
-    for each in queues.first:
-        state = queues.state(each, placement(facts, each))
-        found_out = [
-            queues.unexplained(each),
-            pool_too_small(each.wants, state),
-            *(one.not_known for one in state.limits),
-        ]
-        unknown += [((each.con_id, each.group), one) for one in found_out]
     placed = ((each, placement(facts, each)) for each in reading.queue)
     confined = ((each.inst_id, each.sid) for each, where in placed if where.confined_by or not where.known)
     # A timeout that a statement has outlived may not apply to its queue: the courses have none then.
     doubted = {(each.con_id, each.group) for each in reading.queue if each.no_timeout}
     timeouts = ((key, queue_timeout(facts, row)) for key, row in shares.directives.items() if key not in doubted)
-    # The view has BYPASS QUEUE with a space, the PL/SQL package an underscore.
-    critical = ((key, row.parallel_stmt_critical) for key, row in shares.directives.items())
     return QueueRules(
         target=budgets[ROOT].target,
         in_use=budgets[ROOT].in_use,
         one_queue=_one_queue(facts, reading),
         plan=shares.root if shares.shares else None,
         limits={key: tuple(queues.limits(key, facts.system.inst_ids[0])) for key in groups},
-        unknown_limits={key: str(limit) for key, limit in unknown if limit is not None and not limit.is_recent},
+        unknown_limits=_unknown(queues),
         confined=frozenset(confined),
-        bypassing=frozenset(key for key, how in critical if how.upper().replace("_", " ") == "BYPASS QUEUE"),
+        bypassing=frozenset(key for key, row in shares.directives.items() if bypasses_queue(row)),
         timeouts={key: timeout for key, timeout in timeouts if timeout},
     )
+
+
+def _unknown(queues: Queues) -> dict[Key, str]:
+    """Return of each queue the first thing that is not known and decides whether its statements start."""
+    found: dict[Key, str] = {}
+    for each in queues.first:
+        state = queues.state(each, placement(queues.facts, each))
+        of_head = (*state.not_known, queues.unexplained(each), *(limit.not_known for limit in state.limits))
+        _note(found, each, of_head)
+    for each in {(each.con_id, each.group, each.inst_id): each for each in queues.statements}.values():
+        _note(found, each, queues.not_known((each.con_id, each.group), each.inst_id))
+    return found
+
+
+def _note(found: dict[Key, str], each: QueuedStatement, reasons: Iterable[NotKnown | None]) -> None:
+    for one in reasons:
+        if one is not None and not one.is_recent:
+            found.setdefault((each.con_id, each.group), str(one))
 
 
 def _one_queue(facts: Facts, reading: Reading) -> bool | None:
     # In which order the queues of several containers are served is not documented if each has one queue for all groups.
     # Nor is it which plan orders the queues of a cluster whose instances run different ones.
-    found = {facts.plans.has_one_queue(each.inst_id, each.con_id) for each in reading.queue}
-    several = len({each.con_id for each in reading.queue}) > 1
+    places = {(each.inst_id, each.con_id) for each in reading.queue}
+    found = {facts.plans.has_one_queue(*each) for each in places}
+    several = len({con_id for _, con_id in places}) > 1
     is_open = (several and True in found) or (reading.header.mixed_plans and False in found)
     return None if len(found) != 1 or is_open else found.pop()

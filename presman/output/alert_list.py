@@ -17,13 +17,11 @@ def listed(settings: AlertSettings, reading: Reading | None, lacking: tuple[str,
 
     `of` is the time of a reading that was not made now.
     """
-    found = wrong(reading) if reading is not None else []
-    unused = {} if reading is None else {each: f" ({text})" for each, text in groupless(settings, reading).items()}
-    lines = (
-        []
-        if reading is None
-        else [f"{reading.header.database or reading.target}{of and f' as of {of}'}: alerts by rule"]
-    )
+    found, unused, lines = list[Alert](), dict[AlertSetting, str](), list[str]()
+    if reading is not None:
+        found = wrong(reading)
+        unused = {each: f" ({text})" for each, text in groupless(settings, reading).items()}
+        lines.append(f"{reading.header.database or reading.target}{of and f' as of {of}'}: alerts by rule")
     for rule in RULE_BOOK.values():
         alerts = [alert for alert in found if alert.key == rule.key]
         of_rule = [each for each in settings if each.key == rule.key]
@@ -63,9 +61,7 @@ def _state(
     if rule.key == "not_known":
         return "unknown" if lacking or not_known(reading) else "ok"
     is_unavailable = rule.rests_on in unavailable(reading) or bool(silent_views(rule.key, reading))
-    if is_unavailable or any(each.startswith(rule.key) for each in lacking):
-        return "unknown"
-    return "ok"
+    return "unknown" if is_unavailable or any(each.startswith(rule.key) for each in lacking) else "ok"
 
 
 def _in_words(setting: AlertSetting, rule: AlertRule) -> str:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from presman.base.formats import ABSENT
 from presman.base.text import safe
-from presman.figures.drawing.columns import Fitted, cells_needed, fit_columns, gap_at, head_line, row_line, scales_of
+from presman.figures.drawing import columns as drawing
 from presman.figures.drawing.lines import cells, fit, plain
 from presman.figures.figure import Figure
 
@@ -117,12 +117,12 @@ def table(
     has the columns of a screen of that width.
     """
     shown = [figure for figure in figures if not figure.trend and not _is_uninformative(figure, rows)]
-    fitted: Fitted = tuple((figure, _needed(figure, rows)) for figure in shown)
+    fitted: drawing.Fitted = tuple((figure, _needed(figure, rows)) for figure in shown)
     gap = _GAP
     if width is not None and sum(size + gap for _, size in fitted) - gap > width:
-        fitted, gap = fit_columns(shown, width, needed=cells_needed(shown, rows)), gap_at(width)
-    scales = scales_of(shown, rows, least)
-    lines = [head_line(fitted, gap), *(plain(row_line(fitted, gap, row, scales)) for row in rows)]
+        fitted, gap = drawing.fit_columns(shown, width, needed=drawing.cells_needed(shown, rows)), drawing.gap_at(width)
+    look = drawing.Look(gap, drawing.scales_of(shown, rows, least))
+    lines = [drawing.head_line(fitted, gap), *(plain(drawing.row_line(fitted, row, look)) for row in rows)]
     return [(line if width is None else fit(line, width)).rstrip() for line in lines]
 
 

@@ -102,14 +102,12 @@ def _locked(descriptor: int) -> None:
     """Lock a file. Raises OSError (TimeoutError) if another run keeps it for too long."""
     until = time.monotonic() + _PATIENCE
     while True:
-        try:
+        with suppress(BlockingIOError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= until:
-                raise TimeoutError("another check of this target uses it") from None
-            time.sleep(_PAUSE)
-        else:
             return
+        if time.monotonic() >= until:
+            raise TimeoutError("another check of this target uses it")
+        time.sleep(_PAUSE)
 
 
 class CheckedTarget(NamedTuple):
@@ -254,8 +252,7 @@ def _summary(
         parts.append(f"not known: {'; '.join(unavailable[:_VIEWS])}{' …' if len(unavailable) > _VIEWS else ''}")
     worst = [] if not wrongs else [wrongs[0].short] if verbose else _shorter_and_shorter(_once(wrongs[0], parts))
     lines = ["; ".join([each, *parts]) for each in worst] or ["; ".join(parts)]
-    text = next((each for each in lines if len(each) <= LONGEST), lines[-1])
-    return _whole_words(text)
+    return _whole_words(next((each for each in lines if len(each) <= LONGEST), lines[-1]))
 
 
 def _once(alert: Alert, parts: Sequence[str]) -> Alert:

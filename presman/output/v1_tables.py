@@ -6,7 +6,6 @@ same instance.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import attrgetter
 
 from msgspec import Struct
 
@@ -113,15 +112,14 @@ def session_io(snapshot: Snapshot, _reading: Reading) -> V1Table:
     for row in sessions:
         if group := row.current_consumer_group or names.get(row.current_consumer_group_id, ""):
             io = sums.setdefault((row.inst_id, label(group, row.con_id)), [0] * 6)
-            io[:] = [before + more for before, more in zip(io, (1, *_MEGABYTES(row), row.sql_canceled), strict=True)]
+            megabytes = (getattr(row, f"{what}_megabytes") for what in _MEGABYTES)
+            io[:] = [before + more for before, more in zip(io, (1, *megabytes, row.sql_canceled), strict=True)]
     totals = summed((inst_id, sum(figures[1:5])) for (inst_id, _), figures in sums.items())
     rows = ((*key, *io, (total := sum(io[1:5])), _percent(total, totals[key[0]])) for key, io in sums.items())
     return _table(SESSION_IO, rows)
 
 
-_MEGABYTES = attrgetter(
-    "small_read_megabytes", "large_read_megabytes", "small_write_megabytes", "large_write_megabytes"
-)
+_MEGABYTES = ("small_read", "large_read", "small_write", "large_write")
 
 
 def parallel(snapshot: Snapshot, _reading: Reading) -> V1Table:

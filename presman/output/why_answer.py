@@ -64,9 +64,7 @@ class AskedStatement(NamedTuple):
     def of(cls, text: str) -> AskedStatement:
         """Read ``507``, ``2:507``, either with its SERIAL# (``507,32323``), or a SQL_ID."""
         found = _SESSION.fullmatch(text)
-        if found is None:
-            return cls(sql_id=text.lower())
-        return cls(sid=int(found[2]), inst_id=int(found[1] or 0))
+        return cls(text.lower()) if found is None else cls(sid=int(found[2]), inst_id=int(found[1] or 0))
 
     def is_about(self, row: ParallelStatement | SessionReading) -> bool:
         """Return whether a row is that statement."""
@@ -258,9 +256,8 @@ def _running(row: RunningStatement, unseen: str, history: ReasonHistory) -> Iter
 
 
 def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, history: ReasonHistory) -> Iterator[str]:
-    since = "is queued, for how long is not known"
-    if row.waited is not None:
-        since = f"has been queued for {spelled(row.waited)}"
+    queued = f"has been queued for {spelled(row.waited)}"
+    since = "is queued, for how long is not known" if row.waited is None else queued
     yield f"{_describe(row)} {since}: {row.reason.value} ({word(row.reason)})"
     alike = [each for each in reading.queue if asked.is_about(each)]
     if len(alike) > 1:  # the sessions of one SID on several instances, or of one SQL_ID

@@ -156,8 +156,9 @@ def statements_on_show(
         session_key = (session.inst_id, session.sid)
         if session.sql_id and is_queued(session.event, session.state):
             waiting.append(session)
-        elif session_key in shown:
-            shown[session_key] = _shown_by(session)
+        elif session_key in shown:  # what a coordinator executes, and what it executed before
+            both = (session.sql_id, session.sql_child_number), (session.prev_sql_id, session.prev_child_number)
+            shown[session_key] = [CursorKey(session.inst_id, sql_id, child or 0) for sql_id, child in both if sql_id]
         elif session_key in coordinators:
             if session.sql_id:
                 present.setdefault(coordinators[session_key], _present(session))
@@ -197,12 +198,6 @@ def _held_for(shown: Sequence[CursorKey], present: CursorKey | None) -> CursorKe
     if present is None:
         return shown[0] if shown else None
     return next((each for each in shown if each.sql_id == present.sql_id), present)
-
-
-def _shown_by(session: Session) -> list[CursorKey]:
-    """Return the statement that a coordinator executes, and the one it executed before."""
-    cursors = (session.sql_id, session.sql_child_number), (session.prev_sql_id, session.prev_child_number)
-    return [CursorKey(session.inst_id, sql_id, child or 0) for sql_id, child in cursors if sql_id]
 
 
 def _present(session: Session) -> CursorKey:

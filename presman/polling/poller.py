@@ -16,16 +16,7 @@ from msgspec.structs import replace
 
 from presman.base.release import Release
 from presman.polling.cadence import EVERYTHING, LastAnswer, PollNeeds, is_due
-from presman.polling.lookups import (
-    PER_POLL,
-    BusyTexts,
-    CursorKey,
-    Lookup,
-    Lookups,
-    TextsLookup,
-    behind_page,
-    statements_on_show,
-)
+from presman.polling.lookups import BusyTexts, CursorKey, Lookup, Lookups, TextsLookup, behind_page, statements_on_show
 from presman.polling.named_sessions import BECOME, NamedSessions, SessionListing, named, requests, together
 from presman.polling.seen_before import SeenBefore
 from presman.rows import group_rows, session_rows
@@ -286,21 +277,11 @@ class Poller:
         sections |= self._lookups.sections(shown, self._busy.ranked)
         sections |= self._seen_before.sections(first.at)
         return Snapshot(
-            target=self.source.name,
-            kind=self.source.kind,
-            release=self.release,
-            scope=self._scope,
-            at=first.at,
-            number=self._number,
-            epoch=self._epoch,
-            seconds=self._clock() - self._begun,
-            round_trips=round_trips,
-            sections=MappingProxyType(sections),
-            cloud_service=first.cloud_service,
-            notes=first.notes,
-            statements_to_come=self._lookups.to_come(shown, self._queries),
-            lists_idle=self._listing.lists_idle,
-        )
+            target=self.source.name, kind=self.source.kind, release=self.release, scope=self._scope, at=first.at,
+            number=self._number, epoch=self._epoch, seconds=self._clock() - self._begun, round_trips=round_trips,
+            sections=MappingProxyType(sections), cloud_service=first.cloud_service, notes=first.notes,
+            statements_to_come=self._lookups.to_come(shown, self._queries), lists_idle=self._listing.lists_idle,
+        )  # fmt: skip
 
     def _remember(self, now: datetime) -> None:
         """Note the instances in scope, and the facts about sessions that later polls need.
@@ -367,7 +348,7 @@ class Poller:
         kept = {record: asked for record, asked in self._asked.items() if asked.poll == keep and not asked.late}
         self._asked = LastAnswers(kept)
         # A source that is not a database is free to query, so everything is looked up at once.
-        self._lookups = Lookups(PER_POLL if self._is_live else None, self._needs)
+        self._lookups = Lookups(needs=self._needs) if self._is_live else Lookups(None, self._needs)
         self._busy = BusyTexts(at_once=not self._is_live)
         self._named = NamedSessions()
         self._last = None

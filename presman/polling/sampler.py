@@ -67,40 +67,6 @@ def no_room(error: Exception) -> SourceLost:
     return SourceLost(out, "", None, datetime.now(UTC), has_run_out=True)
 
 
-class CommandQueue:
-    """Confirmed commands that have not been sent yet; `carry_out` is None where actions are not allowed."""
-
-    def __init__(self, carry_out: CarryOut | None, post: Callable[[Event], None]) -> None:
-        self.carry_out = carry_out
-        self._post = post
-        self._waiting: deque[tuple[Command, float]] = deque()
-
-    def __len__(self) -> int:
-        return len(self._waiting)
-
-    def add(self, command: Command) -> None:
-        """Add a command. Raises PermissionError where actions are not allowed."""
-        if self.carry_out is None:
-            raise PermissionError("actions are not allowed")
-        self._waiting.append((command, time.monotonic()))
-
-    def send(self, poller: Poller) -> None:
-        """Carry out the waiting commands. Called in the source's thread."""
-        while self._waiting:
-            command, confirmed = self._waiting.popleft()
-            if (waited := time.monotonic() - confirmed) > STALE:
-                text = f"not sent: it waited {spelled(waited)}, and the database may have changed since"
-                self._post(ActionResult(command, False, text, tried=False))
-            elif self.carry_out is not None and poller.release is not None:
-                self._post(self.carry_out(command, poller.source, poller.release))
-
-    def drop(self) -> None:
-        """Drop the waiting commands after a connection loss: the user does not expect them to run minutes later."""
-        while self._waiting:
-            command, _ = self._waiting.popleft()
-            self._post(ActionResult(command, False, "not sent: the connection is lost", tried=False))
-
-
 class PolledSource:
     """The source and its poller: made on first use, opened, lost, and made again when the password changes."""
 
@@ -260,7 +226,9 @@ class Sampler:
         self._refresh = refresh
         self._scope = scope
         self.polled = PolledSource(make_source, packs, now)
-        self._commands = CommandQueue(carry_out, post)
+        self._carry_out = carry_out
+        self._commands: deque[tuple[Command, float]] = deque()
+        """Confirmed commands that have not been sent yet, each with the instant it was confirmed."""
         self.budget: float | None = None
         """Time budget of a poll in seconds, None for the default at `refresh`."""
         self.preview: Callable[[], PreviewAnswer | None] = lambda: None
@@ -307,7 +275,9 @@ class Sampler:
 
         Raises PermissionError if actions are not allowed.
         """
-        self._commands.add(command)
+        if self._carry_out is None:
+            raise PermissionError("actions are not allowed")
+        self._commands.append((command, time.monotonic()))
         self.poll_now()
 
     def focus(self, focus: Focus | None) -> None:
@@ -432,7 +402,9 @@ class Sampler:
             self.polled.works()
             return Polled(snapshot, self._regular.is_extra(self._read_at, self._refresh, asked=self._must_answer))
         self._regular.forget()
-        self._commands.drop()
+        while self._commands:  # the user does not expect them to run minutes later
+            command, _ = self._commands.popleft()
+            self._post_to(ActionResult(command, False, "not sent: the connection is lost", tried=False))
         return self.polled.lose(lost)
 
     def _poll(self) -> Snapshot:
@@ -450,7 +422,13 @@ class Sampler:
         poller.detail_level = self._detail_level
         poller.budget = budget_of(self._refresh, self.budget)
         self.polled.open(poller)
-        self._commands.send(poller)
+        while self._commands:
+            command, confirmed = self._commands.popleft()
+            if (waited := time.monotonic() - confirmed) > STALE:
+                text = f"not sent: it waited {spelled(waited)}, and the database may have changed since"
+                self._post_to(ActionResult(command, False, text, tried=False))
+            elif self._carry_out is not None and poller.release is not None:
+                self._post_to(self._carry_out(command, poller.source, poller.release))
         on_first_look, self._on_first_look = self._on_first_look, None
         self._read_at = time.monotonic()  # after a login, which does not count towards the gap
         return poller.poll(on_first_look)

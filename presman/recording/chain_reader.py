@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections import OrderedDict, deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
-from itertools import accumulate, pairwise, takewhile
+from itertools import accumulate, pairwise, takewhile, tee
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Select, Table, case, func, literal_column, select
@@ -104,20 +104,6 @@ class ChainIndex:
         return [each for each in self.chains if each.first_at <= end and each.last_at >= start]
 
 
-class _BlockRow(NamedTuple):
-    """The columns of a block other than its content."""
-
-    poll: int
-    chain: int
-    polls: int
-    first_at: int
-    last_at: int
-
-    def is_sane(self) -> bool:
-        """Whether a recorder can have written it."""
-        return all(type(each) is int and 0 <= each < _MOST for each in self) and 0 < self.polls <= MOST_POLLS
-
-
 def read_chains(store: Store, database_id: int, messages: list[str]) -> list[Chain]:
     """Return the chains of a database in one store; append what cannot be read to `messages`."""
     is_whole = True
@@ -126,30 +112,34 @@ def read_chains(store: Store, database_id: int, messages: list[str]) -> list[Cha
     except DamagedStoreError as error:
         messages.append(str(error))
         is_whole, found = False, _chains(store, database_id, _one_by_one(store, database_id), messages)
-    found = _plausible(found, store, messages)
+    # As many chains as a store of that size can contain: each of their polls has its own row.
+    most, most_chains = store.limits.most_rows, store.most_bytes // _SMALLEST_CHAIN
+    many = bisect_right(list(accumulate(each.polls for each in found)), most)
+    if many < len(found):
+        messages.append(f"{store.name} is damaged: its blocks claim more than {counted(most, 'poll')}")
+    elif most_chains < len(found):
+        messages.append(f"{store.name} is damaged: it has more than {counted(most_chains, 'block')}")
+    found = found[: min(many, most_chains)]
     return found if is_whole else found + _without_blocks(store, database_id, found)
 
 
 def _chains(store: Store, database_id: int, rows: Iterable[Sequence[Any]], messages: list[str]) -> list[Chain]:
     """Return the chains of the given blocks, sorted by first poll."""
     chains: dict[int, Chain] = {}
-    for row in map(_BlockRow._make, rows):
-        if not row.is_sane():
+    for row in rows:
+        _, number, polls, first_at, last_at = row
+        if not all(type(each) is int and 0 <= each < _MOST for each in row) or not 0 < polls <= MOST_POLLS:
             message = f"{store.name}: a block that no recorder wrote is skipped"
             messages += [message] * (message not in messages)
-        elif (known := chains.get(row.chain)) is None:
-            if len(chains) >= _MOST_CHAINS:
-                messages.append(
-                    f"{store.name} has more than {counted(_MOST_CHAINS, 'chain')} of polls: the rest is not read"
-                )
-                break
-            chains[row.chain] = Chain(store, database_id, row.chain, row.polls, row.first_at, row.last_at)
+        elif (known := chains.get(number)) is not None:
+            ends = min(known.first_at, first_at), max(known.last_at, last_at)
+            chains[number] = Chain(store, database_id, number, known.polls + polls, *ends)
+        elif len(chains) < _MOST_CHAINS:
+            chains[number] = Chain(store, database_id, *row[1:])
         else:
-            chains[row.chain] = known._replace(
-                polls=known.polls + row.polls,
-                first_at=min(known.first_at, row.first_at),
-                last_at=max(known.last_at, row.last_at),
-            )
+            most = counted(_MOST_CHAINS, "chain")
+            messages.append(f"{store.name} has more than {most} of polls: the rest is not read")
+            break
     return sorted(chains.values(), key=lambda each: each.chain)
 
 
@@ -158,17 +148,6 @@ _MOST_CHAINS = 200_000
 
 _SMALLEST_CHAIN = 500
 """The fewest bytes that a chain takes in a store: a single poll without sessions takes 3,800."""
-
-
-def _plausible(chains: list[Chain], store: Store, messages: list[str]) -> list[Chain]:
-    """Return as many chains as a store of that size can contain: each of their polls has its own row."""
-    most, most_chains = store.limits.most_rows, store.most_bytes // _SMALLEST_CHAIN
-    many = bisect_right(list(accumulate(each.polls for each in chains)), most)
-    if many < len(chains):
-        messages.append(f"{store.name} is damaged: its blocks claim more than {counted(most, 'poll')}")
-    elif most_chains < len(chains):
-        messages.append(f"{store.name} is damaged: it has more than {counted(most_chains, 'block')}")
-    return chains[: min(many, most_chains)]
 
 
 def _one_by_one(store: Store, database_id: int) -> Iterator[Sequence[Any]]:
@@ -299,9 +278,9 @@ class ChainReader:
         if self._refused >= _MOST_TRIED:
             own = takewhile(lambda each: (store.name, each.chain) not in self._decoders, chains)
             return [(each, _NOT_TRIED) for each in own]
-        asked: list[Chain] = []
-        with closing(why_damaged(store, _noted(chains, asked), 1)) as reasons:
-            found = list(zip(asked, list(takewhile(bool, reasons)), strict=False))
+        chains, asked = tee(chains)
+        with closing(why_damaged(store, asked, 1)) as reasons:
+            found = list(zip(chains, takewhile(bool, reasons), strict=False))
         found = found[:-1] if back else found
         self._damaged |= {(store.name, each.chain): reason for each, reason in found}
         return found
@@ -320,12 +299,6 @@ class ChainReader:
                 self._decoders.popitem(last=False)
         self._decoders.move_to_end(key)
         return found
-
-
-def _noted(chains: Iterable[Chain], asked: list[Chain]) -> Iterator[Chain]:
-    for each in chains:
-        asked.append(each)
-        yield each
 
 
 def _opened(chain: Chain) -> FrameDecoder | OldChain:

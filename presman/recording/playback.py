@@ -25,7 +25,7 @@ from presman.recording.playback_values import THERE, PlaybackPart, Row, a_number
 from presman.recording.schema import EVENTS
 from presman.recording.store import Store
 from presman.recording.store_errors import DamagedStoreError, RecordingError
-from presman.rows.queries import RecordType
+from presman.rows.queries import FILLED, RecordType
 from presman.rows.snapshot import Snapshot
 
 T = TypeVar("T")
@@ -81,8 +81,8 @@ class StoredRows:
             chains = [each for each in self._index.between(low, high) if each.store is store]
             if not chains:
                 continue
-            ends = [(_poll(each, low, after=False), _poll(each, high, after=True)) for each in chains]
-            first, last = min(ends)[0], max(last for _, last in ends)
+            first = min(each.chain + _first_from(each, low) for each in chains)
+            last = max(each.chain + _last_until(each, high) for each in chains)
             if first <= last:
                 yield PlaybackPart(store, database_id, first, last)
 
@@ -232,13 +232,10 @@ class Playback(StoredRows):
     def index(self, at: datetime) -> int:
         """Return the index of the last poll not after an instant; 0 if there is none, -1 without polls."""
         wanted = microseconds(at)
-        found = self._index.at(wanted)
-        if found is None:
+        if (found := self._index.at(wanted)) is None:
             return 0 if len(self) else -1
         chain, begin = found
-        if wanted >= chain.last_at:
-            return begin + chain.polls - 1
-        return begin + min(chain.polls, max(1, polls_until(chain, wanted, included=True))) - 1
+        return begin + _last_until(chain, wanted)
 
     def at(self, index: int) -> datetime:
         """Return the instant of a poll. Raises IndexError, RecordingError."""
@@ -331,8 +328,14 @@ class Playback(StoredRows):
         """Return the indexes of the polls between two instants, both included."""
         if not len(self):
             return range(0)
-        if self._index.went_back:
-            return _indexes_of_chains(self._index.among(range(len(self))), *_bounds(start, end))
+        if self._index.went_back:  # from the first to the last poll of the window, whichever chain these are in
+            low, high = _bounds(start, end)
+            ends: list[int] = []
+            for chain, own in self._index.among(range(len(self))):
+                if chain.first_at <= high and chain.last_at >= low:
+                    begin, last = _first_from(chain, low), _last_until(chain, high)
+                    ends += [own[each] for each in (begin, last) if begin <= last]
+            return range(min(ends), max(ends) + 1) if ends else range(0)
         first = 0 if start is None else self.index(start)
         if start is not None and self.at(first) < start:
             first += 1
@@ -413,23 +416,16 @@ def _bounds(start: datetime | None, end: datetime | None) -> tuple[int, int]:
     return 0 if start is None else microseconds(start), 1 << 60 if end is None else microseconds(end)
 
 
-def _poll(chain: Chain, wanted: int, *, after: bool) -> int:
-    """Return the number of the first poll of a chain from an instant on, or of the last up to it (`after`)."""
-    if after:
-        if wanted >= chain.last_at:
-            return chain.chain + chain.polls - 1
-        return chain.chain + polls_until(chain, wanted, included=True) - 1
-    return chain.chain + (polls_until(chain, wanted, included=False) if wanted > chain.first_at else 0)
+def _first_from(chain: Chain, wanted: int) -> int:
+    """Return the index within a chain of its first poll from an instant on."""
+    return polls_until(chain, wanted, included=False) if wanted > chain.first_at else 0
 
 
-def _indexes_of_chains(among: Iterable[tuple[Chain, range]], low: int, high: int) -> range:
-    """Return the indexes from the first to the last poll of a window of time, whichever chain these are in."""
-    ends: list[int] = []
-    for chain, indexes in among:
-        if chain.first_at <= high and chain.last_at >= low:
-            first, last = _poll(chain, low, after=False), _poll(chain, high, after=True)
-            ends += [indexes[each - chain.chain] for each in (first, last) if first <= last]
-    return range(min(ends), max(ends) + 1) if ends else range(0)
+def _last_until(chain: Chain, wanted: int) -> int:
+    """Return the index within a chain, which begins not after an instant, of its last poll up to that."""
+    if wanted >= chain.last_at:
+        return chain.polls - 1
+    return min(chain.polls, max(1, polls_until(chain, wanted, included=True))) - 1
 
 
 # ---- Alerts that a poll cannot check: found in polls before it, as a monitor that ran until then has them.
@@ -443,8 +439,9 @@ _READ = 12
 
 
 def silent(snapshot: Snapshot) -> set[RecordType]:
-    """Return the records whose views did not answer in time."""
-    return {record for record, problem in snapshot.problems().items() if problem.late}
+    """Return the records whose views did not answer in time, or without a column that Oracle always fills."""
+    late = {record for record, problem in snapshot.problems().items() if problem.late}
+    return late | {record for record, names in FILLED.items() if not snapshot.section(record).absent.isdisjoint(names)}
 
 
 def since_answered(polls: Iterable[tuple[int, Snapshot]], views: set[RecordType]) -> list[int]:

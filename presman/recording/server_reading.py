@@ -55,16 +55,7 @@ def _wait(
     connection: psycopg.Connection[Any], longest: float, steps: Generator[Wait, Ready, T], *_: Any, **__: Any
 ) -> T:
     """Run the steps of psycopg with its connection, at most `longest` seconds."""
-    try:
-        return _stepped(connection.pgconn.socket, steps, longest)
-    except BaseException as error:
-        if isinstance(error, _SilentServer) or not isinstance(error, psycopg.Error | MemoryError):
-            connection.pgconn.finish()
-        raise
-
-
-def _stepped(socket: int, steps: Generator[Wait, Ready, T], longest: float) -> T:
-    poll, end = select.poll(), time.monotonic() + longest
+    socket, poll, end = connection.pgconn.socket, select.poll(), time.monotonic() + longest
     try:
         state = next(steps)
         while True:
@@ -77,6 +68,10 @@ def _stepped(socket: int, steps: Generator[Wait, Ready, T], longest: float) -> T
     except StopIteration as done:
         result: T = done.value
         return result
+    except BaseException as error:
+        if isinstance(error, _SilentServer) or not isinstance(error, psycopg.Error | MemoryError):
+            connection.pgconn.finish()
+        raise
 
 
 def _bounded(method: Callable[..., T]) -> Callable[..., T]:
@@ -89,9 +84,8 @@ def _bounded(method: Callable[..., T]) -> Callable[..., T]:
                 return method(*arguments, **named)
         except (MemoryError, psycopg.Error) as error:
             if isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY):
-                raise psycopg.DataError(
-                    f"an answer takes more than {ROOM >> 20} MB, as none that was recorded"
-                ) from None
+                what = f"an answer takes more than {ROOM >> 20} MB, as none that was recorded"
+                raise psycopg.DataError(what) from None
             raise
 
     return call

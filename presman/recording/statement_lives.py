@@ -103,7 +103,7 @@ class StatementLives:
                 known = _Written(run, self._next, {}, reading.at, since)
                 known = known._replace(life=known.now())
                 self._next += 1
-                new.append(_who(run) | self._row(known, reading.at))
+                new.append(_identity(run) | self._row(known, reading.at))
             elif known.life != (life := known.now()) or reading.at - known.seen >= SEEN_EVERY:
                 known = known._replace(life=life, seen=reading.at)
                 changed.append(self._row(known, reading.at))
@@ -175,7 +175,7 @@ def _left_open(connection: Connection, database_id: int, last: datetime) -> dict
     return found
 
 
-def _who(run: StatementRun) -> dict[str, Any]:
+def _identity(run: StatementRun) -> dict[str, Any]:
     return {
         "inst_id": run.inst_id, "sid": run.sid, "serial": run.serial, "sql_id": run.sql_id,
         "con_id": run.con_id, "user": run.user,

@@ -60,17 +60,16 @@ def shown(location: str) -> str:
 
 def engine_of_url(location: str, *, writing: bool) -> Engine:
     """Return an engine for a database. Raises RecordingError if the URL is not one of PostgreSQL."""
+    form = "postgresql+psycopg://user@host/database"
     try:
         url = make_url(location)
         backend = url.get_backend_name()
     except (ArgumentError, NoSuchModuleError):
-        raise RecordingError(
-            "the URL of a store cannot be read: write postgresql+psycopg://user@host/database"
-        ) from None
+        raise RecordingError(f"the URL of a store cannot be read: write {form}") from None
     if backend == "sqlite":
         raise RecordingError(f"write the file's name alone, not {shown(location)}")
     if backend != "postgresql":
-        raise RecordingError(f"no store of kind {backend!r}: a file, or postgresql+psycopg://user@host/database")
+        raise RecordingError(f"no store of kind {backend!r}: a file, or {form}")
     if url.drivername in {"postgresql", "postgres"}:
         url = url.set(drivername="postgresql+psycopg")
     try:
@@ -121,10 +120,6 @@ def check_file(path: Path, name: str, *, writing: bool) -> None:
             sqlite_files.make_private(path)
     except OSError as error:
         raise RecordingError(f"{name}: {error.strerror or error}") from error
-
-
-def _begin_immediately(connection: Connection) -> None:
-    connection.connection.cursor().execute("BEGIN IMMEDIATE")
 
 
 def has_damaged_schema(path: Path, limits: StatementLimits) -> bool:
@@ -239,13 +234,8 @@ class Store:
         """Close all connections."""
         is_file = self.kind == "sqlite" and not self.was_removed()
         if is_file and self.writing:
-            with (
-                suppress(RecordingError),
-                self._turn,
-                self.translating_errors(),
-                closing(self.engine.raw_connection()) as connection,
-            ):
-                sqlite_files.empty_log(connection.cursor())
+            with suppress(RecordingError), self._cursor() as cursor:
+                sqlite_files.empty_log(cursor)
         self.engine.dispose()
         if is_file and not self.writing:
             sqlite_files.remove_empty_log(self._path, self.limits)
@@ -301,10 +291,7 @@ class Store:
         """Turn errors of the database into RecordingError."""
         try:
             yield
-        except (
-            DBAPIError,
-            _driver(self.engine).Error,
-        ) as error:  # the driver's own, of a command passed directly to it
+        except (DBAPIError, _driver(self.engine).Error) as error:  # the latter of a command passed directly to it
             self.limits.raise_again()
             self.check_wanted()
             message = error.orig if isinstance(error, DBAPIError) else error
@@ -336,13 +323,10 @@ class Store:
 
         In PostgreSQL, only those of the databases `targets` count, None for all.
         """
-        if self.kind != "sqlite":
-            with (
-                self.translating_errors(),
-                self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection,
-            ):
-                return statement_limits.bytes_in_use(connection, enough, targets)
         with self.translating_errors(), self.engine.connect() as connection:
+            if self.kind != "sqlite":
+                connection.execution_options(isolation_level="AUTOCOMMIT")
+                return statement_limits.bytes_in_use(connection, enough, targets)
             names = "page_count", "freelist_count", "page_size"
             pages, free, size = (connection.exec_driver_sql(f"PRAGMA {name}").scalar_one() for name in names)
         return int((pages - free) * size)
@@ -351,10 +335,15 @@ class Store:
         """Return free pages to the file system."""
         if self.kind != "sqlite":
             return
-        with self._turn, self.translating_errors(), closing(self.engine.raw_connection()) as connection:
-            cursor = connection.cursor()
+        with self._cursor() as cursor:
             cursor.execute("PRAGMA incremental_vacuum")
             cursor.fetchall()  # each step frees a page
+
+    @contextmanager
+    def _cursor(self) -> Iterator[Any]:
+        """Run the body with a cursor of the driver, outside of transactions."""
+        with self._turn, self.translating_errors(), closing(self.engine.raw_connection()) as connection:
+            yield connection.cursor()
 
     # ---- opening
 
@@ -367,7 +356,7 @@ class Store:
             return sqlite_files.reading_engine(self._readable(), self._note, self.limits, pool)
         connect = partial(sqlite_files.connected, self._path, self.limits)
         engine = create_engine("sqlite://", creator=connect, poolclass=pool)
-        event.listen(engine, "begin", _begin_immediately)
+        event.listen(engine, "begin", lambda begun: begun.connection.cursor().execute("BEGIN IMMEDIATE"))
         return engine
 
     def _readable(self) -> Path:

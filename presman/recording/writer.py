@@ -10,6 +10,7 @@ from sqlalchemy import Connection, delete, select
 from presman.analysis.readings.reading import Reading
 from presman.analysis.totals import queued_now
 from presman.analysis.trends.database_events import DatabaseEvent, EventWatch
+from presman.base.run_status import other_writer
 from presman.base.sums import added, sum_of_known
 from presman.base.text import clean
 from presman.recording.codec.poll_codec import THOROUGH, FrameEncoder, is_old, pack_block, unpack_block
@@ -133,7 +134,6 @@ class RecordingWriter:
         self._name = ""
         self._last_at: datetime | None = None
         self._pending: list[DatabaseEvent] = []
-        self._other = f"another recorder writes {self._target} at the same time"
         self._seen: int | None = None
 
     def append(self, snapshot: Snapshot, reading: Reading) -> int:
@@ -149,7 +149,9 @@ class RecordingWriter:
         except BaseException as error:
             self._ready = False  # nothing was written of what the writers remember: the next poll makes new ones
             if self._store.is_conflict(error.__cause__):
-                raise StoreLostError(f"{self._store.name}: {self._other}") from error
+                raise StoreLostError(
+                    f"{self._store.name}: {self._other} writes {self._target} at the same time"
+                ) from error
             raise
         self._event += len(self._pending)
         self._pending = []
@@ -206,9 +208,16 @@ class RecordingWriter:
             return
         if self._seen is None:
             self._seen = upcoming
+        who = f"{self._store.name}: {self._other}"
         if not self._poll and upcoming == self._seen:  # it may have been killed, and this one started in its place
-            raise StoreLostError(f"{self._store.name}: another recorder wrote {self._target} a moment ago")
-        raise (StoreLostError if self._poll else RecordingError)(f"{self._store.name}: {self._other}")
+            raise StoreLostError(f"{who} wrote {self._target} a moment ago")
+        raise (StoreLostError if self._poll else RecordingError)(f"{who} writes {self._target} at the same time")
+
+    @property
+    def _other(self) -> str:
+        """Words for the other recorder; its process is known on the same machine only."""
+        pid = other_writer(self._store.name, self._target)
+        return "another recorder" if pid is None else f"another recorder (process {pid})"
 
     def _prepare(self, connection: Connection) -> None:
         """Find the database and the end of its recording."""

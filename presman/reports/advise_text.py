@@ -47,6 +47,8 @@ def _goals(advice: Advice) -> Iterable[str]:
     for each in advice.goals:
         was, replayed = (wait_words(*pair) for pair in zip((each.observed, each.now), each.longer, strict=True))
         now = f"{each.percentile} {'was ' * (each.observed is not None)}{was}, replayed {replayed}"
+        if not each.statements:  # then 0 s is no wait that anything had
+            now = f"{each.percentile} is not known"
         yield f"goal: {each.goal}; {now}, of {counted(each.statements, 'statement')}"
 
 

@@ -119,7 +119,7 @@ TIME = "DATETIME"
 """The first heading of a wide file, which has one column for each group."""
 
 _WORDS = (FLAG, INSTANT, NAME, TEXT, WORD)
-_WHO = ("inst_id", "con_id", "sid", "serial", "child_number", "position", "interval_s")
+_NO_FIGURES = ("inst_id", "con_id", "sid", "serial", "child_number", "position", "interval_s")
 _USUAL = {"latency": "waits", "queue": "waited_s", "arrivals": "waited_s"}
 _SUMS = {"latency": "sum of its buckets", "queue": "longest or largest of its statements"}
 """How several lines of the same time and the same group or event become one point."""
@@ -149,7 +149,7 @@ def columns(rows: FileRows, header: Sequence[str], wanted: Sequence[str]) -> Col
         return ColumnPlan("", 0, -1, -1, -1, found)
     measure = _measure(rows, header)
     kinds = {figure.key: figure.unit for figure in MEASURES[measure].figures}
-    numbers = [name for name in header if name in kinds and kinds[name] not in _WORDS and name not in _WHO]
+    numbers = [name for name in header if name in kinds and kinds[name] not in _WORDS and name not in _NO_FIGURES]
     usual = _USUAL.get(measure, MEASURES[measure].wide[0])
     _check(rows, wanted, numbers)
     chosen = list(dict.fromkeys(wanted)) or [usual if usual in numbers else numbers[0]]
@@ -169,7 +169,8 @@ def _measure(rows: FileRows, header: Sequence[str]) -> str:
         least = {figure.key for figure in COMMON}
         for name, measure in MEASURES.items():
             known = measure.header()
-            numbers = [figure.key for figure in measure.figures if figure.unit not in _WORDS and figure.key not in _WHO]
+            figures = (each for each in measure.figures if each.unit not in _WORDS)
+            numbers = [each.key for each in figures if each.key not in _NO_FIGURES]
             name_column = "event" if name == "latency" else "consumer_group"
             if least | {name_column} <= set(header) <= set(known) and set(header) & set(numbers):
                 return name

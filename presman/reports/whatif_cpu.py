@@ -71,9 +71,9 @@ class CpuDemands:
             at = CLUSTER if alone else inst_id
             # A group that the view does not list has no sessions.
             rows = [row for row in reading.groups if row.inst_id == at and (row.usage is not None or row.doubt)]
-            hidden = next(filter(None, (_hidden(row, shares) for row in rows)), "")
-            hidden = hidden if rows else reading.why_unknown("starved group")
-            self._hidden.update([hidden] if hidden else [])
+            unseen = "" if rows else reading.why_unknown("starved group")
+            if hidden := unseen or next(filter(None, (_hidden(row, shares) for row in rows)), ""):
+                self._hidden[hidden] += 1
             if hidden or not rows or instance.num_cpus <= 0:
                 continue
             loads = {}

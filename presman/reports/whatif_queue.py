@@ -14,7 +14,14 @@ from presman.analysis.caches import RowCache
 from presman.analysis.facts.facts import Facts
 from presman.analysis.readings.group_readings import LIMITED, Verdict
 from presman.analysis.readings.reading import Alert, Reading
-from presman.analysis.readings.statement_readings import Cause, QueuedStatement, StartForecast
+from presman.analysis.readings.statement_readings import (
+    Cause,
+    QueuedStatement,
+    QueueHead,
+    StartForecast,
+    is_known,
+    urgency,
+)
 from presman.base.formats import number
 from presman.figures.statement_figures import NO_START, why_no_forecast
 from presman.forecast import forecaster
@@ -27,7 +34,7 @@ from presman.reports import advise_load
 from presman.reports import advise_services as services
 from presman.reports.advise_load import ArrivalDay, Choice, Knob, ObservedLoad, observed_plan
 from presman.reports.whatif_cpu import CpuDemands, changes_of_cpu, replay_cpu
-from presman.reports.whatif_replay import UNLIMITED, changed, observed_rules
+from presman.reports.whatif_replay import UNLIMITED, Rules, changed, observed_rules
 from presman.rows.snapshot import Snapshot
 
 # ---- The limits of the plan in force: the present value of each, and changes by keys.
@@ -258,6 +265,42 @@ def why_unknown(reading: Reading, forecast_basis: ForecastBasis | None) -> str:
     if record is not None and record.is_poor():
         return f"{record.in_words()}: too few to say"
     return "" if forecast_basis else why_no_forecast(reading).removeprefix(NO_START) or PENDING.why_none
+
+
+def room_words(reading: Reading, load: ObservedLoad, choice: Choice) -> list[str]:
+    """Return a sentence on each head, the most urgent first, that says whether changed limits of servers give it room.
+
+    It needs no forecast. Nothing is said of a head of which it is not known what decides.
+    """
+    then = advise_load.rules_of(load, choice)
+    if (then.target, then.limits) == (load.rules.target, load.rules.limits):
+        return []
+    found = []
+    for head in sorted(reading.heads, key=urgency):
+        left, limit = _left_for(head, reading, then)
+        if left is None or not is_known(head.wants):
+            continue
+        lacks = head.wants.high - left
+        verdict = f"is short by {lacks} ({limit})" if lacks > 0 else "has room"
+        name = f"{head.group} ({head.container})" if head.container else head.group
+        found.append(f"Under the changes the head of {name} {verdict}: it wants {head.wants}, {max(0, left)} are free.")
+    return found
+
+
+def _left_for(head: QueueHead, reading: Reading, rules: Rules) -> tuple[int | None, str]:
+    """Return how many servers a head could get under other rules, and the limit that decides; None if not known.
+
+    No choice changes the limit of a container, or moves a head to other instances.
+    """
+    confined = any(each.inst_ids or each.limit == "container limit" for each in head.shortages)
+    if head.not_known or confined or head.in_use is None:
+        return None, ""
+    of_target = rules.target - head.in_use, "target"
+    if (most := rules.limits.get(Group(head.con_id, head.group))) is None:
+        return of_target
+    rows = (row for row in reading.cluster_groups() if (row.con_id, row.name) == (head.con_id, head.group))
+    held = next((row.px_servers for row in rows if row.is_counted), None)
+    return (None, "") if held is None else min(of_target, (most - held, "group limit"))
 
 
 class _Start(NamedTuple):

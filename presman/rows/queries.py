@@ -30,10 +30,8 @@ from presman import rows
 from presman.base.formats import listed
 from presman.base.release import SUPPORTED, Release
 from presman.base.text import LONGEST, LONGEST_STATEMENT, clean, clean_lines
-from presman.rows import query_files
+from presman.rows import group_rows, instance_rows, query_files, session_rows
 from presman.rows.cursor_rows import CursorTotals, PlanLine
-from presman.rows.group_rows import ConsumerGroup, CpuExhausted
-from presman.rows.instance_rows import PdbCpuExhausted, RsrcPdb
 from presman.rows.session_rows import PxStatistic, SessionLongops, SessionStatistic, StatisticName
 
 # ---- Conversion of driver tuples to records: NULL, time zones and hostile text are handled here.
@@ -50,8 +48,23 @@ LONGEST_DOCUMENT = 250_000
 LONG_TEXTS = {"sql_text": LONGEST_STATEMENT, "other_xml": LONGEST_DOCUMENT}
 """Fields that are CLOBs in the database and keep their line breaks, and how many characters of them are kept."""
 
-COUNTERS: frozenset[RecordType] = frozenset({ConsumerGroup, RsrcPdb})
+COUNTERS: frozenset[RecordType] = frozenset({group_rows.ConsumerGroup, instance_rows.RsrcPdb})
 """Records whose counters Oracle always fills: if such a column has no value, it was not read."""
+
+FILLED: Mapping[RecordType, tuple[str, ...]] = {
+    group_rows.ConsumerGroup: ("name",),
+    group_rows.ContainerPlanDirective: ("plan", "group_or_subplan"),
+    group_rows.GroupMetric: ("consumer_group_name",),
+    instance_rows.Osstat: ("stat_name", "value"),
+    group_rows.PlanDirective: ("plan", "group_or_subplan"),
+    session_rows.PxProcessSysstat: ("statistic", "value"),
+    session_rows.PxSession: ("sid", "qcsid"),
+    group_rows.RsrcPlan: ("name", "cpu_managed"),
+    session_rows.Session: ("sid", "status", "event"),
+    session_rows.SessionInfo: (*group_rows.CPU_COLUMNS, *group_rows.IO_COLUMNS),
+    instance_rows.Sysstat: ("name", "value"),
+}
+"""Other columns that Oracle always fills. NULL in a limit (PARALLEL_SERVER_LIMIT) means that there is none."""
 
 TOO_LONG = f"too long to be read: more than {LONGEST_DOCUMENT:,} characters"
 """The value of a field whose document is too long to be kept."""
@@ -66,13 +79,26 @@ def to_records(record: RecordType, rows: Iterable[tuple[Any, ...]], zone: tzinfo
     return tuple([make(row) for row in rows])
 
 
-def null_counters(record: RecordType, rows: Sequence[Sequence[Any]]) -> frozenset[str]:
-    """Return the counters of `record` that are NULL in every row: they were not counted, which is not 0."""
-    if record not in COUNTERS or not rows:
+def null_columns(record: RecordType, rows: Sequence[Sequence[Any]]) -> frozenset[str]:
+    """Return the columns of `record` that Oracle always fills and that are NULL in every row: they were not read.
+
+    That is neither 0 nor an empty text.
+    """
+    if not rows:
         return frozenset()
-    kinds = enumerate(field_types(record).items())
-    counted = [(index, name) for index, (name, (kind, optional)) in kinds if kind is int and not optional]
-    return frozenset(name for index, name in counted if all(row[index] is None for row in rows))
+    return frozenset([name for index, name in _filled(record) if all(row[index] is None for row in rows)])
+
+
+@cache
+def _filled(record: RecordType) -> tuple[tuple[int, str], ...]:
+    """Return the index and the name of each field of `record` that Oracle always fills."""
+    counted, named = record in COUNTERS, FILLED.get(record, ())
+    fields = enumerate(field_types(record).items())
+    return tuple(
+        (index, name)
+        for index, (name, (kind, optional)) in fields
+        if name in named or (counted and kind is int and not optional)
+    )
 
 
 @cache
@@ -172,7 +198,7 @@ def _utc(value: datetime | str, _fold: int, zone: tzinfo) -> datetime:
 # ---- Which records there are.
 
 
-OF_AN_UPDATE: frozenset[RecordType] = frozenset({CpuExhausted, PdbCpuExhausted})
+OF_AN_UPDATE: frozenset[RecordType] = frozenset({group_rows.CpuExhausted, instance_rows.PdbCpuExhausted})
 """Records whose columns only newer updates of a release have: if they are missing, that is no problem."""
 
 

@@ -208,9 +208,12 @@ def session_kind(type_: str, user: str, program: str, module: str, service: str)
     """Return the kind of a session by its columns in V$SESSION; None for an ordinary user session."""
     found = _PROCESS.search(program)
     process = found[1] if found else ""
-    if _is_background(type_, user, process, service):
+    is_server = _PARALLEL_SERVER.fullmatch(process) is not None  # those work for another session
+    # Without TYPE it is a background process if it has such a service or process, and no user.
+    is_unnamed = not type_ and not user and (service == "SYS$BACKGROUND" or bool(process and not is_server))
+    if type_ == BACKGROUND or is_unnamed:
         return SessionKind(process or "a background process", "", is_background=True)
-    if not _PARALLEL_SERVER.fullmatch(process):  # those work for another session
+    if not is_server:
         for pattern, name, loss in _PROCESSES:
             if pattern.fullmatch(process):
                 return SessionKind(name, loss)
@@ -218,13 +221,6 @@ def session_kind(type_: str, user: str, program: str, module: str, service: str)
         if pattern.search(program) or pattern.search(module):
             return SessionKind(name, loss)
     return _ADMINISTRATORS.get(user)
-
-
-def _is_background(type_: str, user: str, process: str, service: str) -> bool:
-    """Return whether it is a background process: by TYPE, else by a background service or process without a user."""
-    if type_:
-        return type_ == BACKGROUND
-    return not user and (service == "SYS$BACKGROUND" or bool(process and not _PARALLEL_SERVER.fullmatch(process)))
 
 
 _SERVER = re.compile(r"\((P[0-9A-Z]{3})\)\s*$")

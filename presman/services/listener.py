@@ -70,29 +70,22 @@ def listening_sockets(host: str, port: int) -> list[socket.socket]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         for family, _, _, _, (address, *_) in dict.fromkeys(found):
-            made.append(_listening(socket.socket(family, socket.SOCK_STREAM), str(address), port))
+            each = socket.socket(family, socket.SOCK_STREAM)
+            made.append(each)
+            # A restart need not wait until the system has forgotten the connections of the run before.
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            # A socket for IPv6 that also took IPv4 would keep the other socket from getting the same port.
+            if family == socket.AF_INET6:
+                each.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            each.bind((str(address), port))
+            each.listen(WAITING)
+            each.setblocking(False)
             port = made[0].getsockname()[1]
     except (OSError, OverflowError, UnicodeError) as error:
         for each in made:
             each.close()
         why = getattr(error, "strerror", None) or "it is not an address"
         raise InputError(f"cannot listen at {host_and_port(host, port)}: {why}") from None
-    return made
-
-
-def _listening(made: socket.socket, address: str, port: int) -> socket.socket:
-    try:
-        # A restart need not wait until the system has forgotten the connections of the run before.
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # A socket for IPv6 that also took IPv4 would keep the other socket from getting the same port.
-        if made.family == socket.AF_INET6:
-            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        made.bind((address, port))
-        made.listen(WAITING)
-        made.setblocking(False)
-    except OSError:
-        made.close()
-        raise
     return made
 
 

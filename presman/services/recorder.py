@@ -79,17 +79,13 @@ class DatabaseRecorder:
         """Why polls cannot be written, "" while they can; `reachability.trouble` is why no polls arrive."""
         self.fault: Exception | None = None
         """The unexpected error that ended it."""
-        self._location = location
-        self._report = self.reachability.report
-        self._most = polls
-        self._redact = redact
+        self._location, self._report = location, self.reachability.report
+        self._most, self._redact = polls, redact
         self._waiting: deque[WaitingPoll] = deque()
-        self._taken = 0
-        self._wrote_at = 0.0
-        self._is_dropping = False
+        self._taken, self._wrote_at = 0, 0.0
         self._previous: Snapshot | None = None
         self._changed = threading.Condition()
-        self._stopping = self._ended = self._has_enough = False
+        self._stopping = self._ended = self._has_enough = self._is_dropping = False
         self._readings = Readings(with_forecasts=True)
         self._read: tuple[Snapshot, ReadingCame] | None = None
         self._writer: RecordingWriter | None = None
@@ -203,10 +199,8 @@ class DatabaseRecorder:
             self.given_up += 1
             if not self._is_dropping:
                 self._is_dropping = True
-                text = (
-                    f"more than {counted(MOST_WAITING, 'poll')} wait to be written: from now on the oldest are given up"
-                )
-                self._report("given_up", text, "error")
+                full = f"more than {counted(MOST_WAITING, 'poll')} wait to be written"
+                self._report("given_up", f"{full}: from now on the oldest are given up", "error")
 
     # ---- the writer's thread
 
@@ -224,7 +218,9 @@ class DatabaseRecorder:
         pause = FIRST_PAUSE
         while (poll := self._next()) is not None:
             if isinstance(poll, str):
-                self._report_to_store(poll)
+                # If the loss cannot be noted in the store, the age of the last poll shows it.
+                with suppress(RecordingError):
+                    self._ready_writer(datetime.now(UTC)).lose(poll)
                 continue
             try:
                 self._write(poll.previous, poll.snapshot)
@@ -273,15 +269,8 @@ class DatabaseRecorder:
             return self._waiting[0]
 
     def _wait(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
         with self._changed:
-            while not self._stopping and (left := end - time.monotonic()) > 0:
-                self._changed.wait(left)
-
-    def _report_to_store(self, trouble: str) -> None:
-        """Note in the store that the database is lost. If that cannot be written, the age of the last poll shows it."""
-        with suppress(RecordingError):
-            self._ready_writer(datetime.now(UTC)).lose(trouble)
+            self._changed.wait_for(lambda: self._stopping, seconds)
 
     def _write(self, previous: Snapshot | None, snapshot: Snapshot) -> None:
         writer = self._ready_writer(snapshot.at)

@@ -65,9 +65,8 @@ class StoreFleet:
         """Why the store cannot be read now, "" if it can; a store that hangs raises no error for a minute."""
         since = self._reads_since  # the other thread may end the read at any moment
         silent = 0.0 if since is None else time.monotonic() - since
-        return self._trouble or (
-            f"{self.name}: no answer for {duration(silent)}" if is_unread(silent, self.interval) else ""
-        )
+        is_hanging = not self._trouble and is_unread(silent, self.interval)
+        return f"{self.name}: no answer for {duration(silent)}" if is_hanging else self._trouble
 
     def start(self) -> None:
         """Start to read."""

@@ -5,23 +5,16 @@ unchanged, on SQLite in memory.
 """
 
 import sqlite3
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from time import perf_counter
 from typing import Any
 from weakref import finalize
 
-from msgspec.structs import replace
-
 from presman.base.release import Release
 from presman.base.text import clean
-from presman.rows.queries import Query, RecordType, Scope, columns_of, null_counters, to_records
+from presman.rows.queries import Query, Scope, columns_of, null_columns, to_records
 from presman.rows.query_files import SqlColumn, views_named
 from presman.rows.snapshot import Problem, Section
-
-_FEW = 50
-"""Rows of an answer that is kept until its views are filled again: those of a plan seldom change."""
 
 _STATEMENTS = 256
 """Prepared statements that are cached: some forty queries in two scopes, and the INSERTs into their tables."""
@@ -41,8 +34,6 @@ class EmbeddedDatabase:
         self._drop = finalize(self, self.driver.close)
         self._drop.atexit = False  # a daemon thread may still be running a query
         self._made: set[str] = set()
-        self._filled: Counter[str] = Counter()
-        self._answers: dict[tuple[RecordType, str], tuple[object, Section]] = {}
 
     def provide(self, sql: str) -> None:
         """Create the tables of all views that `sql` names, if the release has them."""
@@ -55,19 +46,13 @@ class EmbeddedDatabase:
     def replace(self, view: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Replace the rows of `view`; other columns than `columns` are NULL. Datetimes are given as naive UTC text."""
         self.provide(view)
-        self._filled[view] += 1
         self.driver.execute(f'DELETE FROM "{view}"')
-        self.driver.executemany(_insertion(view, tuple(columns)), rows)
+        names, marks = ", ".join(f'"{name}"' for name in columns), ", ".join("?" * len(columns))
+        self.driver.executemany(f'INSERT INTO "{view}" ({names}) VALUES ({marks})', rows)
 
     def run(self, query: Query, scope: Scope, binds: Mapping[str, Any]) -> Section:
         """Run one query and return its section (without an instant); an SQL error becomes its problem."""
-        begun = perf_counter()
-        sql = query.sql(scope)
-        asked = dict(binds), [self._filled[view] for view in views_named(sql)]
-        # With the same binds, and tables that were not filled again, the answer is the same.
-        before, section = self._answers.get((query.record, sql), (None, Section()))
-        if before == asked:
-            return replace(section, seconds=perf_counter() - begun)
+        begun, sql = perf_counter(), query.sql(scope)
         try:
             self.provide(sql)
             values = self.driver.execute(sql, binds).fetchall()
@@ -75,20 +60,11 @@ class EmbeddedDatabase:
         except (sqlite3.Error, ValueError, TypeError, OverflowError) as error:
             problem = Problem("", clean(str(error)), query.view)
             return Section(seconds=perf_counter() - begun, problem=problem)
-        section = Section(rows, seconds=perf_counter() - begun, absent=null_counters(query.record, values))
-        if len(rows) <= _FEW:
-            self._answers[query.record, sql] = asked, section
-        return section
+        return Section(rows, seconds=perf_counter() - begun, absent=null_columns(query.record, values))
 
     def close(self) -> None:
         """Drop the database. Garbage collection does so, too."""
         self._drop()
-
-
-@lru_cache(maxsize=_STATEMENTS)
-def _insertion(view: str, columns: tuple[str, ...]) -> str:
-    names = ", ".join(f'"{name}"' for name in columns)
-    return f'INSERT INTO "{view}" ({names}) VALUES ({", ".join("?" * len(columns))})'
 
 
 def _declared(fact: SqlColumn) -> str:

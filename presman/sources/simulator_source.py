@@ -10,6 +10,8 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from presman.base.release import Release
 from presman.base.text import clean
 from presman.rows.queries import Scope
@@ -114,7 +116,7 @@ class SimulatorSource:
                 continue
             self._publisher.refresh(request.query.sql(self.scope))
             section = self._database.run(request.query, self.scope, {**binds, **request.binds})
-            sections.append(Section(section.rows, at, section.seconds, section.problem))
+            sections.append(replace(section, at=at))
         notes = (_NO_WAIT,) if any(each.problem and each.problem.late for each in sections) else ()
         return Answer(at, tuple(sections), notes=notes)
 

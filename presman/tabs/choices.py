@@ -124,7 +124,8 @@ class Link(Struct, frozen=True):
     `text` is why the link was lost or, for a recording, what it is doing.
 
     `fresh` is when the newest data were read (the start of that poll), `since` when the state began; while it is live,
-    the last poll. `retry_at` is None if no attempt will follow.
+    the last poll. `retry_at` is None if no attempt will follow; if the link `wants_password`, another one is looked
+    for then.
     """
 
     state: LinkState = LinkState.CONNECTING
@@ -132,6 +133,7 @@ class Link(Struct, frozen=True):
     since: float = 0.0
     fresh: float = 0.0
     retry_at: float | None = None
+    wants_password: bool = False
 
     @property
     def is_past(self) -> bool:

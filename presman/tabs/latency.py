@@ -24,15 +24,6 @@ def over(moment: Moment) -> str:
     return "" if moment.reading.interval is None else f"in the last {span_text(moment.reading.interval)}"
 
 
-def longest_over(moment: Moment) -> dict[str, str]:
-    """Return the time that the longest waits cover, if the poll before did not read histograms."""
-    seconds = next((each.seconds for each in moment.reading.histograms if each.seconds), None)
-    between = moment.reading.interval
-    if seconds is None or between is None or abs(seconds - between) < 1:
-        return {}
-    return {"longest_us": f"longest of the last {span_text(seconds)}"}
-
-
 def latencies(moment: Moment) -> list[Latency]:
     """Return the latency of each histogram in the last interval, if there is one, and since startup."""
     found = histograms.summaries(moment.reading)
@@ -41,7 +32,7 @@ def latencies(moment: Moment) -> list[Latency]:
 
 TAB = Tab(
     parts=(
-        Rows(EVENTS, events, alike, over, column_notes=longest_over, in_text=0),
+        Rows(EVENTS, events, alike, over, in_text=0),
         Rows(FACTS, lambda _: (), filterable=False),
         Rows(BUCKETS, lambda _: (), filterable=False),
     ),

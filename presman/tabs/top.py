@@ -109,6 +109,13 @@ def over(moment: Moment) -> str:
     return f"over the {duration(measured)} watched"
 
 
+def no_minute(moment: Moment) -> set[str]:
+    """Return the column of the last minute until a whole minute was watched: it would repeat that of the window."""
+    end = moment.reading.at.timestamp()
+    _, measured = moment.series.integral((MEASURE, CLUSTER, 0, ON_CPU), end - _MINUTE, end)
+    return set() if _MINUTE - measured <= _MISSING * moment.choices.refresh else {"active_minute"}
+
+
 UNSEEN = unavailable("V$SESSION")
 
 TAB = Tab(
@@ -117,7 +124,7 @@ TAB = Tab(
         Rows(top_figures.BLOCKERS, blocked, optional=True, filterable=False, unavailable=UNSEEN),
         Box(
             OverTime("top-chart", MEASURE, "Active sessions by wait class", levels, capacity),
-            Rows(top_figures.CLASSES_TABLE, classes, note=over, filterable=False, in_text=0, unavailable=UNSEEN),
+            Rows(top_figures.CLASSES_TABLE, classes, no_minute, over, filterable=False, in_text=0, unavailable=UNSEEN),
             key="top-classes",
         ),
         Box(

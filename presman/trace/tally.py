@@ -9,9 +9,10 @@ shares over 1, 10 and 20 ms stay exact. For charts, samples are kept.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import zip_longest
+from itertools import accumulate, zip_longest
 
 from msgspec import Struct
 
@@ -103,17 +104,13 @@ class Tally:
         self._add_rounded(counts, count_over=first)
 
     def percentiles(self) -> tuple[int | None, ...]:
-        """Return the percentiles at PERMILLES from one pass over the sorted values."""
+        """Return the percentiles at PERMILLES."""
         if not self.waits:
             return (None,) * len(PERMILLES)
-        ranks = [max(1, -(-self.waits * permille // 1000)) for permille in PERMILLES]
-        found: list[int | None] = []
-        seen = 0
-        for value in sorted(self.counts):
-            seen += self.counts[value]
-            while len(found) < len(ranks) and seen >= ranks[len(found)]:
-                found.append(self._middle(value))
-        return tuple(found)
+        values = sorted(self.counts)
+        seen = list(accumulate(self.counts[value] for value in values))
+        ranks = (max(1, -(-self.waits * permille // 1000)) for permille in PERMILLES)
+        return tuple(self._middle(values[bisect_left(seen, rank)]) for rank in ranks)
 
     def over(self) -> tuple[float | None, ...]:
         """Return the percentages of waits longer than each of LIMITS."""
@@ -130,18 +127,10 @@ class Tally:
 
     def summary(self, event: str, file: str | None) -> Summary:
         """Return the figures."""
-        return Summary(
-            event=event,
-            file=file,
-            waits=self.waits,
-            total=self.total,
-            mean=self.total / self.waits if self.waits else None,
-            percentiles=self.percentiles(),
-            longest=self.longest if self.waits else None,
-            over=self.over(),
-            blocks=self.blocks,
-            error=0 if self.bits is None else 2.0**-self.bits,
-        )
+        mean, longest = (self.total / self.waits, self.longest) if self.waits else (None, None)
+        error = 0 if self.bits is None else 2.0**-self.bits
+        figures = self.percentiles(), longest, self.over(), self.blocks, error
+        return Summary(event, file, self.waits, self.total, mean, *figures)
 
     def _add_rounded(self, counts: Mapping[int, int], *, count_over: bool = True) -> None:
         bits = self.bits or 0

@@ -56,7 +56,12 @@ class TraceFile:
         self._file = _open(name)
         try:
             self._read = _reader(self._file)
-            self._head = self._probe()
+            self._head = b""
+            # As much as is needed to recognise a trace.
+            while len(self._head) < PROBE and not _TRACE.search(self._head):
+                if not (more := _guarded(self._read, block)):
+                    break
+                self._head += more
             _reject_other_files(self._head)
         except BaseException:
             self.close()
@@ -84,16 +89,6 @@ class TraceFile:
         """Close the file, unless it is standard input."""
         if self.name != STANDARD_INPUT:
             self._file.close()
-
-    def _probe(self) -> bytes:
-        """Return the beginning of the file, as much as is needed to recognise a trace."""
-        head = b""
-        while len(head) < PROBE and not _TRACE.search(head):
-            block = _guarded(self._read, self._block)
-            if not block:
-                break
-            head += block
-        return head
 
 
 def _open(name: str) -> BinaryIO:

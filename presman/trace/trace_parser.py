@@ -180,16 +180,12 @@ def moved(events: Iterable[str]) -> re.Pattern[bytes] | None:
             positions.setdefault(BLOCKS[event], []).append(re.escape(event))
     if not positions:
         return None
+    parameter = f"{_PLAIN.key}-?{_PLAIN.number}"
     pairs = [
-        f"((?i:{'|'.join(names)}))'{_SOUND_ELA}{_before(position)}({_PLAIN.number})"
+        f"((?i:{'|'.join(names)}))'{_SOUND_ELA}{parameter * (position - 1)}{_PLAIN.key}({_PLAIN.number})"
         for position, names in positions.items()
     ]
     return _compiled(_until_name(_PLAIN), f"(?:{'|'.join(pairs)})")
-
-
-def _before(position: int) -> str:
-    """Return the pattern of the parameters before `position`, and of the key there."""
-    return f"{_PLAIN.key}-?{_PLAIN.number}" * (position - 1) + _PLAIN.key
 
 
 # ---- Parser

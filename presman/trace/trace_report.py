@@ -7,7 +7,7 @@ import io
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from presman.base import formats
 from presman.base.axis import nice_axis, tick_label
@@ -236,18 +236,9 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 90, 30, 50, 50
 _BLUE = GROUP_HUES[0].page
 
 
-class SvgChart(NamedTuple):
-    """One chart of a picture."""
-
-    event: str
-    data: Scatter | list[HistogramBar]
-
-
-def svg(panels: Sequence[SvgChart]) -> str:
-    """Return the panels one above the other as an SVG document."""
-    drawn = []
-    for event, data in panels:
-        drawn.append(_scatter(event, data) if isinstance(data, Scatter) else _bars(event, data))
+def svg(panels: Sequence[tuple[str, Scatter | list[HistogramBar]]]) -> str:
+    """Return charts, each of an event, one above the other as an SVG document."""
+    drawn = [_scatter(event, of) if isinstance(of, Scatter) else _bars(event, of) for event, of in panels]
     return picture(drawn, PANEL)
 
 

@@ -165,10 +165,8 @@ class MonitorApp(FrameApp):
             run = partial(self._run, all_keys.tab_key_action(key.keys))
             yield SystemCommand(f"{key.label} ({key.shown})", key.help, run)
         if self.view_saver is not None:
-            yield SystemCommand(
-                "forget the saved settings", "Forget the settings saved for the next start: sorting, columns, colours.",
-                self._forget_view,
-            )  # fmt: skip
+            words = "Forget the settings saved for the next start: sorting, columns, colours."
+            yield SystemCommand("forget the saved settings", words, self._forget_view)
 
     def _forget_view(self) -> None:
         if self.view_saver is not None:

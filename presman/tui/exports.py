@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, TextIO
@@ -150,9 +151,8 @@ class PollRecording:
         self.path = (self._folder or Path.cwd()) / file_name(name, "", datetime.now(UTC), "presman")
         self._queue, self._is_loading, self._last = SimpleQueue(), True, None
         self.number += 1
-        self._thread = threading.Thread(
-            target=self._write_all, args=(self.path, name, kind, self._queue), name="presman-recording", daemon=True
-        )
+        write = partial(self._write_all, self.path, name, kind, self._queue)
+        self._thread = threading.Thread(target=write, name="presman-recording", daemon=True)
         self._thread.start()
         return self.path
 

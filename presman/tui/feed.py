@@ -48,6 +48,7 @@ class Lost(Message):
     text: str
     retry_in: float | None
     lasting: float = 0.0
+    wants_password: bool = False
 
 
 class Ended(Message):
@@ -164,6 +165,7 @@ def message_of(live_event: LiveEvent, lasting: float = 0.0) -> Message:
     """Return the message for the screen; `lasting` is for how many seconds a source has been lost."""
     from presman.polling.poll_events import ActionResult, SourceLost
     from presman.services import live
+    from presman.sources import LoginRefusal
 
     if isinstance(live_event, live.ReadingCame):
         basis, is_extra = live_event.forecast_basis, live_event.is_extra
@@ -173,7 +175,8 @@ def message_of(live_event: LiveEvent, lasting: float = 0.0) -> Message:
     if isinstance(live_event, live.NotUnderstood):
         return Failed(live_event.error)
     if isinstance(live_event, SourceLost):
-        return Lost(live_event.line, live_event.retry_in, lasting)
+        wants_password = live_event.refusal is LoginRefusal.PASSWORD
+        return Lost(live_event.line, live_event.retry_in, lasting, wants_password)
     if isinstance(live_event, ActionResult):
         return Acted(live_event.command, live_event.done, live_event.text, tried=live_event.tried)
     return Ended()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,9 +68,7 @@ class FrameApp(KeyedApp):
         self.replayed: Callable[[], RecordingSource] | None = None
         """Creates the source of a replay; None for a live database."""
         self.recording = self.csv_recording()
-        self.poll_recording = PollRecording(
-            folder, lambda text: self.call_from_thread(self.notify, text, severity="error")
-        )
+        self.poll_recording = PollRecording(folder, partial(self.call_from_thread, self.notify, severity="error"))
         self.begun = False
         self.take_theme(theme)
 
@@ -154,9 +153,8 @@ class FrameApp(KeyedApp):
             self._follow(self.following, event.reading)
         if self.gateway is not None:
             self.gateway.arrive(event.reading)
-        if self.news is not None and any(
-            each.change != "ended" for each in self.news.of(wrong(event.reading), event.reading)
-        ):
+        changes = () if self.news is None else self.news.of(wrong(event.reading), event.reading)
+        if any(each.change != "ended" for each in changes):
             self.bell()
         if is_kept:
             self.poll_recording.write(event.snapshot, event.reading)
@@ -187,7 +185,7 @@ class FrameApp(KeyedApp):
         """Keep the last data on screen, and show that it is out of date."""
         if self.monitor.link.state is not LinkState.LOST:
             self.moments.lose(event.text)
-        self.monitor.lose(event.text, event.retry_in, event.lasting)
+        self.monitor.lose(event.text, event.retry_in, event.lasting, wants_password=event.wants_password)
         self.repaint()
 
     def on_ended(self) -> None:
@@ -235,9 +233,8 @@ class FrameApp(KeyedApp):
 
     def paint_lines(self) -> None:
         """Draw the lines above and below the body."""
-        self.frame.paint_lines(
-            self.monitor, taking(self.recording.measure, self.poll_recording), self.panels.hidden(), self.keys_here()
-        )
+        exporting = taking(self.recording.measure, self.poll_recording)
+        self.frame.paint_lines(self.monitor, exporting, self.panels.hidden(), self.keys_here())
         self.show_around()
 
     def bind_tab_keys(self, names: Iterable[str] = ()) -> None:

@@ -137,12 +137,12 @@ class Monitor:
         """Note that a recording is shown, and its state."""
         self.link = replace(self.link, state=LinkState.REPLAY, text=text)
 
-    def lose(self, text: str, retry_in: float | None, lasting: float = 0.0) -> None:
+    def lose(self, text: str, retry_in: float | None, lasting: float = 0.0, *, wants_password: bool = False) -> None:
         """Note that the link has been lost for `lasting` seconds: the last data stay on screen."""
         now = self.clock()
         since = self.link.since if self.link.state is LinkState.LOST else now - lasting
         retry_at = None if retry_in is None else now + retry_in
-        self.link = Link(LinkState.LOST, text, since, self.link.fresh, retry_at)
+        self.link = Link(LinkState.LOST, text, since, self.link.fresh, retry_at, wants_password)
 
     def end(self) -> None:
         """Note that the source has ended."""
@@ -201,10 +201,8 @@ class Monitor:
         choices = replace(self.choices, recorded=True) if self.link.is_past else self.choices
         if choices.paused is not None:  # nothing changes when the screen is redrawn: newer polls do not exist yet
             choices, newest, events = replace(choices, behind=0), self.reading.at, self._events_then
-        moment_of = partial(line.moment, number)
-        return Moment(
-            self.reading, choices, self.alerts, newest, line.series, line.latencies, line.watch, events, moment_of
-        )
+        seen = line.series, line.latencies, line.watch
+        return Moment(self.reading, choices, self.alerts, newest, *seen, events, partial(line.moment, number))
 
 
 # ---- Moments: the times and events in the past of a live database that the user can go to. A replay has its own.

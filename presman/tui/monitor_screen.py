@@ -60,15 +60,16 @@ class MonitorScreen(PatientScreen, BaseScreen):
 
     def _message_of(self, monitor: Monitor, leaving: str) -> list[Line]:
         width, link = self.app.size.width, monitor.link
-        if monitor.reading is None and link.state is LinkState.LOST:
-            again = "Press F5 to try again now." if link.retry_at else "presman does not retry by itself: press F5."
-            texts = ((link.text, ""), (f"{again} q {leaving}.", "dim"))
-            lines = [((f"  {line}", style),) for text, style in texts for line in wrap(text, width - 3)]
-            return [(), (("  ✕ No data", "bad"),), *lines]
-        return []
+        if monitor.reading is not None or link.state is not LinkState.LOST:
+            return []
+        again = "Press F5 to try again now." if link.retry_at else "presman does not retry by itself: press F5."
+        if link.wants_password and link.retry_at:
+            again = "Correct the password in config.ini: presman reads it again. F5 tries at once; each try counts."
+        texts = ((link.text, ""), (f"{again} q {leaving}.", "dim"))
+        lines = [((f"  {line}", style),) for text, style in texts for line in wrap(text, width - 3)]
+        return [(), (("  ✕ No data", "bad"),), *lines]
 
 
 def _top_line(monitor: Monitor, exporting: str) -> TopLine:
-    return TopLine(
-        monitor.name, monitor.reading, monitor.choices, monitor.link, monitor.cost, exporting, monitor.clock()
-    )
+    reading, choices, link, cost = monitor.reading, monitor.choices, monitor.link, monitor.cost
+    return TopLine(monitor.name, reading, choices, link, cost, exporting, monitor.clock())

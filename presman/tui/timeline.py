@@ -52,7 +52,7 @@ class Timeline:
         self._cache = RowCache()
         self._times = array("d")
         """The times of the snapshots that are kept, and of some that no longer are, in seconds since 1970."""
-        self._numbers = array("Q")
+        self._numbers: list[int] = []
         """Their numbers: those of extra polls are missing."""
         self._extra: tuple[Snapshot | None, Snapshot] | None = None
         """The last extra poll, and the poll from which its rates were computed."""
@@ -99,6 +99,8 @@ class Timeline:
         history.append(snapshot)
         self._times.append(snapshot.at.timestamp())
         self._numbers.append(snapshot.number)
+        if self._extra is not None and snapshot.number <= self._extra[1].number:
+            self._extra = None  # of an earlier connection
         # Not at each poll: whatever is removed at the front moves all the others.
         if len(self._times) > 2 * len(history):
             del self._times[: -len(history)]

@@ -16,7 +16,7 @@ from presman.figures.statement_figures import between, forecast_record, when
 from presman.forecast.forecaster import PENDING, ForecastBasis
 from presman.reports.advise_load import Choice
 from presman.reports.advise_script import Scripts, written
-from presman.reports.whatif_queue import ChangedStart, PresentLimits, QueueCourses, why_unknown
+from presman.reports.whatif_queue import ChangedStart, PresentLimits, QueueCourses, room_words, why_unknown
 from presman.tabs.alerts import queue_unavailable
 from presman.tabs.parts import Pair
 from presman.tui.monitor import Monitor
@@ -41,6 +41,10 @@ class WhatIfAnswer(NamedTuple):
     limits: PresentLimits
     starts: Sequence[ChangedStart]
     why_none: str
+
+    def room(self, choice: Choice) -> list[str]:
+        """Return sentences on the heads that have room under a choice; they need no forecast."""
+        return room_words(self.reading, self.limits.load, self.limits.possible(choice))
 
     def scripts(self, choice: Choice) -> tuple[Scripts | None, list[str]]:
         """Return the scripts of a choice, or None, and sentences on it; neither needs a forecast."""
@@ -235,7 +239,8 @@ class QueueOnShow:
             return []
         age_note = f"The database does not answer: limits and queue are those of {clock(answer.reading.at)}."
         working = f"{_WORKING} …" if is_busy and not self.is_about(choice) else ""
-        return [age_note if self.silence > _OLD else "", working, last_words(answer), *answer.scripts(choice)[1]]
+        found = [age_note if self.silence > _OLD else "", working, last_words(answer)]
+        return [*found, *(answer.room(choice) if answer.why_none else ()), *answer.scripts(choice)[1]]
 
     def _answer_to(self, choice: Choice) -> WhatIfAnswer | None:
         """Return the newest answer, without its results if they are for another choice: then the queue as it is."""

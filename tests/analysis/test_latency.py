@@ -267,6 +267,8 @@ def test_events_to_choose_from_are_those_with_a_histogram_or_waits_the_dearest_f
     assert write.p99 is not None
     assert (write.p99.upper_us, write.mean_ms) == (512, pytest.approx(0.5))
     assert {each.sessions for each in histograms.events(analyse(None, snapshot(*after)))} == {None}
+    minute = replace(analyse(snapshot(*before), snapshot(*after, after=60)), interval=2.0)
+    assert {(each.p99, each.longest) for each in histograms.events(minute)} == {(None, None)}, "they are of a minute"
 
 
 def test_summaries_include_every_histogram() -> None:

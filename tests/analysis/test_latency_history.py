@@ -145,6 +145,35 @@ def test_the_window_sums_what_was_polled_in_it() -> None:
     assert track.window(end - 100, 20).waits == 30
 
 
+def test_a_column_of_a_minute_has_the_average_measured_in_that_minute() -> None:
+    """V$SYSTEM_EVENT is read at each poll, histograms once a minute while they are not shown."""
+    history = LatencyHistory()
+    for second, waits in ((0, 100), (60, 130)):
+        one = histogram({512: 30})
+        history.add(reading(second, replace(one, startup=EventWaits(waits, 1000 * waits), seconds=60.0)))
+    first, second = history.columns(1, EVENT)
+    assert (first.waited, second.waited) == (None, EventWaits(30, 30_000))
+
+
+def test_polls_before_an_event_was_read_are_gaps() -> None:
+    """They counted as time without waits: its window was longer than what was read."""
+    history = LatencyHistory()
+    track = Track(history)
+    usual = histogram({512: 1})
+    history.add(reading(2, usual))
+    track.follow(1, "latch free")
+    assert [column.seconds for column in track.columns] == [None]
+    history.add(reading(4, usual, histogram({64: None}, event="latch free")))
+    for second in (6, 8):
+        history.add(reading(second, usual, histogram({64: second}, EventWaits(second, 60), event="latch free")))
+    history.add(reading(10, usual, histogram({64: 0}, EventWaits(0, 0), event="latch free")))
+    track.follow(1, "latch free")
+    assert [column.seconds for column in track.columns] == [None, None, 2.0, 2.0, 2.0]
+    window = track.window(NOON.timestamp() + 10, 60)
+    assert (window.seconds, window.waits) == (6.0, 14)
+    assert [column.seconds for column in history.columns(1, EVENT)] == [2.0] * 5
+
+
 def test_throttled_cpus_are_those_of_the_instance_or_of_all() -> None:
     before = snapshot(instance(), group("A"), group("B"))
     after = snapshot(instance(), group("A", cpu_wait_time=3000), group("B", cpu_wait_time=1000), after=2)
@@ -216,11 +245,7 @@ def test_deltas_are_what_the_simulated_instances_counted(
             columns = history.columns(machine.inst_id, name)
             assert Counter(_sum(columns)) == grown
             seen += sum(grown.values())
-            if detail_level is DetailLevel.NARROW:
-                assert all(column.waited is None for column in columns if column.counts), (
-                    "all waits are summed up in one poll"
-                )
-            elif event.wait_class != "Idle":
+            if event.wait_class != "Idle":
                 assert sum(column.waited.waits for column in columns if column.waited) == sum(event.counts) - total
                 measured = sum(column.waited.microseconds for column in columns if column.waited)
                 assert measured == pytest.approx(event.micros - micros, abs=1)

@@ -26,7 +26,7 @@ from presman.rows.session_state import POOL_WAIT
 from presman.sources.simulator.loading import load_scenario
 from presman.sources.simulator_source import SimulatorSource
 from tests.forecast.hold import HoldReason, QueueHold, why_of
-from tests.scenarios import with_short_past
+from tests.scenarios import NOT_SO, with_short_past
 from tests.thorough import THOROUGH, some
 
 SCENARIOS = sorted(path.stem for path in (Path(presman.sources.simulator.__file__).parent / "scenarios").glob("*.toml"))
@@ -169,8 +169,10 @@ def test_figures_agree_with_each_other(scenario: str) -> None:
         assert sum(each.share for each in reading.cluster_groups()) <= 1 + 1e-9
         pool = top.servers
         held = sum(each.px_servers for each in reading.cluster_groups())
-        assert held + (reading.unmanaged_servers or 0) == pool.in_use == sum(each.servers for each in reading.running)
-        assert sum(each.px_queued for each in reading.cluster_groups()) == len(reading.queue)
+        running = sum(each.servers for each in reading.running)
+        assert held + (reading.unmanaged_servers or 0) == pool.in_use == running or scenario in NOT_SO
+        lists_all = not reading.why_unavailable("V$SESSION")
+        assert sum(each.px_queued for each in reading.cluster_groups()) == len(reading.queue) or not lists_all
     assert seen[Verdict.STARVED] == 0, "the simulator's scheduler gives every group its share"
     assert seen[Verdict.THROTTLED] == 0, "the simulator's plans are all visible"
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from presman.analysis.assemble import analyse
-from presman.analysis.latency.system_waits import _is_alike
+from presman.analysis.latency.histograms import is_alike
 from presman.analysis.readings.wait_readings import EventWaits, WaitReading
 from presman.rows.instance_rows import EventHistogram, SystemEvent
 from presman.rows.session_rows import Session
@@ -112,4 +112,4 @@ def test_a_restarted_instance_has_no_rates_in_this_poll() -> None:
 def test_intervals_are_alike_up_to_a_fifth_of_the_longer(
     seconds: float | None, others: float | None, alike: bool
 ) -> None:
-    assert _is_alike(seconds, others) == alike
+    assert is_alike(seconds, others) == alike

@@ -14,6 +14,7 @@ from presman.sources.simulator.executions import Execution
 from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.test_simulated import SCENARIOS, cause_is_the_schedulers, play, started
 from tests.forecast.hold import why_of
+from tests.scenarios import NOT_SO
 from tests.thorough import THOROUGH, some
 
 QUEUED = ["adb", "holders", "locked", "locked_rac", "lost", "mixed", "pdb", "rac", "storm"]
@@ -60,7 +61,7 @@ def starts_somebody(source: SimulatorSource, found: Unblock, way: tuple[RunningS
 
 
 @pytest.mark.parametrize("seed", some([1], [2, 3, 6]))
-@pytest.mark.parametrize("scenario", some(QUEUED, sorted({*SCENARIOS} - {*QUEUED})))
+@pytest.mark.parametrize("scenario", some(QUEUED, sorted({*SCENARIOS} - {*QUEUED} - NOT_SO)))
 def test_the_cause_is_the_schedulers_and_the_advice_unblocks_the_head(scenario: str, seed: int) -> None:
     source, clock = started(scenario, seed)
     seen: Counter[Cause | str] = Counter()

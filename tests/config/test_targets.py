@@ -22,8 +22,7 @@ SPOOL = Path(__file__).parents[1] / "data" / "queueing_12102"
 def silence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PRESMAN_PASSWORD", raising=False)
     monkeypatch.delenv("TNS_ADMIN", raising=False)
-    for module in ("target", "target_text"):
-        monkeypatch.setattr(f"presman.config.{module}.scenarios", lambda: ("mixed", "queueing", "storm"))
+    monkeypatch.setattr("presman.config.target.scenarios", lambda: ("mixed", "queueing", "storm"))
 
 
 def connect(text: str, config: Config | None = None) -> ConnectSettings:

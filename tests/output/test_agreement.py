@@ -34,7 +34,7 @@ from presman.tabs.parts import Moment
 from presman.tabs.table_notes import verdict_lines
 from presman.tui.widgets.frame_lines import TopLine, top_line
 from tests.analysis.test_simulated import SCENARIOS, Clock
-from tests.scenarios import with_short_past
+from tests.scenarios import NOT_SO, with_short_past
 from tests.thorough import THOROUGH, some
 
 SEEDS = some([1], range(2, 13))
@@ -116,11 +116,11 @@ def test_servers_are_as_many_everywhere(played: tuple[Poll, ...]) -> None:
         summary = plain(holders(reading))
         for row in reading.cluster_groups():
             if row.px_servers:
-                assert re.search(rf"\b{re.escape(row.name)} {row.px_servers}\b", summary)
+                assert re.search(rf"\b{re.escape(row.name)} ≤?{row.px_servers}\b", summary)
 
 
 def test_the_queue_is_as_long_everywhere(played: tuple[Poll, ...]) -> None:
-    for poll in played:
+    for poll in (each for each in played if not any(name in each.reading.target for name in NOT_SO)):
         reading = poll.reading
         queued = Counter((each.con_id, each.group) for each in reading.queue)
         in_csv: Counter[tuple[int, str]] = Counter()
@@ -150,19 +150,22 @@ def test_cpu_is_the_same_in_tables_sentences_and_files(played: tuple[Poll, ...])
         used: Counter[int] = Counter()
         for row, line in zip(groups(reading), poll.rows["cpu"], strict=True):
             shown = document[row.inst_id if len(reading.header.instances) > 1 else 0, row.con_id, row.name]
-            assert float(line["used_cpus"]) == pytest.approx(shown["used"], abs=1e-4)
+            assert float(line["used_cpus"] or -1) == pytest.approx(-1 if row.used is None else shown["used"], abs=1e-4)
             if row.verdict is Verdict.NOT_MANAGED:
                 assert (line["waited_cpus"], shown["waiting"]) == ("", None), "then no view counts it"
             else:
-                assert float(line["waited_cpus"]) == pytest.approx(shown["waiting"], abs=1e-4)
+                waiting = -1 if row.used is None else shown["waiting"]
+                assert float(line["waited_cpus"] or -1) == pytest.approx(waiting, abs=1e-4)
             assert line["verdict"] == shown["verdict"] == row.verdict.name.lower()
             assert line["state"] == shown["state"]["word"]
             used[row.inst_id] += row.used or 0.0
-        for instance in reading.header.instances:
+        unknown = {row.inst_id for row in reading.groups if row.used is None}
+        for instance in (each for each in reading.header.instances if not unknown & {0, each.inst_id}):
             expected = f"{used[instance.inst_id]:.1f} of {instance.num_cpus:.0f} CPUs used"
             assert any(expected in sentence for sentence in sentences)
             assert expected in poll.text
-        assert sum(level.value or 0.0 for level in used_levels(moment)) == pytest.approx(sum(used.values()))
+        levels = sum(level.value or 0.0 for level in used_levels(moment))
+        assert unknown or levels == pytest.approx(sum(used.values()))
 
 
 def test_each_group_has_the_same_figures_everywhere(played: tuple[Poll, ...]) -> None:

@@ -38,7 +38,7 @@ def test_the_document_is_json_with_stable_words_and_offsets() -> None:
 
 def test_latencies_have_the_values_of_the_heat_maps() -> None:
     found = Histogram(1, "x", (Bucket(512, 10, 8), Bucket(1024, 3, 2)), 4.0, "Other", None, None)
-    written = document(replace(reading(), histograms=(found,), waits=()))
+    written = document(replace(reading(), interval=4.0, histograms=(found,), waits=()))
     now = written["latency"][0]["now"]
     assert now["frequency"] == [2.0, 0.5]
     assert now["intensity"] == [0.000768, 0.000384]

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 
 from presman.figures.drawing import lines
-from presman.figures.drawing.columns import cell_runs, fit_columns, scales_of
+from presman.figures.drawing.columns import Look, cell_runs, fit_columns, scales_of
 from presman.figures.drawing.lines import (
     Line,
     Scale,
@@ -144,7 +144,8 @@ def test_trends_of_a_column_share_one_scale() -> None:
     minutes = {"REPORTS": (100.0, 700.0), "SYS_GROUP": (0.0, 0.0), "ETL": (None, 350.0)}
     column = Figure[str]("io", "I/O", MEGABYTES, "I/O", str, trend=True, width=2)
     scales = scales_of([column], list(minutes), trend=lambda row, _: minutes[row])
-    rows = [cell_runs(column, 2, row, scales["io"], lambda row, _: minutes[row])[0][0] for row in minutes]
+    look = Look(1, scales, lambda row, _: minutes[row])
+    rows = [cell_runs(column, 2, row, look)[0][0] for row in minutes]
     assert rows == ["▂█", "▁▁", " ▅"]
 
 

@@ -27,6 +27,7 @@ from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock, unblock_of
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
+    Cause,
     QueuedStatement,
     RunningStatement,
     Servers,
@@ -123,7 +124,7 @@ def contradictions(reading: Reading, shown: Screen) -> Iterator[str]:
     if step is not None and step.subject in several and step.subject not in shown.do:
         yield f"the queue is not named, and WHY may be about another: {shown.do} {shown.why[0]}"
     first = shown.running[: len(idle)]
-    if not all(re.search(r"○ .*(idle holder|sniped)|✕ killed", line) for line in first):
+    if not all(re.search(r"○ .*(idle holder|sniped|a session of )|✕ killed", line) for line in first):
         yield f"{sorted(idle)} idle, and not the first in Running: {first}"
     if step is not None and step.step is Step.END:
         ended = re.match(rf"end ({_WHO})", step.text)
@@ -148,6 +149,8 @@ def wanted_and_of_no_use(reading: Reading) -> Iterator[str]:
             names = re.split(", | and ", keeps[2])
             yield from (f"{one} has no use of {each.who}: {line}" for one in names if one in no_use(each, reading))
             wanting = [head for head in reading.heads if group_title(head) in names]
+            room = [head.group for head in wanting if head.cause in {Cause.NOT_CHOSEN, Cause.UNEXPLAINED}]
+            yield from (f"{one} has all that it wants: {line}" for one in room)
             starts = [head.short <= int(keeps[1]) for head in wanting if head.short is not None and not head.equals]
             nobody = "is not enough now" in line
             if "at least one of their heads starts" in line and not all(starts):
@@ -200,7 +203,8 @@ def not_named(reading: Reading, step: ToDo, idle: list[str]) -> Iterator[str]:
     if named and not any(name in step.text for name in named):
         yield f"TO START IT offers {named}, DO names none of them: {step.text}"
     answers = [each.who for each in reading.running if each.who in idle or each.is_last or each.overdue]
-    if not any(each in step.text for each in (*answers, "by its forecast", "SMON", "is free", "are free", "one queue")):
+    reasons = ("by its forecast", "SMON", "is free", "are free", "one queue", "is not known either", "queue timeout")
+    if not any(each in step.text for each in (*answers, *reasons)):
         yield f"{idle} idle, not named: {step.text}"
 
 
@@ -289,9 +293,11 @@ def judged_twice(reading: Reading) -> Iterator[str]:
         queue = next((each for each in group.states if each.word == "queued"), None)
         if queue is None or group.title not in found or "timeout" in queue.text:
             continue
-        alert, head = found[group.title], heads[group.con_id, group.name]
+        alert, head = found[group.title], heads.get((group.con_id, group.name))
         if queue.level != alert.state:
             yield f"{state_text(group)} in the table, {alert.glyph} {alert.short}"
+        if head is None:  # it is only counted
+            continue
         if ("too large" in queue.text) != ("too large" in alert.short) or head.why not in alert.short:
             yield f"{queue.text} in the table, {alert.short}"
         if "never" in alert.text:

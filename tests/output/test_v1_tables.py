@@ -166,6 +166,7 @@ def test_the_screen_has_a_frame_and_bars() -> None:
     lines = v1_tables.boxed(table).splitlines()
     assert {len(line) for line in lines} == {len(lines[0])}
     assert v1_tables.bars(table, 4) == "A     [ 10.00%] ##########\nLONG  [     -%]\n"
+    assert lines[-2].split()[9] == "-", "the percentage of LONG is not known"
     huge = replace(table, rows=((1, "A", 0, 0.0, 5000.0),))
     assert v1_tables.bars(huge, 4).count("#") == 100
 

@@ -65,7 +65,7 @@ NEVER_FILLED = {
     "session_pga_limit",  # directives that no scenario gives
     "plan_line": "partition_start partition_stop access_predicates filter_predicates",
     "rsrc_pdb": "large_write_megabytes large_write_requests current_pqs_queued",  # no session writes in large blocks
-    "session_info": "large_write_megabytes large_write_requests sql_canceled pq_status",
+    "session_info": "sql_canceled pq_status",
 }
 """Fields that are empty in every scenario, each because the simulation does not know what it stands for."""
 

@@ -62,9 +62,11 @@ def named(reading: Reading) -> set[object]:
     return offered | ({each.text for each in step.commands} if step is not None else set())
 
 
-def untrue(blind: Reading, whole: Reading) -> Iterator[str]:
-    """Yield texts of a reading without a view that the whole reading refutes."""
-    if more := named(blind) - named(whole):
+def untrue(blind: Reading, whole: Reading, name: str) -> Iterator[str]:
+    """Yield texts of a reading without the view `name` that the whole reading refutes."""
+    # Without these it does not show who ends soon: to end another helps all the same.
+    shows_an_end = name in {"GV$SESSION_LONGOPS", "GV$SQL_PLAN"}
+    if (more := named(blind) - named(whole)) and not shows_an_end:
         yield f"names {more}"
     causes = {(each.con_id, each.group): each for each in whole.heads}
     for head in blind.heads:
@@ -91,7 +93,7 @@ def test_no_text_without_a_view_contradicts_that_view(scenario: str, keeps: bool
             if keeps and not number:
                 continue
             current = away(snapshot, name, course[number - 1][0] if keeps else None)
-            found += [f"{number} without {name}: {each}" for each in untrue(analyse(before, current), whole)]
+            found += [f"{number} without {name}: {each}" for each in untrue(analyse(before, current), whole, name)]
             before = current
     assert not found
 

@@ -260,31 +260,6 @@ def without(views: Views, view: str, column: str) -> Views:
     return {**views, view: "\n".join(" | ".join(row[:at] + row[at + 1 :]) for row in rows)}
 
 
-@pytest.mark.parametrize(
-    ("view", "column", "unknown"),
-    [
-        ("V$PX_SESSION", "QCSID", "whether a session that holds parallel servers is idle or blocked"),
-        ("V$SESSION", "STATUS", "whether a session that holds parallel servers is idle or blocked"),
-        ("V$RSRC_PLAN", "NAME", "whether there is a starved group"),
-        ("V$RSRC_CONSUMER_GROUP", "NAME", "whether there is a starved group"),
-    ],
-)
-def test_what_no_row_shows_for_want_of_a_column_is_not_known(
-    tmp_path: Path, view: str, column: str, unknown: str
-) -> None:
-    found = reading(tmp_path, without(full(V_DOLLAR_RSRC_PLAN_HISTORY=HISTORY), view, column))
-    (why,) = (each for each in not_known(found) if unknown in each)
-    assert f"G{view} lacks {column}" in why
-    assert [each.commands for way in unblock(found) for each in way.candidates if each.commands] == []
-
-
-def test_groups_are_not_the_one_without_a_name_if_the_view_lacks_names(tmp_path: Path) -> None:
-    found = reading(tmp_path, without(full(), "V$RSRC_CONSUMER_GROUP", "NAME"))
-    assert "" not in {row.name for row in found.cluster_groups()}
-    why = "which servers the limit of REPORTS counts is not known (GV$RSRC_CONSUMER_GROUP)"
-    assert str(head(found).not_known) == why
-
-
 @pytest.mark.parametrize("column", ["PARALLEL_QUEUE_TIMEOUT", "GROUP_OR_SUBPLAN"])
 def test_a_timeout_whose_column_is_missing_is_said_to_be_not_known(tmp_path: Path, column: str) -> None:
     head, *rows = full()["DBA_RSRC_PLAN_DIRECTIVES"].splitlines()
@@ -324,23 +299,6 @@ def test_a_serial_number_that_is_not_known_is_no_zero(tmp_path: Path) -> None:
     answer = as_text(found, AskedStatement.of("9"), history)
     assert "(1:9)" in answer
     assert ",0" not in answer
-
-
-# Rows of an instance that are missing.
-
-
-def test_holders_on_an_instance_that_a_view_leaves_out_are_not_known(tmp_path: Path) -> None:
-    views = {f"G{view}" if view.startswith("V$") else view: rows for view, rows in full(servers="50").items()}
-    views["GV$INSTANCE"] = "INST_ID | VERSION | STATUS\n1 | 19.22.0.0.0 | OPEN\n2 | 19.22.0.0.0 | OPEN"
-    views["GV$RSRC_CONSUMER_GROUP"] = (
-        COUNTED.replace("NAME", "INST_ID | NAME").replace("REP", "1 | REP") + "\n2 | REPORTS | 8"
-    )
-    twice = {view: polls(rows, rows) for view, rows in views.items()}
-    once, again = readings(tmp_path, twice)
-    assert once.why_unavailable("V$PX_SESSION") == "", "the views are read at different instants"
-    assert again.why_unavailable("V$PX_SESSION") == "GV$PX_SESSION has no rows of instance 2"
-    nobody = [each.commands for way in unblock(again) for each in way.candidates if each.commands]
-    assert nobody == []
 
 
 # Forecasts rest on the same limits.

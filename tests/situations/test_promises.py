@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from presman.analysis.advice.step import Step
 from presman.analysis.advice.to_do import to_do
@@ -15,11 +17,12 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, QueueReason
 from presman.figures.drawing.lines import plain
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
+from presman.rows.session_rows import Session
 from presman.services.live import Readings
 from presman.tui.pages.advice_lines import ends_it
 from tests.cli.run import Run
 from tests.recording.recorded import record
-from tests.situations.spooled import NO_LIMITS, RELEASE_19, Views, reading, readings, snapshots
+from tests.situations.spooled import NO_LIMITS, RELEASE_19, Views, reading, readings, snapshots, spool
 
 PLAN = (
     "INST_ID | CON_ID | NAME | IS_TOP_PLAN | CPU_MANAGED | PARALLEL_SERVERS_ACTIVE | PARALLEL_SERVERS_TOTAL "
@@ -90,23 +93,6 @@ def polls(*active: int, extra: tuple[tuple[int, str], ...] = ()) -> Views:
 ROOM = "wants 16 servers (DOP 8, two sets by PQ_SERVERS) and 40 are free"
 
 
-def test_a_start_that_did_not_come_is_not_promised_again(tmp_path: Path) -> None:
-    first, second, third = readings(tmp_path, polls(24, 24, 24))
-    assert (
-        head(first).sentence
-        == "wants 16 servers (DOP 8, two sets by PQ_SERVERS) and 40 are free; it should start by the next poll"
-    )
-    for later in (second, third):
-        assert head(later).cause is Cause.UNEXPLAINED
-        assert head(later).sentence == (
-            f"{ROOM}, as they were at the poll before: the server counts do not explain why it waits; a limit that "
-            "presman cannot see may apply (of its container, a service or another instance)"
-        )
-        assert advice(later) == (
-            "check what else limits the head of REPORTS: the servers it wants are free, yet it is still queued"
-        )
-
-
 def test_what_did_not_let_the_head_start_is_not_promised_once_more(tmp_path: Path, inside: Run) -> None:
     """An idle session was ended in vain; then the end of another one was called a proof, and so on."""
     idle = "1 | 0 | 5 | 1005 | MARTIN | INACTIVE | ADHOC | | SQL*Net message from client | WAITING | 900000000"
@@ -135,6 +121,41 @@ def test_what_did_not_let_the_head_start_is_not_promised_once_more(tmp_path: Pat
     assert f"DO wait: {why} is not known, {which}" in inside("once", "a.presman", "--at", "2026-11-23 10:00:30").stdout
     assert head(fifth.reading).cause is Cause.UNEXPLAINED, "it has room again: no start is promised"
     assert "as they were before: the server counts do not explain why it waits" in head(fifth.reading).sentence
+
+
+def test_a_wait_that_a_quiesce_explains_says_nothing_about_the_next(tmp_path: Path) -> None:
+    states = ("QUIESCED", "QUIESCED", "NORMAL")
+    instance = "INSTANCE_NUMBER | VERSION | STATUS | ACTIVE_STATE"
+    found = [
+        f"2026-11-23 10:00:{10 * number:02} | 1 | 19.22.0.0.0 | OPEN | {each}" for number, each in enumerate(states)
+    ]
+    live, views = Readings(), {**polls(24, 24, 64), "V$INSTANCE": table(f"SAMPLE_TIME | {instance}", *found)}
+    _, second, third = (live.read(each).reading for each in snapshots(tmp_path, views))
+    assert head(second).cause is Cause.UNEXPLAINED
+    assert head(second).statement.reason is QueueReason.QUIESCED
+    assert (head(third).cause, head(third).not_known) == (Cause.SYSTEM, None)
+
+
+def test_a_wait_is_remembered_while_the_queue_is_not_listed(tmp_path: Path) -> None:
+    """Nor are more servers than the pool had said to have been free."""
+    most = "INST_ID | NAME | VALUE\n1 | parallel_max_servers | 66"
+    in_use = "STATISTIC | VALUE\nServers In Use | 46"
+    views = {**polls(24, 24, 64, 64), "V$SYSTEM_PARAMETER": most, "V$PX_PROCESS_SYSSTAT": in_use}
+    taken = snapshots(tmp_path, views)
+    silent = replace(taken[2], sections=MappingProxyType({**taken[2].sections, Session: replace(
+        taken[2].section(Session), rows=(), absent=frozenset({"event"}))}))  # fmt: skip
+    live = Readings()
+    *_, last = (live.read(each).reading for each in (*taken[:2], silent, taken[3]))
+    assert str(head(last).not_known) == "why the head did not start when 20 servers were free is not known"
+
+
+def test_of_a_spool_once_and_check_know_the_earlier_polls_as_why_does(tmp_path: Path, inside: Run) -> None:
+    folder = tmp_path / "spool"
+    folder.mkdir()
+    spool(folder, polls(24, 24, 24, 64, 24))
+    for command in (["once"], ["check", "-v"], ["why"]):
+        said = inside(*command, f"spool:{folder}", *(["9"] if command == ["why"] else [])).stdout
+        assert "and 40 are free, as they were before: the server counts do not explain why it waits" in said
 
 
 def test_servers_that_have_just_come_free_are_promised(tmp_path: Path) -> None:
@@ -318,27 +339,6 @@ def test_on_a_cluster_the_target_is_called_a_sum(tmp_path: Path) -> None:
         "124 of the target's 128 are in use (the targets of 2 instances added up); short by 12 servers"
         in found.sentence
     )
-
-
-def test_where_instances_run_plans_with_different_limits_neither_is_taken_for_that_of_the_queue(tmp_path: Path) -> None:
-    rules = table(
-        "PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1 | PARALLEL_SERVER_LIMIT",
-        "DAY | REPORTS | CONSUMER_GROUP | 50 | 50",
-        "NIGHT | REPORTS | CONSUMER_GROUP | 50 | 25",
-    )
-    groups = table("INST_ID | NAME | CURRENT_PQ_SERVERS_ACTIVE", "1 | REPORTS | 20", "2 | REPORTS | 12")
-    more = {"DBA_RSRC_PLAN_DIRECTIVES": rules, "GV$RSRC_CONSUMER_GROUP": groups}
-    for plans in (("DAY", "NIGHT"), ("NIGHT", "DAY")):
-        each, other = plans
-        found = reading(tmp_path, cluster((1, each, 20, 64), (2, other, 12, 64), **more))
-        assert (head(found).cause, head(found).held, head(found).allowed) == (Cause.UNKNOWN, 32, None)
-        assert str(head(found).not_known) == (
-            "how many servers REPORTS may hold is not known (the instances run different plans)"
-        )
-        (row,) = (row for row in found.cluster_groups() if row.name == "REPORTS")
-        assert (row.servers_limit, row.limit_view) == (None, "the instances run different plans")
-    same = reading(tmp_path, cluster((1, "DAY", 20, 64), (2, "DAY", 12, 64), **more))
-    assert (head(same).cause, head(same).allowed) == (Cause.NOT_CHOSEN, 64), "50 % of 128"
 
 
 # What cannot be seen.

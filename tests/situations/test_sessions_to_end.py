@@ -13,7 +13,6 @@ from presman.analysis.advice.step import Step, ToDo
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import wrong
-from presman.analysis.assemble import analyse
 from presman.analysis.plans.lint import lint
 from presman.analysis.readings.reading import Reading
 from presman.rows.commands import CommandKind
@@ -141,28 +140,6 @@ def test_an_idle_holder_that_is_counted_is_ended(tmp_path: Path) -> None:
         "Its client gets ORA-00028 at the next call; until then V$SESSION shows it as KILLED. With IMMEDIATE, all that "
         "it holds is released at once."
     )
-
-
-# Which statement is the head.
-
-PARTLY_LISTED = "GV$SESSION lists 1 of 2 queued statements"
-
-
-@pytest.mark.parametrize("queued", [1, 2])
-def test_no_end_for_the_head_while_the_queue_is_incomplete(tmp_path: Path, queued: int) -> None:
-    """The unlisted statement may be the head and want more: a session was ended in vain."""
-    groups = (
-        f"NAME | CURRENT_PQ_SERVERS_ACTIVE | CURRENT_PQS_QUEUED\nREPORTS | 0 | {queued}\nBATCH | 48 | 0\nADHOC | 16 | 0"
-    )
-    views = site(busy(1), idle(5, 900), held=((1, 48), (5, 16)), V_DOLLAR_RSRC_CONSUMER_GROUP=groups)
-    (poll,) = snapshots(tmp_path, views)
-    found = analyse(poll, poll)
-    assert advice(found).step is (Step.END if queued == 1 else Step.WAIT)
-    if queued == 2:
-        not_known = f"which statements are queued is not known ({PARTLY_LISTED})"
-        assert found.heads[0].sentence.endswith(f"; {not_known}")
-        assert way(found).sentence == f"{not_known}, so which session to end is not known either"
-        assert not any(each.commands for each in way(found).candidates)
 
 
 def test_counted_servers_that_may_be_too_few_are_called_so(tmp_path: Path) -> None:

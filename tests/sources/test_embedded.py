@@ -44,7 +44,7 @@ def test_a_query_under_way_is_left_alone_at_the_end() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_an_answer_is_kept_until_its_view_is_filled_again() -> None:
+def test_an_answer_is_that_of_the_rows_filled_last() -> None:
     database = EmbeddedDatabase(Release(19))
     query = load(Release(19))[Parameter]
 

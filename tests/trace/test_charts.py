@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from presman.trace.tally import HistogramBar, Scatter, Tally, Trail, histogram
-from presman.trace.trace_report import PANEL, SvgChart, decades, histogram_text, scatter_text, svg, title
+from presman.trace.trace_report import PANEL, decades, histogram_text, scatter_text, svg, title
 
 TIMES = st.lists(st.integers(0, 10**7), min_size=1, max_size=300)
 
@@ -94,7 +94,7 @@ def test_pictures_are_well_formed_and_show_every_point() -> None:
     tally = Tally()
     tally.add(times)
     scatter = trail_of(times, 100, 2_000).scatter()
-    text = svg([SvgChart('a <b> & "c"', scatter), SvgChart("bars", histogram(tally))])
+    text = svg([('a <b> & "c"', scatter), ("bars", histogram(tally))])
     root = ElementTree.fromstring(text)
     assert root.get("height") == str(2 * PANEL)
     names = "{http://www.w3.org/2000/svg}"
@@ -111,7 +111,7 @@ def test_pictures_are_well_formed_and_show_every_point() -> None:
 def test_a_single_wait_can_be_drawn() -> None:
     scatter = Scatter([(1, 0)], 1, 1)
     bars = [HistogramBar(0, 1.5, 1)]
-    assert svg([SvgChart("x", scatter), SvgChart("x", bars)]).endswith("</svg>\n")
+    assert svg([("x", scatter), ("x", bars)]).endswith("</svg>\n")
     assert "x: each wait" in scatter_text("x", scatter, width=60, height=12, colour=False)
     assert "100.00 %" in histogram_text("x", bars, width=60)
 
@@ -142,7 +142,7 @@ def places_of(root: ElementTree.Element) -> dict[str, tuple[float, float]]:
 
 def test_each_wait_is_drawn_at_its_number_and_time() -> None:
     """Waits 1 to 5 go from 90 to 970, 10 µs to 1 ms from 370 up to 50, each power of ten half of it."""
-    root = ElementTree.fromstring(svg([SvgChart("x", Scatter([(1, 10), (3, 1000), (5, 100)], 5, 1))]))
+    root = ElementTree.fromstring(svg([("x", Scatter([(1, 10), (3, 1000), (5, 100)], 5, 1))]))
     dots, *levels = sorted((path.get("d", "") for path in root.iter(f"{NAMES}path")), key=lambda each: -each.count("M"))
     assert dots == "M90.0 370.0h0M530.0 50.0h0M970.0 210.0h0"
     assert sorted(levels) == ["M90 210.0H970", "M90 370.0H970", "M90 50.0H970"]
@@ -154,7 +154,7 @@ def test_each_wait_is_drawn_at_its_number_and_time() -> None:
 
 def test_each_bar_is_as_high_as_its_share() -> None:
     """1 of 4 waits and 3 of 4: the higher bar takes all 320, each nine tenths of half the width of 880."""
-    root = ElementTree.fromstring(svg([SvgChart("x", [HistogramBar(1, 2, 1), HistogramBar(2, 4, 3)])]))
+    root = ElementTree.fromstring(svg([("x", [HistogramBar(1, 2, 1), HistogramBar(2, 4, 3)])]))
     _, *bars = root.iter(f"{NAMES}rect")
     sides = [[float(bar.get(name, "0")) for name in ("x", "y", "width", "height")] for bar in bars]
     assert sides == [[90, 263.3, 396, 106.7], [530, 50, 396, 320]]
@@ -167,7 +167,7 @@ def test_each_bar_is_as_high_as_its_share() -> None:
 
 def test_at_most_ten_of_many_bars_are_named() -> None:
     bars = [HistogramBar(each, each + 1, 1) for each in range(1, 22)]
-    places = places_of(ElementTree.fromstring(svg([SvgChart("x", bars)])))
+    places = places_of(ElementTree.fromstring(svg([("x", bars)])))
     assert [each for each in places if each.endswith("µs")] == ["1µs", "4µs", "7µs", "10µs", "13µs", "16µs", "19µs"]
 
 

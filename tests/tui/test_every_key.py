@@ -62,7 +62,7 @@ async def test_every_key_has_an_effect_or_a_notice(scenario: str) -> None:
 @acted
 async def test_a_low_screen_reports_missing_room_for_heat_maps() -> None:
     async with stage(busy(), size=(80, 24)) as acting:
-        assert "waits/s" in await acting.press("7", "m")
+        assert "adds a column" in await acting.press("7", "m")
         await acting.resize(80, 12)
         assert "Wait event" in acting.screen, "the events are back"
         for key in ("m", "b"):

@@ -98,6 +98,10 @@ def test_after_another_login_polls_may_begin_at_1_again() -> None:
     for number, each in zip((8, 9, 1, 3), [found[0], *found], strict=True):
         assert isinstance(each, ReadingCame)
         timeline.add(each.reading, replace(each.snapshot, number=number))
+        if number == 9:
+            timeline.show_extra(replace(each.snapshot, number=10))
+            assert timeline.moment(10) is not None
+    assert timeline.moment(10) is None, "poll 10 of this connection would be taken for it"
     assert timeline.first_number() == 1
     pairs = [timeline.moment(number) for number in (1, 2, 3)]
     assert [pair and pair[1].number for pair in pairs] == [1, None, 3]

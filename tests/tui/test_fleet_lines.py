@@ -18,19 +18,17 @@ from presman.tui.fleet_app import (
     FleetApp,
     FleetView,
     _row_text,
-    can_go_back,
-    escape,
-    read,
-    set_filter,
-)
-from presman.tui.fleet_screen import (
     about_in_short,
     about_lines,
+    can_go_back,
+    escape,
     facts,
     first_line,
     fleet_alerts,
     fleet_state,
     in_trouble,
+    read,
+    set_filter,
 )
 
 FIGURES = KeyFigures("PROD", "DAY", 6.0, 2.0, 24.0, 12, 221.0, 64, 256, 0, "good", "")

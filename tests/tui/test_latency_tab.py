@@ -31,6 +31,7 @@ from tests.tui.drive import Stage, acted, body, check, stage
 from tests.tui.readings import AT, busy, cluster
 from tests.tui.test_live import playing
 
+QUEUED = "resmgr:pq queued"
 SYNC, READ, LATCH = "log file sync", "db file sequential read", "latch free"
 SPREAD = (0, 3, 40, 90, 30, 8, 4, 2, 1)
 """Waits per bucket and poll, from 128 us on."""
@@ -82,16 +83,45 @@ async def test_m_gives_the_maps_the_whole_tab_and_back() -> None:
         assert await acting.press("m") == before
 
 
+def with_queue(poll: int, *others: WaitReading) -> Reading:
+    """Return a reading in which most is waited for in the queue, and no such wait has ended."""
+    found, queued = latencies(poll), histogram(QUEUED, poll)
+    buckets = tuple(replace(bucket, delta=0) for bucket in queued.buckets)
+    none = replace(queued, buckets=buckets, now=EventWaits(0, 0))
+    wait_now = WaitReading(1, QUEUED, "Scheduler", 3.0, 0.0, None)
+    waits = (wait_now, *(others or found.waits))
+    return replace(found, histograms=(*found.histograms, none), waits=waits)
+
+
 @acted
-async def test_the_dearest_event_is_shown_until_another_is_chosen() -> None:
-    async with stage(latencies(0), size=(160, 45)) as acting:
-        await shown(acting, 5)
+async def test_the_tab_opens_on_ended_waits_and_stays_on_their_event() -> None:
+    async with stage(with_queue(0), size=(160, 45)) as acting:
+        await acting.keys("7")
+        await acting.show(with_queue(1), with_queue(2))
         assert f"Latency  {READ}" in acting.screen
-        screen = await acting.press("down")
-        assert f"Latency  {SYNC}" in screen
-        await acting.show(latencies(6))
+        sync, *_ = latencies(3).waits
+        await acting.show(with_queue(3, sync, WaitReading(1, READ, "User I/O", 0.0, 0.5, 0.1)))
+        assert f"Latency  {READ}" in acting.screen, "although others were waited for longer"
+        assert f"Latency  {SYNC}" in await acting.press("up")
+        await acting.show(with_queue(4))
         assert f"Latency  {SYNC}" in acting.screen
         assert acting.feed.requests == []
+        assert "No wait for" not in acting.screen
+        screen = await acting.press("home")
+        assert " No wait for resmgr:pq queued has ended in the last 0:10; 3 sessions wait now." in screen
+        assert "Frequency" not in screen
+
+
+@acted
+async def test_a_chosen_event_that_is_gone_is_named_and_comes_back() -> None:
+    async with stage(latencies(0), size=(160, 45)) as acting:
+        await shown(acting, 5)
+        await acting.keys("slash", *"latch", "enter", "slash", "escape")
+        assert f"Latency  {LATCH}" in acting.screen
+        await acting.show(replace(latencies(6), waits=latencies(6).waits[:2]))
+        assert f"{LATCH} is gone: no session waits for it. This is " in " ".join(acting.screen.split())
+        await acting.show(latencies(7))
+        assert f"Latency  {LATCH}" in acting.screen
 
 
 @acted
@@ -458,4 +488,8 @@ async def test_a_map_without_room_has_no_title() -> None:
         screen = await acting.press("7")
         assert "Intensity has no room here: m gives it the whole tab" in screen
         assert "Intensity: " not in screen
-        assert "Intensity: " in await acting.press("m")
+        await acting.keys("b")
+        screen = await acting.press("m")
+        assert "Intensity: " in screen
+        assert "Frequency: " not in screen
+        assert screen.count("<") >= 6, "rows of buckets"

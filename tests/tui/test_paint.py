@@ -274,7 +274,7 @@ async def test_only_visible_rows_are_rendered(monkeypatch: pytest.MonkeyPatch) -
         drawn: list[object] = []
         monkeypatch.setattr(
             "presman.figures.drawing.columns.wrapped_row",
-            lambda fitted, gap, row, *how: drawn.append(row) or wrapped_row(fitted, gap, row, *how),
+            lambda fitted, row, *how: drawn.append(row) or wrapped_row(fitted, row, *how),
         )
         await acting.show(replace(busy(2), sessions=sessions(500)))
         assert len(grid.rows.shown) == 500

@@ -72,6 +72,10 @@ async def test_the_screen_without_data_has_a_reason_and_advice() -> None:
         assert "✕ REFUSED 0:00" in acting.screen
         await acting.keys("f5")
         assert acting.feed.requests == ["poll"]
+        acting.app.post_message(Lost("ORA-01017: logon denied", 594.0, wants_password=True))
+        await acting.settle()
+        assert "✕ REFUSED 0:00, config.ini is read in 9:54" in acting.screen, "as the fleet says"
+        assert "Correct the password in config.ini" in acting.screen
 
 
 @acted

@@ -31,7 +31,7 @@ def test_an_instant_maps_to_the_last_poll_before_it(timeline: Timeline) -> None:
     assert [timeline.behind(first + timedelta(seconds=each)) for each in seconds] == [5, 5, 5, 4, 4, 1, 0, 0]
 
 
-def test_a_poll_is_found_by_its_distance_and_its_number(timeline: Timeline) -> None:
+def test_a_poll_is_found_by_its_number(timeline: Timeline) -> None:
     for behind in range(6):
         found = timeline.moment(6 - behind)
         assert found is not None

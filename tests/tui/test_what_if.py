@@ -179,7 +179,10 @@ async def test_no_limit_is_hidden_and_no_sentence_cut_if_there_is_room(size: tup
         )
         assert shown >= limits
         assert ("more ↓" in screen) is (size[1] < 50)
-        script = await acting.press("right", "s")
+        await acting.keys("right")
+        await waited(acting, answered(acting))
+        assert "Under the changes the head of " in acting.screen, "what is known without a forecast"
+        script = await acting.press("s")
         assert "SET DEFINE OFF" in script
 
 

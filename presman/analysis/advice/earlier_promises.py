@@ -11,8 +11,6 @@ from presman.analysis.advice.ending import ends_in, step_left
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, Executing, RunningStatement
 from presman.rows.queries import RecordType
-from presman.rows.session_rows import Session
-from presman.rows.session_state import is_queued
 from presman.rows.snapshot import PromisedEnd, Section, Snapshot, UnexplainedWait
 
 
@@ -27,21 +25,32 @@ class EarlierPromises:
         self._ends: dict[Executing, PromisedEnd] = {}
 
     def add(self, reading: Reading) -> None:
-        """Add a reading: what it promises, and which statements still run."""
-        for head in reading.heads:
+        """Add a reading: what it promises, and which statements are still queued or run."""
+        if reading.lists_queue():
+            still = {each.executing() for each in reading.queue}
+            self._waits = {who: servers for who, servers in self._waits.items() if who in still}
+        # A quiesce explains why a head waits.
+        for head in reading.heads if reading.quiesce is None else ():
             if head.cause is Cause.UNEXPLAINED:
                 pairs = ((head.target, head.in_use), (head.allowed, head.held))
                 free = min((most - held for most, held in pairs if most is not None and held is not None), default=0)
-                self._note(head.statement.executing(), free)
-        if reading.why_unavailable("V$PX_SESSION"):
-            return
-        before, self._ends = self._ends, {}
-        for each in reading.running:
-            who = each.executing()
-            old, new = before.get(who), _promised(each, reading.at)
-            # The first promise stands; only that of the plan says more than one before.
-            if promised := new if old is None or (new is not None and new.by_plan > old.by_plan) else old:
-                self._ends[who] = promised
+                self._note(head.statement.executing(), int(min(free, reading.header.servers.left())))
+        if not reading.why_unavailable("V$PX_SESSION"):
+            promised = (self._end_of(each, reading.at) for each in reading.running)
+            self._ends = {row[:4]: row for row in promised if row is not None}
+
+    def _end_of(self, each: RunningStatement, at: datetime) -> PromisedEnd | None:
+        """Return what was first promised of the end of a statement, None if nothing; what its plan says is more."""
+        executing = each.executing()
+        old = self._ends.get(executing)
+        if each.idle is not None or (old is not None and old.by_plan):
+            return old
+        by_plan = ends_in(each)
+        left = step_left(each) if by_plan is None and old is None else by_plan
+        if left is None:
+            return old
+        name, _, target = each.operation.partition(" of ")
+        return PromisedEnd(*executing, name, target, at + timedelta(seconds=left), int(by_plan is not None))
 
     def _note(self, who: Executing, servers: int) -> None:
         self._waits[who] = max(servers, self._waits.get(who, 0))
@@ -51,21 +60,7 @@ class EarlierPromises:
         for row in snapshot.rows(UnexplainedWait):
             self._note(row[:4], row.servers)
         self._ends |= {row[:4]: row for row in snapshot.rows(PromisedEnd)}
-        if self._waits and snapshot.section(Session).problem is None:
-            queued = (row for row in snapshot.rows(Session) if is_queued(row.event, row.state))
-            still = {(row.inst_id, row.sid, row.serial, row.sql_id) for row in queued}
-            self._waits = {who: servers for who, servers in self._waits.items() if who in still}
         waits = (UnexplainedWait(*who, servers) for who, servers in sorted(self._waits.items()))
         found: dict[RecordType, Iterable[Any]] = {UnexplainedWait: waits, PromisedEnd: self._ends.values()}
         more = {record: Section(rows, snapshot.at) for record, each in found.items() if (rows := tuple(each))}
         return replace(snapshot, sections=MappingProxyType({**snapshot.sections, **more})) if more else snapshot
-
-
-def _promised(each: RunningStatement, at: datetime) -> PromisedEnd | None:
-    """Return what a reading says of the end of a statement that works, None if nothing."""
-    by_plan = ends_in(each) is not None
-    left = ends_in(each) if by_plan else step_left(each)
-    if left is None or each.idle is not None:
-        return None
-    name, _, target = each.operation.partition(" of ")
-    return PromisedEnd(*each.executing(), name, target, at + timedelta(seconds=left), int(by_plan))

@@ -8,7 +8,7 @@ from presman.analysis.advice.ending import NEARLY_DONE, idle_to_end, pause
 from presman.analysis.advice.freeing import covers, freeing, is_blocker, no_use, spare
 from presman.analysis.parallel.counted_servers import Counted, why_not_counted
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import QueueHead, RunningStatement, group_title
+from presman.analysis.readings.statement_readings import Cause, QueueHead, RunningStatement, group_title
 from presman.base.formats import counted, listed
 
 
@@ -65,10 +65,12 @@ def has_just_stopped(each: RunningStatement) -> bool:
 def kept_by(each: RunningStatement, turns: Sequence[str], reading: Reading) -> Kept:
     """Return the queues that want what an idle holder keeps, without those that cannot use it.
 
-    Its own queue is left out if the limit that holds its group back does not certainly count these servers.
+    Its own queue is left out if the limit that holds its group back does not certainly count these servers; so is a
+    queue whose head finds all that it wants free.
     """
     own, doubt = group_title(each), _doubt(each, reading)
-    useless = {*no_use(each, reading), *([own] if doubt else [])}
+    has_room = (group_title(head) for head in reading.heads if head.cause in {Cause.NOT_CHOSEN, Cause.UNEXPLAINED})
+    useless = {*no_use(each, reading), *([own] if doubt else []), *has_room}
     queues = [name for name in turns if name not in useless]
     words = f"{keeps_idle(each)} that {who_wants(queues, reading)}{doubt}"
     starts = EndingWords(starts_no_head(each, queues, reading), is_too_little=True)

@@ -68,7 +68,7 @@ def _named(step: ToDo | None, for_now: ToDo | None, reading: Reading) -> frozens
     """Return whom a step names for a decision."""
     if step is None or for_now is None or step.text == for_now.text:
         return frozenset()
-    return frozenset(each.who for each in reading.running if each.who in step.text and each.who not in for_now.text)
+    return frozenset(_holders_in(step.text, reading)) - frozenset(_holders_in(for_now.text, reading))
 
 
 def _about(step: ToDo, reading: Reading) -> About:
@@ -76,14 +76,17 @@ def _about(step: ToDo, reading: Reading) -> About:
 
     The last part is the holder that its addition for the queue names first, None without such an addition.
     """
-    beside = _holder_in(step.beside, reading) if step.beside else None
+    beside = next(iter(_holders_in(step.beside, reading)), "") if step.beside else None
     if step.commands:
         return step.step, step.commands, beside
-    return step.step, _holder_in(step.short if step.beside else step.text, reading) or step.subject, beside
+    holders = _holders_in(step.short if step.beside else step.text, reading)
+    return step.step, next(iter(holders), step.subject), beside
 
 
-def _holder_in(words: str, reading: Reading) -> str:
-    """Return the holder of servers that words name first, "" if they name none."""
+def _holders_in(words: str, reading: Reading) -> list[str]:
+    """Return the holders of servers that words name, in this order."""
+    names = {each.who for each in reading.running}
     # "HR 1:12" is also the beginning of "HR 1:123": only whole words count.
-    found = ((re.search(rf"{re.escape(each.who)}\b", words), each.who) for each in reading.running if each.who in words)
-    return min(((place.start(), who) for place, who in found if place), default=(0, ""))[1]
+    places = {name: re.search(rf"{re.escape(name)}\b", words) for name in names if name in words}
+    found = ((place.start(), name) for name, place in places.items() if place)
+    return [name for _, name in sorted(found)]

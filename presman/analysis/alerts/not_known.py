@@ -63,7 +63,8 @@ def of_rules(reading: Reading) -> Iterator[tuple[str, str]]:
     missing = {each.view.removeprefix("G"): each.why for each in reading.unseen}
     away = unavailable(reading)
     for name, words in _WORDS.items():
-        whys = [each.no_timeout for each in reading.queue if each.no_timeout and name == "timeouts"]
+        queue = reading.queue if name == "timeouts" else ()
+        whys = [each.no_timeout for each in queue if each.no_timeout]
         whys += [missing[view] for view in views_of(name) if view in missing]
         if name in away and whys and reading.why_unknown(_PART_OF.get(name, "")) not in whys:
             yield whys[0], words

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from msgspec import Struct
 
+from presman.base.formats import duration
 from presman.rows.group_rows import RsrcPlan, RsrcPlanHistory
 from presman.rows.instance_rows import Instance
 from presman.rows.snapshot import Snapshot
@@ -89,9 +90,15 @@ class Deltas(Struct, frozen=True):
         seconds = (now - before).total_seconds()
         return seconds if seconds >= SHORTEST else None
 
-    def is_overdue(self, seconds: float) -> bool:
-        """Whether what should have happened so many seconds ago did not: two polls later it would be seen."""
-        return seconds > 2 * max(_USUAL, self.interval() or 0.0)
+    def outlived(self, timeout: float | None, longest: float | None, who: str) -> str:
+        """Return that `who`, waiting for `longest` seconds, has outlived a timeout by two polls, "" if not.
+
+        Then it may not be the one that applies to those that wait.
+        """
+        late = longest - timeout if timeout and longest is not None else 0.0
+        if not timeout or late <= 2 * max(_USUAL, self.interval() or 0.0):
+            return ""
+        return f"the plan's is {duration(timeout)}, but {who} still waits {duration(late)} after it"
 
     def same_start(self, inst_id: int) -> bool:
         """Whether the instance has not restarted in between."""

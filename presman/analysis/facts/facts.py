@@ -23,7 +23,7 @@ from presman.analysis.facts.system_facts import ROOT, SystemFacts
 from presman.base.sums import grouped
 from presman.rows.group_rows import ConsumerGroup, ContainerPlan, ContainerPlanDirective, Plan, PlanDirective
 from presman.rows.session_rows import SessionLongops
-from presman.rows.snapshot import Snapshot
+from presman.rows.snapshot import PromisedEnd, Snapshot
 
 
 class PlanDivision(Struct, frozen=True, dict=True):
@@ -166,6 +166,11 @@ class Facts(Struct, frozen=True, dict=True):
     def sessions(self) -> SessionFacts:
         """Sessions, their groups, and their activity."""
         return SessionFacts(self.snapshot, self.system)
+
+    @cached_property
+    def promised_ends(self) -> Mapping[tuple[int, int, int, str], PromisedEnd]:
+        """What earlier readings said about when statements end, by session and SQL_ID."""
+        return {row[:4]: row for row in self.snapshot.rows(PromisedEnd)}
 
     @cached_property
     def earlier_operations(self) -> Mapping[Work, list[SessionLongops]]:

@@ -280,6 +280,11 @@ def leaves(branch: Branch) -> Iterable[Branch]:
         yield from leaves(child)
 
 
+def bypasses_queue(directive: PlanDirective) -> bool:
+    """Whether statements of a group never queue. The view has BYPASS QUEUE, the PL/SQL package an underscore."""
+    return directive.parallel_stmt_critical.upper().startswith("BYPASS")
+
+
 def _limits(pairs: Iterable[tuple[Key | None, float | None]]) -> dict[Key, float]:
     """Return the summed limits of groups that several subplans name; one path without a limit lifts them all."""
     limits: dict[Key, float] = {}

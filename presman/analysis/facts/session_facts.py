@@ -94,8 +94,7 @@ class SessionFacts(Struct, frozen=True, dict=True):
     @cached_property
     def queued(self) -> Sequence[Session]:
         """The sessions of V$SESSION that wait in the parallel queue."""
-        rows = self.snapshot.rows(Session)
-        return [row for row in rows if row.event in QUEUE_WAITS and is_queued(row.event, row.state)]
+        return queued(self.snapshot.rows(Session))
 
     @cached_property
     def blocked(self) -> Mapping[tuple[int, int], Session]:
@@ -186,6 +185,11 @@ class SessionFacts(Struct, frozen=True, dict=True):
         at_work = {(row.inst_id, row.sid) for row in rows}
         known = ((row, row.qcinst_id) for row in self.snapshot.rows(PxSession) if (row.inst_id, row.sid) in at_work)
         return {(row.inst_id, row.sid): (on, row.qcsid) for row, on in known if on is not None and row.qcsid}
+
+
+def queued(rows: Iterable[Session]) -> list[Session]:
+    """Return the sessions that wait in the parallel queue."""
+    return [row for row in rows if row.event in QUEUE_WAITS and is_queued(row.event, row.state)]
 
 
 _Sessions = TypeVar("_Sessions", Session, SessionInfo)

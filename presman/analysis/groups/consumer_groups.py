@@ -324,10 +324,10 @@ def _cluster(
 ) -> GroupReading:
     """Return the sum over the instances, None if one of them has none; for rates over those that have the group."""
     first, key = rows[0], (rows[0].con_id, rows[0].name)
-    number, percent = server_pools.allowed(key, facts, budgets)
+    limit = server_pools.group_limit(key, facts, budgets)
     whole = budgets.get(first.con_id) if first.con_id > ROOT else None
-    found: dict[str, Any] = {"inst_id": CLUSTER, "servers_limit": number, "servers_limit_percent": percent}
-    found["limit_view"] = server_pools.why_limit_unknown(key, facts, budgets)
+    found: dict[str, Any] = {"inst_id": CLUSTER, "servers_limit": limit.servers, "servers_limit_percent": limit.percent}
+    found["limit_view"] = limit.why_unknown
     found |= {"all_used": together, "container_servers": whole.target if whole is not None else None}
     if len(rows) == 1:
         return first._replace(**found)

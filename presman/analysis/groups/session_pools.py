@@ -12,9 +12,8 @@ from presman.analysis.groups.counter_deltas import GroupKey
 from presman.analysis.readings.group_readings import ActiveSessionPool, GroupReading, Verdict
 from presman.analysis.readings.reading import CLUSTER, Quiesce
 from presman.analysis.view_availability import unavailable
-from presman.base.formats import duration
 from presman.base.sums import added, grouped, largest, summed
-from presman.rows.group_rows import ConsumerGroup, ContainerPlanDirective, PlanDirective
+from presman.rows.group_rows import ConsumerGroup, PlanDirective
 from presman.rows.session_rows import Session
 from presman.rows.session_state import POOL_WAIT, QUIESCE_PLAN, QUIESCE_STATES, QUIESCE_WAIT, is_pooled, is_quiescing
 from presman.rows.snapshot import Quiescer
@@ -85,7 +84,7 @@ def _quiesced(row: GroupReading, held: int, of: Quiesce) -> GroupReading:
 
 
 def pool(
-    facts: Facts, directive: PlanDirective | None, row: ConsumerGroup | None, found: PoolWaits | None
+    facts: Facts, con_id: int, directive: PlanDirective | None, row: ConsumerGroup | None, found: PoolWaits | None
 ) -> ActiveSessionPool | None:
     """Return the pool of a group on one instance; None if no limit can be read and no session waits.
 
@@ -96,23 +95,13 @@ def pool(
     queued = max(row.queue_length if row else 0, found.sessions if found else 0)
     if allowed is None and not queued:
         return None
-    timeout = directive.queueing_p1 if directive else None
     longest, why = found.longest if found else None, ""
-    if directive is None or not _reads_timeouts(facts):
-        timeout, why = None, NO_TIMEOUT
-    elif timeout and longest is not None and facts.deltas.is_overdue(longest - timeout):
-        late = f"one still waits {duration(longest - timeout)} after it"
-        timeout, why = None, f"{NO_TIMEOUT} (the plan's is {duration(timeout)}, but {late})"
-    return ActiveSessionPool(allowed, queued, longest, timeout, why)
-
-
-NO_TIMEOUT = "the timeout is not known"
-
-
-def _reads_timeouts(facts: Facts) -> bool:
-    sections = facts.snapshot.sections
-    asked = [sections[record] for record in (PlanDirective, ContainerPlanDirective) if record in sections]
-    return any("queueing_p1" not in section.absent for section in asked)
+    timeout = directive.queueing_p1 if directive else None
+    if directive is None or "queueing_p1" in facts.snapshot.section(facts.plans.books.record_of(con_id)).absent:
+        why = "the timeout is not known"
+    elif outlived := facts.deltas.outlived(timeout, longest, "one"):
+        why = f"the timeout is not known ({outlived})"
+    return ActiveSessionPool(allowed, queued, longest, None if why else timeout, why)
 
 
 def together(pools: Iterable[ActiveSessionPool | None], inst_ids: Sequence[int]) -> ActiveSessionPool | None:
@@ -148,6 +137,6 @@ def of_groups(
     pools: dict[Key, ActiveSessionPool] = {}
     for key in keys:
         row, waits_now = rows.get((inst_id, *key)), found.get((inst_id, *key))
-        if (each := pool(facts, directives.get(key), row, waits_now)) is not None:
+        if (each := pool(facts, key[0], directives.get(key), row, waits_now)) is not None:
             pools[key] = each
     return pools

@@ -264,6 +264,20 @@ def histogram_of(reading: Reading, inst_id: int, event: str) -> Histogram | None
     return together(found)
 
 
+_ALIKE, _LEAST = 0.2, 0.25
+"""Part, and seconds, by which the intervals of two views may differ if they are read one after the other in each
+poll."""
+
+
+def is_alike(seconds: float | None, others: float | None) -> bool:
+    """Whether two intervals are the same: histograms may be read less often than the view with the summed waits."""
+    return (
+        seconds is not None
+        and others is not None
+        and abs(seconds - others) <= max(_LEAST, _ALIKE * max(seconds, others))
+    )
+
+
 class EventLatency(Struct, frozen=True):
     """One event to choose, with its cost since the last poll. Fields are None without a delta or such waits.
 
@@ -294,13 +308,17 @@ def events(reading: Reading, *, by_instance: bool = False) -> tuple[EventLatency
         return row.inst_id if separate else CLUSTER, row.event
 
     waits, counted = grouped(reading.waits, key), grouped(reading.histograms, key)
-    found = [_event(key, waits.get(key, []), counted.get(key, [])) for key in waits.keys() | counted.keys()]
+    found = [
+        _event(key, waits.get(key, []), counted.get(key, []), reading.interval) for key in waits.keys() | counted.keys()
+    ]
     return tuple(sorted(found, key=lambda each: (-(each.sessions or 0.0), each.event, each.inst_id)))
 
 
-def _event(key: tuple[int, str], waits: list[WaitReading], histograms: list[Histogram]) -> EventLatency:
+def _event(
+    key: tuple[int, str], waits: list[WaitReading], histograms: list[Histogram], interval: float | None
+) -> EventLatency:
     whole = together(histograms)
-    lately = now(whole) if whole else None
+    lately = now(whole) if whole and is_alike(whole.seconds, interval) else None
     wait_class = waits[0].wait_class if waits else whole.wait_class if whole else ""
     p99 = next((each for each in lately.percentiles if each.percent == 99), None) if lately else None
     longest = lately.longest if lately else None

@@ -5,6 +5,7 @@ measured waits and microseconds, and the number and growth of each bucket that g
 two of its bound in microseconds, so that bounds of both views fit one scale (1 ms, as 1,024 us, is number 10).
 """
 
+import sys
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -103,7 +104,9 @@ class LatencyHistory:
         self._read_at: datetime | None = None
         self._held: dict[int, float] = {}
         self._held_for = 0.0
+        self._totals: dict[tuple[int, str], EventWaits | None] = {}
         self._events: dict[str, int] = {}
+        self._begun: dict[int, int] = {}
         self.bounds: dict[int, int] = {}
 
     def __len__(self) -> int:
@@ -127,6 +130,7 @@ class LatencyHistory:
         throttled = {inst_id: held / self._held_for for inst_id, held in self._held.items()}
         self._held, self._held_for = {}, 0.0
         events = [each for each in map(self._grown, reading.histograms) if each is not None] if seconds else []
+        self._totals = {(each.inst_id, each.event): each.startup for each in reading.histograms}
         self._polls.append(msgpack.encode(_Poll(at, seconds, throttled, events)))
         self.used += len(self._polls[-1]) + _EACH
         while len(self._polls) > self._count or (self.used > self._size and len(self._polls) > 1):
@@ -143,13 +147,16 @@ class LatencyHistory:
 
     def _grown(self, histogram: Histogram) -> _Grown | None:
         """Return what the newest poll added to an event, None if it had no waits."""
-        waited = histogram.now
+        # Where the view with the sums was read more often, its growth since the last column is that of its totals.
+        waited = histogram.now or _growth(self._totals.get((histogram.inst_id, histogram.event)), histogram.startup)
         if not 0 <= histogram.inst_id <= _MOST_INSTANCES or len(self._events) >= _MOST_EVENTS:
             return None
         number = self._events.setdefault(histogram.event, len(self._events))
         counts: dict[int, int] = {}
         for bucket in histogram.buckets:
             if bucket.delta is None:
+                if all(event != histogram.event for _, event in self._totals):  # it is read from here on
+                    self._begun[number] = self.dropped + len(self._polls)
                 return _Grown(number, histogram.inst_id, None, None)
             if bucket.delta:
                 place = number_of(bucket.upper_us)
@@ -164,14 +171,30 @@ class LatencyHistory:
     def columns(self, inst_id: int, event: str, first: int = 0) -> list[LatencyColumn]:
         """Return the columns of an event on an instance (0: all of them) from poll `first` on.
 
-        Polls are numbered from the very first one, including those that were dropped.
+        Polls are numbered from the very first one, including those that were dropped. A poll that did not read the
+        event is a gap.
         """
         number = self._events.get(event, -1)
-        return [_column(poll, inst_id, number) for poll in islice(self._polls, max(0, first - self.dropped), None)]
+        start = max(0, first - self.dropped)
+        columns = [_column(poll, inst_id, number) for poll in islice(self._polls, start, None)]
+        unread = max(0, self.begun(event) - self.dropped - start)
+        gaps = (each if each.counts else each._replace(seconds=None, waited=None) for each in columns[:unread])
+        return [*gaps, *columns[unread:]]
+
+    def begun(self, event: str) -> int:
+        """Return the number of the poll from which on an event is read; a larger one if it was not read."""
+        return self._begun.get(self._events[event], 0) if event in self._events else sys.maxsize
 
     def bound(self, number: int) -> int:
         """Return the bound of a bucket in microseconds, as the database has it."""
         return self.bounds.get(number, 1 << number)
+
+
+def _growth(before: EventWaits | None, after: EventWaits | None) -> EventWaits | None:
+    """Return the waits between two totals, None if one of them is not known."""
+    if before is None or after is None:
+        return None
+    return EventWaits(after.waits - before.waits, after.microseconds - before.microseconds)
 
 
 def _within(value: int, most: int) -> int:
@@ -213,13 +236,14 @@ class Track(Struct):
     event: str = ""
     columns: deque[LatencyColumn] = field(default_factory=deque)
     _next: int = 0
+    _begun: int = 0
 
     def follow(self, inst_id: int, event: str) -> bool:
         """Add what is new since the last call, or switch to another event; return whether it is another one."""
         history = self.history
         other = (inst_id, event) != (self.inst_id, self.event)
-        if other:
-            self.inst_id, self.event = inst_id, event
+        if other or self._begun != history.begun(event):
+            self.inst_id, self.event, self._begun = inst_id, event, history.begun(event)
             self.columns.clear()
             self._next = 0
         self.columns.extend(history.columns(inst_id, event, self._next))

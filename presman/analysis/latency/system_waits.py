@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from presman.analysis.facts.facts import Facts
-from presman.analysis.latency.histograms import OPEN_FROM
+from presman.analysis.latency.histograms import OPEN_FROM, is_alike
 from presman.analysis.readings.reading import CLUSTER
 from presman.analysis.readings.statement_readings import Downgrades
 from presman.analysis.readings.wait_readings import (
@@ -231,9 +231,6 @@ def histograms(facts: Facts) -> tuple[Histogram, ...]:
     return (*usual, *(each for each in _histograms(facts, WatchedHistogram, waited) if each.event not in known))
 
 
-_ALIKE = 0.2
-"""Part by which the intervals of two views may differ if they are read one after the other in each poll."""
-
 Counts = dict[tuple[int, str], dict[int, int]]
 """Waits by bound, of each event on each instance."""
 
@@ -243,7 +240,7 @@ Measured = dict[tuple[int, str], tuple[str, EventWaits | None, EventWaits | None
 
 def _histograms(facts: Facts, record: type[Any], waited: Measured) -> list[Histogram]:
     seconds = facts.deltas.interval(record)
-    together = _is_alike(seconds, facts.deltas.interval(SystemEvent))
+    together = is_alike(seconds, facts.deltas.interval(SystemEvent))
     if "wait_count" in facts.snapshot.section(record).absent:
         return []
     before = _counts(facts.deltas.before(record))
@@ -262,11 +259,6 @@ def _histograms(facts: Facts, record: type[Any], waited: Measured) -> list[Histo
         measured = now if old is not None and together else None
         readings.append(Histogram(*key, tuple(buckets), seconds, name, startup, measured))
     return readings
-
-
-def _is_alike(seconds: float | None, others: float | None) -> bool:
-    """Whether two intervals are the same: histograms may be read less often than the view with the summed waits."""
-    return seconds is not None and others is not None and abs(seconds - others) <= _ALIKE * max(seconds, others)
 
 
 def _was_reset(old: Mapping[int, int], counts: Mapping[int, int]) -> bool:

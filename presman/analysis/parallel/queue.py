@@ -28,7 +28,6 @@ from presman.analysis.facts.plan_book import Key
 from presman.analysis.parallel.server_pools import old_limit
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement, Servers, WantsSource
 from presman.analysis.view_availability import unavailable
-from presman.base.formats import duration
 from presman.base.sums import maxima, summed
 from presman.rows.cursor_rows import PxPlanLine
 from presman.rows.group_rows import ConsumerGroup, GroupMetric, PlanDirective, RsrcPlan
@@ -106,9 +105,8 @@ class _Place(NamedTuple):
         directive = facts.division.shares[inst_id].directives.get(key)
         timeout, action = queue_timeout(facts, directive) or (None, "")
         no_timeout = "" if timeout else _why_no_timeout(facts, inst_id, con_id)
-        if timeout and facts.deltas.is_overdue(longest - timeout):
-            late = f"one of {group} still waits {duration(longest - timeout)} after it"
-            timeout, action, no_timeout = None, "", f"the plan's is {duration(timeout)}, but {late}"
+        if outlived := facts.deltas.outlived(timeout, longest, f"one of {group}"):
+            timeout, action, no_timeout = None, "", outlived
         old = old_limit(key, facts, inst_id)
         return cls(group, directive, timeout, action, no_timeout, "" if old is None else old.source)
 

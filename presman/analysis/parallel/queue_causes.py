@@ -91,7 +91,7 @@ def explain(wants: Servers | None, dop: int | None, state: QueueState) -> tuple[
     if free is None:
         return Cause.UNKNOWN, None, f"{_want(wants, dop)}; {NotKnown('how many are in use or allowed', state.part)}"
     if wants.high <= free:
-        of_pool = " of PARALLEL_MAX_SERVERS" if free == state.system.left else ""
+        of_pool = " of PARALLEL_MAX_SERVERS" if free == state.system.left and state.system.maximum is not None else ""
         return _fitting(f"{_want(wants, dop)} and {free}{of_pool} are free{state.system.where}", state)
     if state.ahead:
         behind = f"one queue for all groups, {_statements_ahead(state)} ahead of it"
@@ -149,6 +149,8 @@ def pool_too_small(wants: Servers | None, state: QueueState) -> NotKnown | None:
     short = max((each.short for each in _shortages(wants, state)), default=0)
     if left + short >= wants.high:
         return None
+    if state.system.maximum is None:
+        return NotKnown("how many servers of PARALLEL_MAX_SERVERS are left", state.system.shows_maximum)
     why = f"{left} of the {state.system.maximum} of PARALLEL_MAX_SERVERS{state.system.where} are left"
     return NotKnown("whether it starts with fewer servers than it wants", why)
 

@@ -15,7 +15,7 @@ from math import inf
 from typing import NamedTuple
 
 from presman.analysis.facts.facts import Facts
-from presman.analysis.facts.plan_book import Key
+from presman.analysis.facts.plan_book import Key, bypasses_queue
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.parallel import server_pools
 from presman.analysis.parallel.queue import degree
@@ -87,7 +87,7 @@ class Queues(NamedTuple):
             yield ServerLimit(name, held, container.target, "", con_id, "", unread, container.age, age)
             whole = container.target  # the percentages of its groups are of what the container may hold
         group = self.groups.get(key)
-        limit, percent = server_pools.allowed(key, self.facts, self.budgets)
+        limit, percent, _ = server_pools.group_limit(key, self.facts, self.budgets)
         if group is not None and limit is not None:
             part = "" if whole is None or percent is None else f" ({percent} % of {whole})"
             uncounted = view_of(self.facts.snapshot, ConsumerGroup) if not group.is_counted else ""
@@ -133,9 +133,9 @@ class Queues(NamedTuple):
         if view := server_pools.why_target_unknown(self.facts, con_id, self.budgets):
             yield NotKnown(f"how many servers {self.facts.system.container_name(con_id)} may hold", view)
         directive = self.facts.division.shares[inst_id].directives.get(key)
-        if directive is not None and directive.parallel_stmt_critical.startswith("BYPASS"):
+        if directive is not None and bypasses_queue(directive):
             yield NotKnown(f"why statements of {group} queue", "PARALLEL_STMT_CRITICAL is BYPASS_QUEUE")
-        if why := server_pools.why_limit_unknown(key, self.facts, self.budgets):
+        if why := server_pools.group_limit(key, self.facts, self.budgets).why_unknown:
             yield NotKnown(f"how many servers {group} may hold", why)
         elif old := server_pools.old_limit(key, self.facts, inst_id):
             yield old
@@ -173,7 +173,7 @@ class Queues(NamedTuple):
         if back is None or whole.target is None or head.wants is None or state.inst_ids or head.con_id in self.budgets:
             return ()
         more = {**self.budgets, ROOT: whole._replace(target=whole.target + back)}
-        limit, _ = server_pools.allowed((head.con_id, head.group), self.facts, more)
+        limit = server_pools.group_limit((head.con_id, head.group), self.facts, more).servers
         fits = head.wants.high <= min(whole.target + back, limit or inf)
         return tuple(each.inst_id for each in gone) if fits else ()
 
@@ -354,7 +354,7 @@ def _rooms_then(before: Facts, head: QueuedStatement) -> Iterator[int]:
     pools = server_pools.pools(before)
     found = server_pools.budgets(before, server_pools.together(pools[inst_id] for inst_id in before.system.inst_ids))
     container = found.get(head.con_id) if head.con_id > ROOT else None
-    allowed, _ = server_pools.allowed((head.con_id, head.group), before, found)
+    allowed = server_pools.group_limit((head.con_id, head.group), before, found).servers
     for name, most in (("", None if container is None else container.target), (head.group, allowed)):
         if most is not None:
             yield most - _held(before, ServerLimit(head.group, 0, most, con_id=head.con_id, group=name))

@@ -1,7 +1,7 @@
 """Pools of parallel servers, and how many of them a consumer group may hold."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from typing import NamedTuple
 
@@ -11,17 +11,12 @@ from presman.analysis.facts.plan_book import Key
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.readings.reading import CLUSTER, ServerPool
 from presman.analysis.readings.statement_readings import NotKnown
-from presman.analysis.view_availability import unavailable, view_of
+from presman.analysis.view_availability import unavailable, view_of, without_rows
 from presman.base.formats import as_of, counted
 from presman.base.release import Release
 from presman.base.sums import added, summed
-from presman.rows.group_rows import (
-    CdbPlanDirective,
-    ConsumerGroup,
-    GroupMetric,
-    RsrcPlan,
-)
-from presman.rows.instance_rows import SEED, Parameter, PdbMetric, RsrcPdb
+from presman.rows.group_rows import CdbPlanDirective, ConsumerGroup, GroupMetric, RsrcPlan
+from presman.rows.instance_rows import SEED, Instance, Parameter, PdbMetric, RsrcPdb
 from presman.rows.queries import RecordType
 from presman.rows.session_rows import PxProcess, PxProcessSysstat, PxSession
 from presman.rows.session_state import serves_gv
@@ -37,7 +32,8 @@ class ServerBudget(NamedTuple):
 
     `where` names the instances (`inst_ids`) in words; it is "" and `inst_ids` empty for all. `instances` is the number
     of instances whose targets are added up. `age` is how old the servers in use are, None if they are of the poll.
-    `left` is how many servers, counted or not, the instances have left of their `maximum` (PARALLEL_MAX_SERVERS).
+    `left` is how many servers, counted or not, the instances have left of their `maximum` (PARALLEL_MAX_SERVERS), at
+    least; `shows_maximum` is the view that shows it.
     """
 
     in_use: int | None
@@ -48,6 +44,7 @@ class ServerBudget(NamedTuple):
     age: float | None = None
     left: float = inf
     maximum: int | None = None
+    shows_maximum: str = ""
 
     @property
     def used(self) -> str:
@@ -103,13 +100,8 @@ def pools(facts: Facts) -> dict[int, ServerPool]:
     section = facts.snapshot.section(PxProcessSysstat)
     valued_rows = section.rows if "value" not in section.absent else ()
     statistics = {(row.inst_id, row.statistic.strip().lower()): row.value for row in valued_rows}
-    busy: Counter[int] = Counter()
     sees_sessions = not unavailable(facts.snapshot, PxSession)
-    if not statistics:
-        # GV$ queries have servers of their own, which PARALLEL_MAX_SERVERS does not count.
-        serves_gv_query = facts.sessions.servers.serves_gv_query
-        rows = (row for row in facts.snapshot.rows(PxSession) if not is_coordinator(row))
-        busy.update(row.inst_id for row in rows if not serves_gv_query(row.inst_id, row.sid, row.serial))
+    busy = Counter[int]() if statistics else servers_held(facts)
     is_older = _is_older_than_the_pools(facts)
     found: dict[int, ServerPool] = {}
     for inst_id in facts.system.inst_ids:
@@ -129,6 +121,16 @@ def pools(facts: Facts) -> dict[int, ServerPool]:
             highwater=statistics.get((inst_id, "servers highwater")),
         )
     return found
+
+
+def servers_held(facts: Facts) -> Counter[int]:
+    """Return the servers that V$PX_SESSION lists on each instance.
+
+    GV$ queries have servers of their own, which PARALLEL_MAX_SERVERS does not count.
+    """
+    serves_gv_query = facts.sessions.servers.serves_gv_query
+    rows = (row for row in facts.snapshot.rows(PxSession) if not is_coordinator(row))
+    return Counter(row.inst_id for row in rows if not serves_gv_query(row.inst_id, row.sid, row.serial))
 
 
 def _is_older_than_the_pools(facts: Facts) -> bool:
@@ -157,7 +159,26 @@ def budget_of(facts: Facts, pool: ServerPool, where: str = "", inst_ids: tuple[i
     """Return the servers that the queue counts in a pool: by V$RSRC_PLAN, else by V$PX_PROCESS_SYSSTAT."""
     age = facts.snapshot.age_if_late(PxProcessSysstat if pool.counted is None else RsrcPlan)
     in_use = pool.in_use if pool.counted is None else pool.counted
-    return ServerBudget(in_use, pool.target, where, inst_ids, age=age, left=pool.left(), maximum=pool.maximum)
+    most = pool.maximum, view_of(facts.snapshot, Parameter)
+    return ServerBudget(in_use, pool.target, where, inst_ids, 1, age, _left(facts, pool), *most)
+
+
+def _left(facts: Facts, pool: ServerPool) -> float:
+    """Return the servers left in a pool, at least.
+
+    While V$PX_PROCESS_SYSSTAT does not answer, V$PX_SESSION may show that fewer are left than it did. Where
+    PARALLEL_MAX_SERVERS is not known and more servers are in use than the queue counts, only those are sure that
+    PARALLEL_SERVERS_TARGET leaves, which is never more.
+    """
+    if facts.snapshot.age_if_late(PxProcessSysstat) is not None and pool.maximum is not None:
+        held = servers_held(facts)
+        now = held.total() if pool.inst_id == CLUSTER else held[pool.inst_id]
+        return max(0, min(pool.left(), pool.maximum - now))
+    if pool.maximum is not None or None in {pool.in_use, pool.target, pool.counted}:
+        return pool.left()
+    in_use, target, counted_servers = (each or 0 for each in (pool.in_use, pool.target, pool.counted))
+    is_more = in_use > counted_servers and bool(facts.snapshot.rows(PxProcessSysstat))
+    return max(0, target - in_use) if is_more else inf
 
 
 def counts_servers(facts: Facts) -> bool:
@@ -165,7 +186,8 @@ def counts_servers(facts: Facts) -> bool:
 
     The session views show only what all statements hold.
     """
-    return not unavailable(facts.snapshot, ConsumerGroup, ("current_pq_servers_active",))
+    is_counted = not unavailable(facts.snapshot, ConsumerGroup, ("current_pq_servers_active",))
+    return is_counted and not without_rows(facts.system, ConsumerGroup)
 
 
 def budgets(facts: Facts, cluster: ServerPool) -> dict[int, ServerBudget]:
@@ -290,20 +312,33 @@ def _shows_given(facts: Facts, con_id: int, *, inside: bool) -> bool:
     return any(row is not None and (inside or row.shares is not None) for row in rows)
 
 
-def allowed(key: Key, facts: Facts, found: Mapping[int, ServerBudget]) -> tuple[int | None, int | None]:
-    """Return a group's limit in servers and in percent of the cluster-wide target, None without a limit.
+class GroupLimit(NamedTuple):
+    """A group's limit on servers: their number, and the percentage of the cluster-wide target; None without a limit.
 
-    The queue is one for all instances: it is None if their plans differ in it. If its plan cannot be read,
+    `why_unknown` is why it is not known whether there is a limit, as a rule the view that should show it; "" if known.
+    """
+
+    servers: int | None
+    percent: int | None
+    why_unknown: str
+
+
+def group_limit(key: Key, facts: Facts, found: Mapping[int, ServerBudget]) -> GroupLimit:
+    """Return the limit of a group.
+
+    The queue is one for all instances: no limit is known if their plans differ in it. If its plan cannot be read,
     V$RSRCMGRMETRIC shows the limit, without a cluster: there it is not documented whose servers it counts, and it may
     be older than the loss of an instance.
     """
-    target = _target(key, found)
-    if any(_has_directives(key, facts, inst_id) for inst_id in facts.division.differing):
-        fraction = None if why_limit_unknown(key, facts, found) else next(iter(_fractions(key, facts)))
-        if fraction is None:
-            return None, None
-        return (None if target is None else whole_servers(fraction, target)), round(100 * fraction)
-    return _shown_limit(key, facts, found), None
+    differing, target, shown = facts.division.differing, _target(key, found), _shown_limit(key, facts, found)
+    readable = [inst_id for inst_id in differing if _has_directives(key, facts, inst_id)]
+    why = _why_limit_unknown(key, facts, shown, readable)
+    if not readable:
+        return GroupLimit(shown, None, why)
+    fraction = None if why else facts.division.shares[differing[0]].servers.get(key)
+    if fraction is None:
+        return GroupLimit(None, None, why)
+    return GroupLimit(None if target is None else whole_servers(fraction, target), round(100 * fraction), why)
 
 
 def _target(key: Key, found: Mapping[int, ServerBudget]) -> int | None:
@@ -320,25 +355,21 @@ def _shown_limit(key: Key, facts: Facts, found: Mapping[int, ServerBudget]) -> i
     return shown
 
 
-def why_limit_unknown(key: Key, facts: Facts, found: Mapping[int, ServerBudget]) -> str:
-    """Return why it is not known whether a group has a limit on servers: the view that should show it; "" if it is.
+def _why_limit_unknown(key: Key, facts: Facts, shown: int | None, readable: Sequence[int]) -> str:
+    """Return why it is not known whether a group has a limit: the view that should show it; "" if it is.
 
-    It is known by the directives of its plan, and on one instance by V$RSRCMGRMETRIC. If the instances run plans with
-    different limits, it is not documented which one holds.
+    It is known by the directives of its plan, which can be read on the instances `readable`, and on one instance by
+    V$RSRCMGRMETRIC, which has `shown` it. If the instances run plans with different limits, it is not documented which
+    one holds.
     """
-    each = facts.division.differing
+    each, shares = facts.division.differing, facts.division.shares
     if why := next(filter(None, (_why_not_in_force(key, facts, inst_id) for inst_id in each)), ""):
         return why
     if key in facts.plans.shown_servers_limits and facts.system.is_alone:
-        unclear = (facts.division.shares[inst_id].unclear.get(key, "") for inst_id in each)
-        return next(unclear, "") if _shown_limit(key, facts, found) is None else ""
-    unknown = (_why_no_directives(key, facts, inst_id) for inst_id in each if not _has_directives(key, facts, inst_id))
-    return next(filter(None, unknown), DIFFERENT_PLANS if len(_fractions(key, facts)) > 1 else "")
-
-
-def _fractions(key: Key, facts: Facts) -> set[float | None]:
-    """Return the limits of a group, as parts of the target, by the plans of all instances."""
-    return {facts.division.shares[inst_id].servers.get(key) for inst_id in facts.division.differing}
+        return shares[each[0]].unclear.get(key, "") if shown is None and each else ""
+    unknown = (_why_no_directives(key, facts, inst_id) for inst_id in each if inst_id not in readable)
+    limits = {shares[inst_id].servers.get(key) for inst_id in each}
+    return next(filter(None, unknown), DIFFERENT_PLANS if len(limits) > 1 else "")
 
 
 def _why_no_directives(key: Key, facts: Facts, inst_id: int) -> str:
@@ -362,8 +393,8 @@ def _columns(key: Key, facts: Facts, inst_id: int) -> tuple[str, ...]:
 def _has_directives(key: Key, facts: Facts, inst_id: int) -> bool:
     """Whether the plan of a group is known to be in force, and its directives say how many servers it may hold."""
     plans, shares, con_id = facts.plans, facts.division.shares[inst_id], key[0]
-    record = plans.books.record_of(con_id)
-    lacks = {*_columns(key, facts, inst_id)} & facts.snapshot.section(record).absent
+    absent = facts.snapshot.section(plans.books.record_of(con_id)).absent
+    lacks = bool(absent) and not absent.isdisjoint(_columns(key, facts, inst_id))
     if lacks or key in shares.unclear or not plans.is_plan_shown(inst_id, con_id):
         return False
     return key in shares.shares or plans.plan_of(inst_id, con_id) in plans.books.of(con_id).directives
@@ -387,11 +418,14 @@ def limit_by_metric(key: Key, facts: Facts, found: Mapping[int, ServerBudget], i
     V$RSRCMGRMETRIC and V$RSRCPDBMETRIC show a limit as it was in a minute that is over when they are read.
     """
     con_id, group = key
-    by_metric = facts.system.is_alone and key in facts.plans.shown_servers_limits
-    if by_metric and (other := _other_limit(key, facts, found, inst_id)):
+    is_shown = key in facts.plans.shown_servers_limits
+    by_metric = is_shown and facts.system.is_alone
+    # Without V$INSTANCE it may be alone: then no other limit proves anything.
+    may_contradict = by_metric or (is_shown and not facts.snapshot.rows(Instance))
+    if may_contradict and (other := _other_limit(key, facts, found, inst_id)):
         return NotKnown(f"how many servers {group} may hold", other, _age(GroupMetric, facts), is_recent=True)
     if by_metric and not _has_directives(key, facts, inst_id):
-        limited = allowed(key, facts, found)[0] is not None
+        limited = group_limit(key, facts, found).servers is not None
         if limited or facts.plans.plan_of(inst_id, con_id) or unavailable(facts.snapshot, RsrcPlan):
             return _of_last_minute(group, GroupMetric, facts)
     if con_id in found and _is_by_metric_only(facts, con_id, found[ROOT].target):
@@ -405,7 +439,7 @@ _DOCUMENTED = Release(19)
 
 def _other_limit(key: Key, facts: Facts, found: Mapping[int, ServerBudget], inst_id: int) -> str:
     """Return that V$RSRCMGRMETRIC shows another limit than the one taken from UTILIZATION_LIMIT alone, "" if not."""
-    directive, limit = facts.division.shares[inst_id].directives.get(key), allowed(key, facts, found)[0]
+    directive, limit = facts.division.shares[inst_id].directives.get(key), group_limit(key, facts, found).servers
     if directive is None or directive.parallel_server_limit is not None or facts.snapshot.release >= _DOCUMENTED:
         return ""
     shown, view = facts.plans.shown_servers_limits[key], view_of(facts.snapshot, GroupMetric)

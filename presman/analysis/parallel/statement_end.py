@@ -13,7 +13,6 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.readings.session_readings import Operation
 from presman.analysis.readings.statement_readings import Executing
 from presman.rows.session_rows import Session, SessionLongops
-from presman.rows.snapshot import PromisedEnd
 
 _ROUGHLY = 2.0
 """Seconds by which an end may come later than estimated: TIME_REMAINING is an estimate in whole seconds."""
@@ -53,7 +52,7 @@ def went_on(facts: Facts, who: Executing, unfinished: Iterable[Operation], *, by
 
     It was to end at an instant; unless that rested on its plan (`by_plan`), with an operation that may be done by now.
     """
-    promised = next((row for row in facts.snapshot.rows(PromisedEnd) if row[:4] == who), None)
+    promised = facts.promised_ends.get(who)
     if promised is None or by_plan > promised.by_plan:
         return False
     is_done = (promised.opname, promised.target) not in {(each.name, each.target) for each in unfinished}

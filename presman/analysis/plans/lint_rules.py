@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from msgspec import Struct
 
-from presman.analysis.facts.plan_book import OTHER_GROUPS, PlanShares
+from presman.analysis.facts.plan_book import OTHER_GROUPS, PlanShares, bypasses_queue
 from presman.analysis.plans.plan_view import PlanPeriod
 from presman.analysis.readings.group_readings import GroupReading, Marked
 from presman.analysis.readings.reading import ServerPool
@@ -227,7 +227,7 @@ def target_is_maximum(case: Case) -> Found:
     target, most = f"PARALLEL_SERVERS_TARGET ({pool.target})", f"PARALLEL_MAX_SERVERS ({pool.maximum})"
     then = "when the target is reached they find no servers and are downgraded"
     for name, row in case.directives.items():
-        if row.parallel_stmt_critical.replace("_", " ") == "BYPASS QUEUE":
+        if bypasses_queue(row):
             text = f"Statements of {name} bypass the queue, but {target} leaves nothing below {most}: {then}."
             yield name, f"{text} Keep the target at 50 to 75 % of the maximum."
 
@@ -241,8 +241,7 @@ def limit_below_degree(case: Case) -> Found:
             yield name, f"{name} may hold no parallel server: its part of the target is less than one. Raise the limit."
             continue
         degree = row.parallel_degree_limit_p1 if row.parallel_degree_limit_p1 is not None else case.degree_limit
-        bypass = row.parallel_stmt_critical.startswith("BYPASS")
-        if limit is not None and degree is not None and degree > 1 and limit < 2 * degree and not bypass:
+        if limit is not None and degree is not None and degree > 1 and limit < 2 * degree and not bypasses_queue(row):
             wants = f"a statement of degree {degree} with two server sets wants {2 * degree}"
             seen = "one larger than the whole target was seen to, on 12.1, once nothing else ran"
             text = f"{name} may hold {limit} parallel servers, but {wants}, more than that even when the group is idle."

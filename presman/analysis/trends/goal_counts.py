@@ -16,7 +16,7 @@ RECENT = timedelta(minutes=30)
 DAY = timedelta(days=1)
 _MINUTE = timedelta(minutes=1)
 
-_Who = tuple[int, int, int, str, datetime]
+_RunKey = tuple[int, int, int, str, datetime]
 
 
 class _Minute(NamedTuple):
@@ -55,7 +55,7 @@ class GoalCounts:
         self._watched = 0.0
         """Seconds watched, without the gaps between readings."""
         self._at: datetime | None = None
-        self._counted: list[set[_Who]] = [set() for _ in self._goals]
+        self._counted: list[set[_RunKey]] = [set() for _ in self._goals]
         self._minutes: list[deque[_Minute]] = [deque() for _ in self._goals]
         self._sums = [(0, 0)] * len(self._goals)
 
@@ -74,7 +74,7 @@ class GoalCounts:
 
     def _goal(self, index: int, runs: Iterable[StatementRun], at: datetime, step: float) -> GoalReading:
         goal, minutes = self._goals[index], self._minutes[index]
-        running = {_who(run): run for run in runs if run.came_to == goal.group}
+        running = {_key(run): run for run in runs if run.came_to == goal.group}
         counted = self._counted[index] & running.keys()
         new = ((who, run) for who, run in running.items() if who not in counted)
         # Only of a statement that this poll saw first is it known that it came since the poll before.
@@ -94,7 +94,7 @@ class GoalCounts:
         return GoalReading(goal, *self._sums[index], recent, day, self._watched)
 
 
-def _who(run: StatementRun) -> _Who:
+def _key(run: StatementRun) -> _RunKey:
     return run.inst_id, run.sid, run.serial, run.sql_id, run.began
 
 

@@ -55,20 +55,20 @@ class _Minute(Struct):
     seconds: float = 0.0
     holding_seconds: float = 0.0
     sums: dict[tuple[int, str], list[float]] = {}
-    who: dict[tuple[int, str], tuple[str, str]] = {}
+    owners: dict[tuple[int, str], tuple[str, str]] = {}
 
     def count(self, row: SqlSample | RunningStatement, *seconds: float) -> None:
         """Add seconds of each kind to a statement."""
         key = row.con_id, row.sql_id
         self.sums[key] = list(map(add, self.sums.get(key, _NONE), seconds))
-        self.who.setdefault(key, (row.group, row.user))
+        self.owners.setdefault(key, (row.group, row.user))
 
     def finish(self) -> None:
         """Keep the busiest statements only."""
         if len(self.sums) > MOST:
             busiest = sorted(self.sums, key=lambda key: -sum(self.sums[key]))[:MOST]
             self.sums = {key: self.sums[key] for key in busiest}
-            self.who = {key: self.who[key] for key in busiest}
+            self.owners = {key: self.owners[key] for key in busiest}
 
 
 class SqlMinutes:
@@ -116,7 +116,7 @@ class SqlMinutes:
         """Freeze the newest minute: a screen that stays at this instant does not see later additions to it."""
         if self._minutes and self._last is not None:
             last = self._minutes[-1]
-            minute = _Minute(last.begin, last.seconds, last.holding_seconds, dict(last.sums), dict(last.who))
+            minute = _Minute(last.begin, last.seconds, last.holding_seconds, dict(last.sums), dict(last.owners))
             self._held = (self._last, minute)
 
     def _chosen(self, at: datetime, minutes: int) -> list[_Minute]:
@@ -135,15 +135,15 @@ class SqlMinutes:
         chosen = self._chosen(at, minutes)
         seconds, holding = sum(each.seconds for each in chosen), sum(each.holding_seconds for each in chosen)
         totals: dict[tuple[int, str], list[float]] = {}
-        who: dict[tuple[int, str], tuple[str, str]] = {}
+        owners: dict[tuple[int, str], tuple[str, str]] = {}
         for minute in chosen:
-            who |= minute.who
+            owners |= minute.owners
             for key, sums in minute.sums.items():
                 totals[key] = list(map(add, totals.get(key, _NONE), sums))
         found = []
         for key, (cpu, wait, holds) in totals.items():
             means = (cpu + wait) / seconds, cpu / seconds, wait / seconds
-            found.append(SqlActivity(*key, *who[key], *means, holds / holding if holding else None))
+            found.append(SqlActivity(*key, *owners[key], *means, holds / holding if holding else None))
         return tuple(found)
 
 

@@ -5,7 +5,7 @@ Screens and text output both use it.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from presman.base.colours import CLASS_STYLES, GroupColours
 from presman.base.text import one_line
@@ -186,20 +186,24 @@ def _coloured(column: Figure[Any], row: Any, colours: GroupColours | None) -> st
 _spark = lru_cache(maxsize=128)(spark)  # a trend changes once a minute
 
 
-def cell_runs(
-    column: Figure[Any],
-    width: int,
-    row: Any,
-    scale: Scale | None,
-    trend: Trend | None,
-    colours: GroupColours | None = None,
-) -> tuple[Run, ...]:
-    """Return the cell of a row and column in exactly `width` character cells; `scale` is that of the column."""
+class Look(NamedTuple):
+    """What all rows of a table share: the `gap` between columns, `scales` of bars (:func:`scales_of`), and the rest."""
+
+    gap: int
+    scales: Mapping[str, Scale]
+    trend: Trend | None = None
+    colours: GroupColours | None = None
+
+
+def cell_runs(column: Figure[Any], width: int, row: Any, look: Look) -> tuple[Run, ...]:
+    """Return the cell of a row and column in exactly `width` character cells."""
+    scale = look.scales.get(column.key)
     if column.trend:
-        return ((_spark(tuple(trend(row, column.key)) if trend else (), width, scale.full if scale else 0.0), "used"),)
+        values = tuple(look.trend(row, column.key)) if look.trend else ()
+        return ((_spark(values, width, scale.full if scale else 0.0), "used"),)
     style: str = column.state(row) if column.state else ""
     if not style and column.key in _COLOURED:
-        style = _coloured(column, row, colours)
+        style = _coloured(column, row, look.colours)
     text = column.show(row)
     if column.bar is None:
         return ((fit(text if len(text) <= width else one_line(text, width), width, column.align), style),)
@@ -263,24 +267,14 @@ def head_line(fitted: Fitted, gap: int, sorted_by: str = "", *, descending: bool
     return heads[:-gap]
 
 
-def row_line(
-    fitted: Fitted,
-    gap: int,
-    row: Any,
-    scales: Mapping[str, Scale],
-    trend: Trend | None = None,
-    width: int | None = None,
-    colours: GroupColours | None = None,
-) -> Line:
-    """Return a row in its columns, padded to `width` where that is given; `scales` are those of :func:`scales_of`."""
-    blank: Run = (" " * gap, "")
+def row_line(fitted: Fitted, row: Any, look: Look, width: int | None = None) -> Line:
+    """Return a row in its columns, padded to `width` where that is given."""
     runs: list[Run] = []
     for figure, size in fitted:
-        runs += cell_runs(figure, size, row, scales.get(figure.key), trend, colours)
-        runs.append(blank)
+        runs += [*cell_runs(figure, size, row, look), (" " * look.gap, "")]
     if width is None:
         return merge(runs[:-1])
-    room = width - sum([size + gap for _, size in fitted]) + gap
+    room = width - sum([size + look.gap for _, size in fitted]) + look.gap
     return merge([*runs[:-1], (" " * room, "")]) if room >= 0 else pad(merge(runs[:-1]), width)
 
 
@@ -307,29 +301,20 @@ def lines_wanted(fitted: Fitted, row: Any) -> int:
     return min(MOST_LINES, max(map(len, pieces), default=1))
 
 
-def wrapped_row(
-    fitted: Fitted,
-    gap: int,
-    row: Any,
-    lines: int,
-    scales: Mapping[str, Scale],
-    trend: Trend | None,
-    width: int,
-    colours: GroupColours | None,
-) -> list[Line]:
+def wrapped_row(fitted: Fitted, row: Any, lines: int, look: Look, width: int) -> list[Line]:
     """Return a row in `lines` lines: texts continue in the lines below, and are cut in the last one."""
     if lines == 1:
-        return [row_line(fitted, gap, row, scales, trend, width, colours)]
+        return [row_line(fitted, row, look, width)]
     rests = {column.key: _in(_pieces(column, size, row), lines) for column, size in fitted if is_text(column)}
     found = []
     for number in range(lines):
         runs: list[Run] = []
         for column, size in fitted:
             rest = rests.get(column.key, ())
-            cell = cell_runs(column, size, row, scales.get(column.key), trend, colours)
+            cell = cell_runs(column, size, row, look)
             if number or len(rest) > 1:
                 cell = ((fit(rest[number] if number < len(rest) else "", size), cell[0][1]),)
-            runs += [*cell, (" " * gap, "")]
+            runs += [*cell, (" " * look.gap, "")]
         found.append(pad(merge(runs[:-1]), width))
     return found
 

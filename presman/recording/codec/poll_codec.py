@@ -100,7 +100,9 @@ class PollEncoder:
         known = {}
         for record, section in snapshot.sections.items():
             before, content = self._known.get(record, (None, b""))
-            if before is None or not _are_packed_alike(before, section):
+            flags = section.problem, section.absent, section.rounded  # when it was read is packed elsewhere
+            is_same = before is not None and before.rows is section.rows
+            if before is None or not is_same or flags != (before.problem, before.absent, before.rounded):
                 content = _packed_section(record, section, words_by_row=self._words_by_row)
             known[record] = section, content
         self._known = known
@@ -113,12 +115,6 @@ class PollEncoder:
             [Raw(content) for _, content in known.values()],
         )  # fmt: skip
         return _encode(poll)
-
-
-def _are_packed_alike(one: Section, other: Section) -> bool:
-    """Return whether two sections have the same rows and flags: when they were read is packed elsewhere."""
-    flags = (one.problem, one.absent, one.rounded)
-    return one.rows is other.rows and flags == (other.problem, other.absent, other.rounded)
 
 
 def _packed_section(record: RecordType, section: Section, *, words_by_row: bool) -> bytes:

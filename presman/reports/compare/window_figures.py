@@ -378,7 +378,8 @@ def _columns(newest: Snapshot) -> Directives:
     for _, shares in sorted(Facts.of(None, newest).division.shares.items(), reverse=True):
         for branch in (each.branch for each in positions(shares.root)):
             con_id, name = branch.key or (0, branch.name)
-            values = {} if branch.directive is None else branch.directive._asdict()
+            # A directive without its name (GROUP_OR_SUBPLAN was not read) may be that of any group.
+            values = {} if branch.directive is None or not name else branch.directive._asdict()
             for column, value in values.items():
                 is_set = value not in {None, "", "FALSE"} and (value or not column.startswith("mgmt_p"))
                 if (is_set or column in absent) and column not in _OTHERWISE_TOLD:

@@ -112,16 +112,12 @@ class ObservedDatabase:
             self._histograms, self._histograms_at = tuple(reading.histograms), reading.histograms_at
         self.reachability.answer()
         self._answered_at = self._clock()
-        before = self._state
+        before, observation = self._state, ObservedReading(reading, came.previous, snapshot, self._histograms)
+        seconds, trips = before.poll_seconds + snapshot.seconds, before.round_trips + snapshot.round_trips
         self._state = replace(
-            before,
-            observation=ObservedReading(reading, came.previous, snapshot, self._histograms),
-            polls=before.polls + 1,
-            poll_seconds=before.poll_seconds + snapshot.seconds,
-            round_trips=before.round_trips + snapshot.round_trips,
-            last_poll=time.time(),
-            next_try=None,
-        )
+            before, observation=observation, polls=before.polls + 1, poll_seconds=seconds, round_trips=trips,
+            last_poll=time.time(), next_try=None,
+        )  # fmt: skip
         self.reachability.polled(self._state.polls, "read", snapshot)
 
     def _lose(
@@ -193,9 +189,8 @@ _EPOCH = Unit("seconds since 1970", str, 10)
 TARGET: figures.Subject[DatabaseState] = figures.Subject(
     "A database as presman watches it", {}, lambda state: (state,),
     figures.of_figures("", (
-        State("up", "up", FLAG,
-              "Whether the database can be reached and has answered recently. While it is 0 it has no figures.",
-              "is_up"),
+        State("up", "up", FLAG, "Whether the database can be reached and has answered recently. While it is 0 it has "
+              "no figures.", "is_up"),
         State("last_poll_timestamp_s", "last poll", _EPOCH,
               "When a poll last ended, since 1970, by the clock of presman's machine.", "last_poll"),
         State("next_try_timestamp_s", "next try", _EPOCH,

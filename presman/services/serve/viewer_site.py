@@ -49,7 +49,7 @@ class ViewerSite:
             app.router.add_get(path, handler, allow_head=False)
         app.router.add_post("/token", self._token)
         app.on_response_prepare.append(self._head)
-        app.on_shutdown.append(self._close)
+        app.on_shutdown.append(lambda _app: self._slots.close())
         return app
 
     # ---- access
@@ -112,9 +112,6 @@ class ViewerSite:
             raise web.HTTPForbidden(text="This is not a page of presman.\n")
         return await self._slots.watch(request)
 
-    async def _close(self, _app: web.Application) -> None:
-        await self._slots.close()
-
     async def _head(self, request: web.Request, response: web.StreamResponse) -> None:
         for name, value in HEADERS.items():
             response.headers[name] = value
@@ -163,18 +160,10 @@ def _html(text: str, status: int = 200) -> web.Response:
 
 STATIC = Path(__file__).parent / "static"
 
-POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self' 'unsafe-inline'",  # the terminal puts its colours and sizes into style elements
-        "font-src 'self'",
-        "img-src 'self'",
-        "connect-src 'self'",
-        "form-action 'self'",
-        "base-uri 'none'",
-        "frame-ancestors 'none'",
-    )
+POLICY = (
+    "default-src 'none'; script-src 'self'; "
+    "style-src 'self' 'unsafe-inline'; "  # the terminal puts its colours and sizes into style elements
+    "font-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 """What a page may do (Content-Security-Policy): connect to its own server and to no other."""
 
@@ -277,11 +266,13 @@ def run(serving: Serving, sockets: Sockets, certificates: Certificates | None, r
 async def _serve(
     serving: Serving, sockets: Sockets, certificates: Certificates | None, ready: Callable[[], None]
 ) -> int:
-    ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-    _end_at_signals(ended)
+    arrived = asyncio.Queue[int]()
+    for number in ENDING:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # ignored as nohup sets it
+            asyncio.get_running_loop().add_signal_handler(number, arrived.put_nowait, number)
     async with running(serving, sockets, certificates):
         ready()
-        return await ended
+        return await arrived.get()
 
 
 @asynccontextmanager
@@ -302,13 +293,3 @@ async def running(
             yield runner
     finally:
         await runner.cleanup()
-
-
-def _end_at_signals(ended: asyncio.Future[int]) -> None:
-    def end(number: int) -> None:
-        if not ended.done():
-            ended.set_result(number)
-
-    for number in ENDING:
-        if signal.getsignal(number) is not signal.SIG_IGN:  # ignored as nohup sets it
-            asyncio.get_running_loop().add_signal_handler(number, end, number)

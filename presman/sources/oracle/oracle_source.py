@@ -13,7 +13,7 @@ import oracledb
 
 from presman.base.release import Release
 from presman.base.text import clean
-from presman.rows.queries import Query, Scope, bind_names, field_types, null_counters, shortened, to_records
+from presman.rows.queries import Query, Scope, bind_names, field_types, null_columns, shortened, to_records
 from presman.rows.query_files import OLDEST
 from presman.rows.snapshot import Problem, Section
 from presman.sources import USUAL_BINDS, Answer, OutcomeUnknown, Request, SourceError
@@ -350,7 +350,7 @@ class OracleSource:
         if isinstance(found, Sequence):
             try:
                 records = to_records(query.record, found, self._session.zone)
-                return Section(records, at=now, seconds=seconds, absent=null_counters(query.record, found))
+                return Section(records, at=now, seconds=seconds, absent=null_columns(query.record, found))
             except (ValueError, TypeError, OverflowError, AttributeError) as unfit:
                 error = unfit
         if code_of(error):

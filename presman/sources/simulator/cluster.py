@@ -4,7 +4,7 @@ Time is in seconds; at 0 presman opens the source, and the warm-up runs before t
 tree and the queue rules; their activations are kept as windows.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from heapq import heappush
 
 from msgspec import Struct
@@ -101,6 +101,8 @@ class ActivePlans:
             self.root = plan_tree(plans[self.active[0]], plans)
         self.ceilings: dict[Group, float] = {}
         self.leaves: dict[Group, Node] = {}
+        self.subplans: list[str] = []
+        """The names of the plans below the top plan."""
         self._resolved: dict[tuple[int, str], Group] = {}
         if self.root is None:
             self.groups = [Group(0, name) for name in _ALWAYS]
@@ -115,6 +117,8 @@ class ActivePlans:
         if node.group is not None:
             self.leaves[node.group] = node
             self.ceilings[node.group] = ceiling
+        elif node is not self.root and not self.cdb:
+            self.subplans.append(node.name)
         for child in node.children:
             self._collect(child, ceiling)
 
@@ -147,13 +151,10 @@ class ActivePlans:
         action = directive.pq_timeout_action if self.release >= Release(18) else "CANCEL"
         critical = directive.parallel_stmt_critical if since_12 else "FALSE"
         return QueueRule(
-            pools=tuple(pools),
-            timeout=directive.parallel_queue_timeout,
-            action=action,
-            bypass=critical == "BYPASS_QUEUE",
-            always=critical == "QUEUE",
+            pools=tuple(pools), timeout=directive.parallel_queue_timeout, action=action,
+            bypass=critical == "BYPASS_QUEUE", always=critical == "QUEUE",
             degree_limit=directive.parallel_degree_limit_p1,
-        )
+        )  # fmt: skip
 
     def resolve(self, con_id: int, name: str) -> Group:
         """Return the group of sessions that are mapped to `name`: OTHER_GROUPS if the active plan lacks it."""
@@ -163,10 +164,6 @@ class ActivePlans:
             found = group if group in self.leaves else Group(con_id, OTHER_GROUPS)
             self._resolved[con_id, name] = found
         return found
-
-    def subplans(self) -> list[str]:
-        """Return the names of the plans below the top plan."""
-        return [] if self.root is None or self.cdb else list(_subplans(self.root))
 
     def servers_limit(self, group: Group) -> int:
         """Return the number of parallel servers that the group may use before its statements are queued."""
@@ -178,13 +175,6 @@ class ActivePlans:
             self._latest_id += 1
             self._ids[name] = self._latest_id
         return self._ids[name]
-
-
-def _subplans(node: Node) -> Iterator[str]:
-    for child in node.children:
-        if child.group is None:
-            yield child.name
-        yield from _subplans(child)
 
 
 Handler = Callable[[], None]

@@ -296,7 +296,6 @@ class Execution(Struct, eq=False):
     left: float
     work: float
     hold: float
-    arrived: float
     stream: Stream | None
     then: Cursor | None = None
     blocker: tuple[int, int] | None = None

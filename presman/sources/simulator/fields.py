@@ -3,7 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from presman.base.errors import InputError, nearest
 from presman.base.formats import UNITS, seconds_of
@@ -11,6 +11,8 @@ from presman.base.formats import UNITS, seconds_of
 Reader = Callable[[Any], Any]
 T = TypeVar("T")
 N = TypeVar("N", int, float)
+Values: TypeAlias = tuple[tuple[str, str | float], ...]
+"""Columns of a view, each with a value; "" is NULL."""
 
 
 LARGEST = 1e15
@@ -143,6 +145,16 @@ def list_of(read: Reader) -> Reader:
         return tuple(read(item) for item in values)
 
     return read_all
+
+
+def values(value: Any) -> Values:
+    """Read a table of columns, each with a text or a number."""
+    if not isinstance(value, Mapping):
+        raise ValueError(f"expected a table of columns, got {value!r}")
+    for column, each in value.items():
+        if isinstance(each, bool) or not isinstance(each, str | int | float):
+            raise ValueError(f"{column}: expected a text or a number, got {each!r}")
+    return tuple((column.upper(), each) for column, each in value.items())
 
 
 def duration(value: Any) -> float:

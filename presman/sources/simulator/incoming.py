@@ -141,7 +141,7 @@ class Incoming:
         self._number += 1
         number, now = self._number, cluster.now
         entry = QueueEntry(number, group, parsed.dop, spec.sets, now, queues)
-        return Execution(number, session, cursor, entry, group, spec.cpu, spec.mb, work, work, hold, now, stream)
+        return Execution(number, session, cursor, entry, group, spec.cpu, spec.mb, work, work, hold, stream)
 
     def forget(self, session: SimulatedSession) -> None:
         """Remove an idle session that was ended from its stream."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from presman.base.private_files import has_short_lines, read_small
 from presman.base.release import Release, why_not_played
-from presman.rows.queries import Scope, load
+from presman.rows.queries import Scope, columns_of, load
 from presman.sources.simulator import scenario as spec
 from presman.sources.simulator.fields import ScenarioError, decode, identifier, suggestion
 from presman.sources.simulator.scenario import ENTRIES, OTHER_GROUPS, OWN_SID, PlanSpec, Scenario
@@ -127,16 +127,22 @@ def _check(scenario: Scenario, file: str) -> None:
 
 
 def _check_release(scenario: Scenario, file: str) -> None:
-    """Raise ScenarioError for a release that cannot be played, or an outage of a view that is not read on it."""
+    """Raise ScenarioError for a release that cannot be played, or for a view or a column that is not read on it."""
     try:
         release = Release.parse(scenario.header.release)
     except ValueError as error:
         raise ScenarioError(f"{file}: release: {error}") from None
     if why := why_not_played(release):
         raise ScenarioError(f"{file}: release: {why}")
-    if not any(outage.views for outage in scenario.outages):
+    if not any(outage.views for outage in scenario.outages) and not scenario.views:
         return
     views = sorted({query.view_in(Scope.INSTANCE) for query in load(release).values()})
+    for number, change in enumerate(scenario.views, 1):
+        where = f"{file}: views[{number}]"
+        _require(f"{where}.view", "no query reads", change.name, views)
+        columns = ["INST_ID", *(column.name for column in columns_of(change.name, release))]
+        for column, _ in (*change.where, *change.set):
+            _require(where, f"{change.name} has no", column, columns)
     for number, outage in enumerate(scenario.outages, 1):
         for view in outage.views:
             where = f"{file}: outages[{number}].views"

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from presman.sources.simulator import fields as read
-from presman.sources.simulator.fields import key
+from presman.sources.simulator.fields import Values, key
 
 Sized = TypeVar("Sized", "Capacity", "StatementStream", "SessionPool")
 
@@ -330,6 +330,38 @@ class Outage:
 
 
 @dataclass(frozen=True, slots=True)
+class ViewChange:
+    """What a view shows from `at` on, for some time (`lasts`), instead of what is so.
+
+    Rows that have the values of `where` (all rows without it) are shown with the values of `set`, and left out without
+    it. "" is NULL.
+    """
+
+    at: float = key(read.duration)
+    lasts: float = key(read.span)
+    view: str = key(read.text)
+    where: Values = key(read.values, ())  # noqa: RUF009
+    set: Values = key(read.values, ())  # noqa: RUF009
+
+    @property
+    def name(self) -> str:
+        """The name of the view, with V$ for GV$."""
+        return self.view.upper().replace("GV$", "V$")
+
+    def holds(self, view: str, now: float) -> bool:
+        """Return whether it changes what a view (``V$SESSION``) shows at an instant."""
+        return self.name == view and self.at <= now < self.at + self.lasts
+
+    def applied(self, row: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Return a row, by column, as it is shown; None if it is left out."""
+        shown = ((row[column], value) for column, value in self.where)
+        if any(str("" if there is None else there) != str(value) for there, value in shown):
+            return row
+        new = {column: None if value == "" else value for column, value in self.set}
+        return {**row, **new} if new else None
+
+
+@dataclass(frozen=True, slots=True)
 class PlanChange:
     """A change of RESOURCE_MANAGER_PLAN to `plan` ("" turns it off) at `at`, repeated `every` so many seconds."""
 
@@ -400,6 +432,7 @@ class Scenario:
     changes: tuple[PlanChange, ...]
     monitors: tuple[MonitorSpec, ...] = ()
     outages: tuple[Outage, ...] = ()
+    views: tuple[ViewChange, ...] = ()
     alterations: tuple[Alteration, ...] = ()
 
     def altered(self, change: Alteration) -> Scenario:
@@ -439,6 +472,6 @@ class Scenario:
 ENTRIES: Mapping[str, tuple[str, type]] = {
     "sessions": ("pools", SessionPool), "statements": ("streams", StatementStream),
     "script": ("script", ScriptedStatement), "changes": ("changes", PlanChange), "monitors": ("monitors", MonitorSpec),
-    "outages": ("outages", Outage), "alterations": ("alterations", Alteration),
+    "outages": ("outages", Outage), "views": ("views", ViewChange), "alterations": ("alterations", Alteration),
 }  # fmt: skip
 """The arrays of tables in a file: for each, the attribute of the scenario and the type of its entries."""

@@ -58,7 +58,12 @@ def _call(simulation: Simulation, procedure: str, arguments: Mapping[str, Any]) 
         if session.con_id != (1 if simulation.plans.cdb else 0):
             # It acts only on the current container, and presman is in the root; Oracle's exact error is not known.
             raise Refusal(29370, f"resource manager: session {session.sid}, {session.serial} does not exist")
-        _switch(simulation, session, str(arguments.get("consumer_group") or ""))
+        group = str(arguments.get("consumer_group") or "")
+        if group not in {each.name for each in simulation.plans.groups}:
+            raise Refusal(29368, f"consumer group {group} does not exist")
+        session.switched = group
+        if (execution := _execution(simulation, session)) is not None:
+            simulation.workload.reassign(execution, group)
     else:
         raise Refusal(6550, f"PLS-00302: component '{procedure}' must be declared")
 
@@ -101,11 +106,3 @@ def _kill(simulation: Simulation, session: SimulatedSession) -> None:
         return  # the pools' clients log on again at once
     simulation.incoming.forget(session)
     workload.disconnect(session)
-
-
-def _switch(simulation: Simulation, session: SimulatedSession, group: str) -> None:
-    if group not in {each.name for each in simulation.plans.groups}:
-        raise Refusal(29368, f"consumer group {group} does not exist")
-    session.switched = group
-    if (execution := _execution(simulation, session)) is not None:
-        simulation.workload.reassign(execution, group)

@@ -83,7 +83,11 @@ def header(path: Path, lines: Sequence[str], known: Mapping[str, str], chatter: 
             return found
     if first_unknown is None:
         return None
-    raise SourceError(f"{path}, line {first_unknown + 1}: {_no_header(lines[first_unknown], known)}", retry=False)
+    names = [plain(name) for name in re.split(r"[,;\t|\s]+", lines[first_unknown]) if name.strip()]
+    near = next((f"{name} (did you mean {like}?)" for name in names if (like := closest(name, known))), "")
+    shown = one_line(clean(near or "SET PAGESIZE 50000 prints one"), 120)
+    text = f"not a header: it names no column of the view: {shown}"
+    raise SourceError(f"{path}, line {first_unknown + 1}: {text}", retry=False)
 
 
 def _delimited_header(index: int, line: str, known: Mapping[str, str]) -> Layout | None:
@@ -102,13 +106,6 @@ def _names_columns(columns: Sequence[str], known: Mapping[str, str]) -> bool:
     hits = sum(name in known for name in names)
     near = sum(name not in known and closest(name, known) is not None for name in names) if hits else 0
     return hits > 0 and 2 * (hits + near) >= len(names)
-
-
-def _no_header(line: str, known: Mapping[str, str]) -> str:
-    names = [plain(name) for name in re.split(r"[,;\t|\s]+", line) if name.strip()]
-    near = next((f"{name} (did you mean {found}?)" for name in names if (found := closest(name, known))), "")
-    shown = one_line(clean(near or "SET PAGESIZE 50000 prints one"), 120)
-    return f"not a header: it names no column of the view: {shown}"
 
 
 def _to_end_of_line(spans: Sequence[Span]) -> Iterator[Span]:
@@ -206,19 +203,11 @@ def _marked(data: bytes) -> str:
 
 
 def _suggested_encoding(data: bytes) -> str:
-    found = [(name, shown) for name, shown in _TWO_BYTES.items() if _fits(data, name)]
+    found = [(name, shown) for name, shown in _TWO_BYTES.items() if "\ufffd" not in data.decode(name, "replace")]
     if not found:
         return "if it is another encoding, name it (?encoding=...)"
     names = ", ".join(shown for _, shown in found)
     return f"it could be {names}: name the right one (?encoding={found[0][0]})"
-
-
-def _fits(data: bytes, encoding: str) -> bool:
-    try:
-        data.decode(encoding)
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 # ---- Spooled file of SQL*Plus or SQLcl: its rows, without the tool's messages; errors name the line

@@ -8,10 +8,8 @@ embedded database, and the same queries run on them as on Oracle. Missing column
 in `absent`.
 """
 
-import gc
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from datetime import UTC, datetime, tzinfo
 from itertools import combinations
 from pathlib import Path
@@ -72,31 +70,27 @@ class SpoolSource:
     def open(self) -> Release:
         """Read all files. Raises SourceError naming the faulty file and line."""
         self.close()
-        with _without_collector():
-            return self._read()
-
-    def _read(self) -> Release:
         files, notes = _files(self.folder, self._encoding)
         release = _release(files) or self._release or DEFAULT_RELEASE
         if release < SUPPORTED[0]:
             raise SourceError(f"{self.folder} is of release {release}; presman reads {SUPPORTED[0]} and later")
         words = frozenset().union(*(selection(query).words for query in load(release).values()))
         used = words | {"INST_ID", *spool_table.STAND_IN_COLUMNS}
-        written = spool_table.forms(files, self._zone)
-        tables = {file.view: spool_table.table(file, used, written) for file in files if file.columns}
+        zone, mark = spool_table.forms(files, self._zone)
+        tables = {file.view: spool_table.table(file, used, zone, mark) for file in files if file.columns}
         self._failures = {}
         for file in files:
             if file.failure:
                 code, _, text = file.failure.partition(":")
                 self._failures[file.view.removeprefix("G")] = Problem(code, text.strip() or _UNSPOOLED, file.view)
         self.notes = (*notes, *(note for file in files for note in _notes(file)))
-        written_at = _written(files)
+        written_at = datetime.fromtimestamp(int(max(file.path.stat().st_mtime for file in files)), UTC)
         del files  # their rows have become tables
         self._tables = spool_table.complete(tables, release)
         self._inst_id = spool_table.own_instance(self._tables)
         queries = [query for query in load(release).values() if not is_lasting(query)]
         momentary = frozenset(selection(query, scope).view for query in queries for scope in Scope)
-        self._instants = self._complete_samples(written.zone, momentary) or [written_at]
+        self._instants = self._complete_samples(zone, momentary) or [Instant(written_at, written_at)]
         self._database = EmbeddedDatabase(release)
         return release
 
@@ -158,26 +152,20 @@ class SpoolSource:
         instances = {"inst_id": self._inst_id, "own_inst_id": 0, "own_sid": 0}
         binds: dict[str, Any] = {**USUAL_BINDS, **instances, **request.binds}
         section = database.run(request.query, self.scope, binds)
-        lost = _rounded(parts, found, request.query)
+        types = field_types(request.query.record)
+        # Rounded counters that cannot be None in single rows: the whole field counts as absent.
+        lost = frozenset(name for name, words in parts.fields.items() if words & found.rounded and not types[name][1])
         absent = section.absent | _absent(parts, found) | lost
         return replace(section, at=found.times[index], absent=absent, rounded=lost)
 
     def _load(self, database: EmbeddedDatabase, view: str, found: SpoolTable, index: int) -> None:
+        """Fill the columns that the view has in this release: tables that are made of one another share their rows."""
         if self._loaded.get(view) != index:
-            database.replace(view, found.columns, found.rows_at(index))
+            known = {column.name for column in columns_of(view, database.release)}
+            places = [place for place, name in enumerate(found.columns) if name in known]
+            rows = (tuple([row[place] for place in places]) for row in found.rows[index])
+            database.replace(view, [found.columns[place] for place in places], rows)
             self._loaded[view] = index
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Disable the garbage collector: hundreds of thousands of rows are created and none is freed."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def is_lasting(query: Query) -> bool:
@@ -264,18 +252,3 @@ def _absent(parts: Selection, found: SpoolTable) -> frozenset[str]:
     known = {column.name for column in columns_of(parts.view, Release(99))}
     provided = set(found.columns)
     return frozenset(field for field, words in parts.fields.items() if words & known and not words & provided)
-
-
-def _rounded(parts: Selection, found: SpoolTable, query: Query) -> frozenset[str]:
-    """Return the fields with rounded counters that cannot be None in single rows: the whole field counts as absent."""
-    if not found.rounded:
-        return frozenset()
-    types = field_types(query.record)
-    fields = parts.fields.items()
-    return frozenset(field for field, words in fields if words & found.rounded and not types[field][1])
-
-
-def _written(files: Sequence[SpoolFile]) -> Instant:
-    newest: float = max((file.path.stat().st_mtime for file in files), default=0.0)
-    moment = datetime.fromtimestamp(int(newest), UTC)
-    return Instant(moment, moment)

@@ -12,8 +12,6 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from msgspec import Struct
-
 from presman.base.release import Release
 from presman.base.text import clean
 from presman.rows.queries import by_query, columns_of, field_types
@@ -197,18 +195,6 @@ class SpoolTable(NamedTuple):
     times: tuple[datetime | None, ...]
     rows: tuple[tuple[tuple[Any, ...], ...], ...]
     rounded: frozenset[str] = frozenset()
-    places: tuple[int, ...] | None = None
-    """Where in a row its columns are: tables that are made of one another share their rows. None: in this order."""
-
-    def rows_at(self, index: int) -> Sequence[tuple[Any, ...]]:
-        """Return the rows at an index of `times`, with the values of `columns`."""
-        rows, places = self.rows[index], self.places
-        return rows if places is None else [tuple([row[place] for place in places]) for row in rows]
-
-    def place(self, column: str) -> int:
-        """Return where in `rows` a column is. Raises ValueError."""
-        index = self.columns.index(column)
-        return index if self.places is None else self.places[index]
 
     def at(self, now: Instant, *, lasting: bool) -> int:
         """Return the index in `rows` that is valid at `now`, -1 if none is: then the view's content is not known.
@@ -221,13 +207,6 @@ class SpoolTable(NamedTuple):
         return index if lasting or time is None or time >= now.at else -1
 
 
-class SpoolFormat(Struct, frozen=True):
-    """The formats of a folder: the time zone of its dates and the decimal mark of its numbers (None: not known)."""
-
-    zone: tzinfo
-    mark: str | None
-
-
 def rounded(file: SpoolFile) -> tuple[str, ...]:
     """Return the columns of whole numbers that SQL*Plus wrote with an exponent: their last digits are lost."""
     numbers = sorted(index for index, kind in _kinds(file).items() if kind == "NUMBER")
@@ -236,13 +215,15 @@ def rounded(file: SpoolFile) -> tuple[str, ...]:
     return tuple(file.columns[index] for index in whole if any("E+" in row[index].upper() for row in file.rows))
 
 
-def forms(files: Iterable[SpoolFile], zone: tzinfo | None) -> SpoolFormat:
-    """Return the formats of `files`. Without `zone` it is that of the first sample time with an offset, else UTC."""
-    files = list(files)
+def forms(files: Sequence[SpoolFile], zone: tzinfo | None) -> tuple[tzinfo, str | None]:
+    """Return the time zone of dates in a folder of `files`, and the decimal mark of its numbers (None: not known).
+
+    Without `zone` it is that of the first sample time with an offset, else UTC.
+    """
     numbers = ((file, index) for file in files for index, kind in _kinds(file).items() if kind == "NUMBER")
     texts = (row[index] for file, index in numbers for row in file.rows if not row[index].isdigit())
     mark = decimal_mark(filter(None, map(str.strip, texts)))
-    return SpoolFormat(zone or next((found for file in files if (found := _zone(file))), UTC), mark)
+    return zone or next((found for file in files if (found := _zone(file))), UTC), mark
 
 
 def _kinds(file: SpoolFile) -> Mapping[int, str]:
@@ -265,24 +246,30 @@ _UNKNOWN = timezone(timedelta(0), "unknown")
 """The time zone of a date without one; compared by identity."""
 
 
-def table(file: SpoolFile, columns: frozenset[str], written: SpoolFormat) -> SpoolTable:
-    """Return the `columns` of `file` with typed values. Raises SourceError naming file and line."""
+def table(file: SpoolFile, columns: frozenset[str], zone: tzinfo, mark: str | None) -> SpoolTable:
+    """Return the `columns` of `file` with typed values, by its `forms`. Raises SourceError naming file and line."""
     kinds = _kinds(file)
     counters = rounded(file) if file.view.removeprefix("G") in _COUNTING_VIEWS else ()
     lost = frozenset(name for name in counters if not name.endswith("_BYTES"))  # sizes in bytes are no counters
     indexes = [index for index, name in enumerate(file.columns) if name in columns and index in kinds]
-    values = [_column(file, index, kinds[index], written, lost) for index in indexes]
+    values = [_column(file, index, kinds[index], zone, mark, lost) for index in indexes]
     names = [file.columns[index] for index in indexes]
     rows: list[tuple[Any, ...]] = list(zip(*values, strict=True)) if values else [()] * len(file.rows)
-    times = sample_times(file, written.zone) if SAMPLE_TIME in file.columns else None
+    times = sample_times(file, zone) if SAMPLE_TIME in file.columns else None
     if "VALUE" in lost and "VALUE" in names:  # only some statistics are rounded: the others are exact
         index = names.index("VALUE")
         rows = [row if row[index] is not None else (None,) * len(row) for row in rows]
         rows = rows if times is not None else [row for row in rows if any(value is not None for value in row)]
-    return SpoolTable(tuple(names), *_by_time(times, rows), lost - {"VALUE"})
+    if times is None:
+        return SpoolTable(tuple(names), (None,), (tuple(rows),), lost - {"VALUE"})
+    slices: dict[datetime, list[tuple[Any, ...]]] = {time: [] for time in sorted(set(times))}
+    for time, row in zip(times, rows, strict=True):
+        if any(value is not None for value in row):
+            slices[time].append(row)
+    return SpoolTable(tuple(names), tuple(slices), tuple(map(tuple, slices.values())), lost - {"VALUE"})
 
 
-def _column(file: SpoolFile, index: int, kind: str, written: SpoolFormat, lost: frozenset[str]) -> list[Any]:
+def _column(file: SpoolFile, index: int, kind: str, zone: tzinfo, mark: str | None, lost: frozenset[str]) -> list[Any]:
     texts = [row[index] for row in file.rows]
     name = file.columns[index]
     read: Callable[[str], Any] = str
@@ -290,13 +277,13 @@ def _column(file: SpoolFile, index: int, kind: str, written: SpoolFormat, lost: 
         whole, is_lost = name not in _fractions(), name in lost
 
         def read(text: str) -> Any:
-            return None if is_lost and "E+" in text.upper() else number(text, written.mark, whole)
+            return None if is_lost and "E+" in text.upper() else number(text, mark, whole)
 
     elif kind.startswith(("DATE", "TIMESTAMP")):
         month_first = is_month_first({text.strip() for text in texts})
 
         def read(text: str) -> Any:
-            return instant(text, written.zone, month_first).astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
+            return instant(text, zone, month_first).astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
 
     return _each(file, name, texts, read)
 
@@ -328,18 +315,6 @@ def sample_times(file: SpoolFile, zone: tzinfo) -> list[datetime]:
         raise file.error(texts.index(""), "sample_time is empty")
     month_first = is_month_first(texts)
     return _each(file, SAMPLE_TIME, texts, lambda text: instant(text, zone, month_first).astimezone(UTC))
-
-
-def _by_time(
-    times: list[datetime] | None, rows: list[tuple[Any, ...]]
-) -> tuple[tuple[datetime | None, ...], tuple[tuple[tuple[Any, ...], ...], ...]]:
-    if times is None:
-        return (None,), (tuple(rows),)
-    slices: dict[datetime, list[tuple[Any, ...]]] = {time: [] for time in sorted(set(times))}
-    for time, row in zip(times, rows, strict=True):
-        if any(value is not None for value in row):
-            slices[time].append(row)
-    return tuple(slices), tuple(tuple(found) for found in slices.values())
 
 
 class Instant(NamedTuple):
@@ -392,16 +367,8 @@ def complete(tables: Mapping[str, SpoolTable], release: Release) -> dict[str, Sp
     inst_id = own_instance(full)
     for view in [name for name in full if name.startswith("GV$")]:
         full.setdefault(view[1:], _of_instance(full[view], inst_id))
-    return {view: kept for view, found in full.items() if (kept := _of_release(view, found, release)).columns}
-
-
-def _of_release(view: str, found: SpoolTable, release: Release) -> SpoolTable:
-    """Return the columns of `found` that the view has in `release`."""
-    known = {column.name for column in columns_of(view, release)}
-    indexes = [index for index, name in enumerate(found.columns) if name in known]
-    if len(indexes) == len(found.columns):
-        return found
-    return found._replace(columns=tuple(found.columns[index] for index in indexes), places=tuple(indexes))
+    known = {view: {column.name for column in columns_of(view, release)} for view in full}
+    return {view: found for view, found in full.items() if not known[view].isdisjoint(found.columns)}
 
 
 def own_instance(tables: Mapping[str, SpoolTable]) -> int:
@@ -409,7 +376,7 @@ def own_instance(tables: Mapping[str, SpoolTable]) -> int:
     found = tables.get("GV$INSTANCE") or tables.get("GV$SESSION")
     if found is None or "INST_ID" not in found.columns:
         return 1
-    index = found.place("INST_ID")
+    index = found.columns.index("INST_ID")
     return min({row[index] for rows in found.rows for row in rows if row[index] is not None}, default=1)
 
 
@@ -418,13 +385,10 @@ def _with_stand_ins(view: str, found: SpoolTable, release: Release) -> SpoolTabl
     for column, stands_for in STAND_IN_COLUMNS.items():
         if column in found.columns and stands_for in wanted and stands_for not in found.columns:
             index = found.columns.index(column)
-            factor = _FACTORS.get(column)
-            found = _extended(found, stands_for, [[_times(row[index], factor) for row in rows] for rows in found.rows])
+            factor = _FACTORS.get(column, 1)  # a text times 1 is the text
+            values = [[row[index] and row[index] * factor for row in rows] for rows in found.rows]
+            found = _extended(found, stands_for, values)
     return found
-
-
-def _times(value: Any, factor: int | None) -> Any:
-    return value if factor is None or value is None else value * factor
 
 
 def _with_instance(found: SpoolTable) -> SpoolTable:

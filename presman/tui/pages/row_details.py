@@ -39,9 +39,7 @@ def page(row: Any, table: Table[Any], reading: Reading) -> list[Line]:
         return running(row, reading)
     if isinstance(row, SessionReading):
         return session(row, reading)
-    if isinstance(row, GroupReading):
-        return group(row, reading)
-    return plain_row(row, table)
+    return group(row, reading) if isinstance(row, GroupReading) else plain_row(row, table)
 
 
 def again(row: Any, table: Table[Any], reading: Reading) -> Any | None:
@@ -287,16 +285,11 @@ def _statement_of(row: SessionReading, reading: Reading) -> list[Line]:
 def group(row: GroupReading, reading: Reading) -> list[Line]:
     """Return the page of a consumer group."""
     instances = reading.header.instances
-    if row.inst_id == 0 and len(instances) > 1:
-        where = "the cluster"
-    else:
-        where = f"instance {row.inst_id or (instances[0].inst_id if instances else 1)}"
+    own = row.inst_id or (instances[0].inst_id if instances else 1)
+    where = "the cluster" if row.inst_id == 0 and len(instances) > 1 else f"instance {own}"
     cpu = _known((row.used, f"uses {number(row.used)}"), (row.wanted, f"wants {number(row.wanted)}"))
-    statements = _known(
-        (row.px_active, many(row.px_active, "statement")),
-        (row.px_servers, many(row.px_servers, "server")),
-        joint=" on ",
-    )
+    running_now, held = many(row.px_active, "statement"), many(row.px_servers, "server")
+    statements = _known((row.px_active, running_now), (row.px_servers, held), joint=" on ")
     sessions = _known(
         (row.active_sessions, f"{count(row.active_sessions)} active"),
         (row.execution_waiters, f"{count(row.execution_waiters)} of them waiting for a time slice"),
@@ -405,9 +398,8 @@ def _instances_of(row: GroupReading, reading: Reading) -> list[Line]:
 def _on_instance(each: GroupReading) -> Line:
     words = verdict_words(each.verdict, each.limited_by)
     cpu = _known((each.used, f"uses {number(each.used)} of {number(each.capacity)} CPUs"), (1, words))
-    servers = _known(
-        (each.px_servers, many(each.px_servers, "server")), (each.px_queued, f"{count(each.px_queued)} queued")
-    )
+    queued = each.px_queued, f"{count(each.px_queued)} queued"
+    servers = _known((each.px_servers, many(each.px_servers, "server")), queued)
     return fact(f"instance {each.inst_id}", "; ".join(filter(None, (cpu, servers))))
 
 

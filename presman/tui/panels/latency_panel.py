@@ -3,13 +3,14 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 
+from msgspec.structs import replace
 from textual.app import ComposeResult
 
 from presman.analysis.latency import histograms
 from presman.analysis.latency.histograms import EventLatency, HistogramSpan, Latency
 from presman.analysis.latency.latency_history import LatencyColumn, LatencyHistory, Track
 from presman.analysis.plans.plan_changes import PlanSwitch, plan_switches
-from presman.base.formats import duration
+from presman.base.formats import counted, duration
 from presman.figures.drawing.lines import Line, length
 from presman.figures.histogram_figures import brief, figures, lately, range_text, span_text
 from presman.tabs.parts import Moment
@@ -25,6 +26,9 @@ SIDE_BY_SIDE = 188
 ALL_AT_ONCE = 24
 """Height from which figures and maps are shown together, one above the other."""
 
+BOTH_MAPS = 16
+"""Height from which both maps can be read one above the other."""
+
 SPANS = (HistogramSpan.WINDOW, HistogramSpan.STARTUP, HistogramSpan.NOW)
 """The spans that the buckets can cover; the first is the default."""
 
@@ -34,6 +38,8 @@ class LatencyPanel(Panel):
 
     _track: Track | None = None
     _moment: Moment | None = None
+    _chosen = ""
+    _is_gone = False
     _step = 0
     _bucket: int | None = None
     _wanted = ""
@@ -61,11 +67,29 @@ class LatencyPanel(Panel):
         """Fill the widgets."""
         self._moment = moment
         super().show(moment)
+        self._keep_event()
         self._show_event()
 
     def on_grid_moved(self) -> None:
         """Show the event under the cursor."""
+        if isinstance(row := self._events.row, EventLatency):
+            self._chosen = row.event
         self._show_event()
+
+    def _keep_event(self) -> None:
+        """Keep the cursor on the chosen event, at first one whose waits have ended; notify the user if it is gone."""
+        row, rows = self._events.row, self._events.rows.shown
+        if not self._chosen and any(each.per_second is not None for each in rows):
+            ended = (each for each in rows if each.per_second and each.counted)
+            self._chosen = next(ended, rows[0]).event
+        if not self._chosen or row is None:
+            return
+        found = next((each for each in rows if each.event == self._chosen), None)
+        if found is not None and row.event != self._chosen:
+            self._events.select(self._events.table.identity(found))
+        was_gone, self._is_gone = self._is_gone, all(each.event != self._chosen for each in self._events.rows.all)
+        if self._is_gone and not was_gone:
+            self.app.notify(f"{self._chosen} is gone: no session waits for it. This is {row.event}.")
 
     def _show_event(self) -> None:
         moment, row = self._moment, self._events.row
@@ -122,14 +146,30 @@ class LatencyPanel(Panel):
         if self._bucket is None and waited is not None:
             seconds = rates(waited, Quantity.INTENSITY, history.bounds)
             self._bucket = max(seconds, key=lambda bucket: seconds[bucket])
-        height = min(each.size.height for each in self._maps if each.display)
+        shown = [each for each in self._maps if each.display]
+        why_none = self._why_none(columns)
         data = HeatData(
             columns, first, history.bounds, moment.reading.header.num_cpus, cursor, track.event, track.inst_id,
-            self._marks(moment, columns, first), height,
+            self._marks(moment, columns, first), min(each.size.height for each in shown), why_none,
         )  # fmt: skip
-        for each in self._maps:
+        for each in shown:
             each.show(data, self._bucket)
-        self._readout.show_lines([self._read(moment, history, column)])
+            data = replace(data, why_none=why_none and " ")  # it is said once
+        self._readout.show_lines([] if why_none else [self._read(moment, history, column)])
+
+    def _why_none(self, columns: Sequence[LatencyColumn]) -> str:
+        """Return why the maps are empty, "" if they are not."""
+        row = self._events.row
+        if row is None or any(column.counts for column in columns):
+            return ""
+        covered = sum(column.seconds or 0.0 for column in columns)
+        if not covered:
+            return f"Each poll that reads the histogram of {row.event} adds a column; none has yet."
+        ended = f"No wait for {row.event} has ended in the last {duration(covered)}"
+        if row.sessions is None or row.estimated:
+            return f"{ended}."
+        sessions = round(row.sessions)
+        return f"{ended}; {counted(sessions, 'session')} {'waits' if sessions == 1 else 'wait'} now."
 
     def _marks(self, moment: Moment, columns: Sequence[LatencyColumn], first: int) -> tuple[tuple[int, str], ...]:
         """Return (poll number, plan) of the first poll under each plan that was activated within the columns.
@@ -209,6 +249,7 @@ class LatencyPanel(Panel):
             self.remove_class("-maps")
         self.set_class(self.size.width < SIDE_BY_SIDE, "-tight")
         self.set_class(self.size.height < ALL_AT_ONCE, "-low")
+        self.set_class(self.size.height < BOTH_MAPS, "-one-map")
         if self._steps() != before:
             self._take(0)
         self.call_after_refresh(self._show_event)
@@ -217,6 +258,8 @@ class LatencyPanel(Panel):
         """Give the maps the whole tab, or restore the layout."""
         if self._has_only_events():
             return
+        if self.has_class("-figures"):
+            self._take(0)
         self.toggle_class("-maps")
         self.call_after_refresh(self._show_event)
 

@@ -121,16 +121,14 @@ def _without_axes(data: ChartData, width: int, rows: int, signs: bool, blanks: b
         return []
     top = _scale(data, rows)[0]
     columns = _columns(replace(data, capacity=None, capacities=()), width, rows, top, _signs(data) if signs else "")
-    lines = [_line([], across, width, blanks) for across in zip(*columns, strict=True)]
-    return lines[::-1]
+    return [_line([], across, width, blanks) for across in zip(*columns, strict=True)][::-1]
 
 
 def _scale(data: ChartData, rows: int) -> tuple[float, dict[int, str], int]:
     """Return the value at the top of the plot, the labels of its rows, and their width in cells."""
     totals = (sum(filter(None, stretch)) for stretch in zip(*(area.values for area in data.areas), strict=True))
-    top, ticks = nice_axis(
-        max(data.capacity or 0.0, *filter(None, data.capacities), *totals), max(2, min(5, rows // 3))
-    )
+    highest = max(data.capacity or 0.0, *filter(None, data.capacities), *totals)
+    top, ticks = nice_axis(highest, max(2, min(5, rows // 3)))
     labels = {max(0, ceil(tick / top * rows) - 1): tick_label(tick) for tick in ticks if tick}
     return top, labels, max(cells(label) for label in ("0", *labels.values()))
 

@@ -310,7 +310,9 @@ def state_runs(top: TopLine) -> Line:
     choices, link, now = top.choices, top.link, top.now
     if link.state is LinkState.LOST:
         lasting, again = duration(now - link.since), link.retry_at
-        return ((f"✕ REFUSED {lasting}" if again is None else f"✕ LOST {lasting}, {retry(again - now)}", "bad"),)
+        what = "REFUSED" if again is None or link.wants_password else "LOST"
+        then = "" if again is None else f", {retry(again - now, wants_password=link.wants_password)}"
+        return ((f"✕ {what} {lasting}{then}", "bad"),)
     if link.state is LinkState.REPLAY:
         return ((link.text, "note"),)
     sampled = _sampled(top.reading) if link.is_past and top.reading is not None else ""

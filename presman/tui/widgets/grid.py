@@ -122,13 +122,18 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
     def select(self, identity: Hashable) -> None:
         """Put the cursor on the row of that identity, if it is shown."""
         self.rows.select(identity)
+        self._keep_visible()
         self._repaint()
 
     def _arrange(self) -> None:
+        before = self.rows.position
+        was_visible = 0 <= before - self.scroll_offset.y < _room(self)
         self.rows.arrange()
         self.drawing.arrange()
         self._version += 1
         _extend(self, lines_needed(self))
+        if was_visible and self.rows.position != before:  # a row that moves takes the cursor along
+            self._keep_visible()
         self._repaint()
 
     # ---- painting
@@ -205,12 +210,11 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         self.post_message(self.Opened(self, self.row))
 
     def _keep_visible(self) -> None:
-        height = max(1, self.scrollable_content_region.height - HEADER_LINES)
         top, position = self.scroll_offset.y, self.rows.position
         if position < top:
             self.scroll_to(y=position, animate=False)
-        elif position >= top + height:
-            self.scroll_to(y=position - height + 1, animate=False)
+        elif position >= top + _room(self):
+            self.scroll_to(y=position - _room(self) + 1, animate=False)
 
     def on_mouse_move(self, event: MouseMove) -> None:
         """Set the tooltip that explains the column head under the mouse."""
@@ -243,6 +247,11 @@ def keys_in_table() -> list[Binding]:
 def lines_needed(grid: Grid) -> int:
     """Return how many lines show a whole table."""
     return grid.drawing.height(grid.scrollable_content_region.width)
+
+
+def _room(grid: Grid) -> int:
+    """Return how many rows of one line are visible."""
+    return max(1, grid.scrollable_content_region.height - HEADER_LINES)
 
 
 def _extend(grid: Grid, lines: int) -> None:

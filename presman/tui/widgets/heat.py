@@ -55,7 +55,7 @@ class HeatData(Struct, frozen=True):
     `bounds` are the bucket bounds in microseconds by number; `cpus` is the scale of the throttle strip. `cursor` is the
     number of the poll on screen while scrolled back, None while live; `event` and `inst_id` identify the history.
     `marks` are (poll number, words) where a plan was activated. `height` is that of the lowest map on screen: all have
-    the same rows.
+    the same rows. `why_none` is shown in place of the map if there is nothing to draw.
     """
 
     columns: Sequence[LatencyColumn]
@@ -67,6 +67,7 @@ class HeatData(Struct, frozen=True):
     inst_id: int
     marks: tuple[tuple[int, str], ...] = ()
     height: int = 1_000
+    why_none: str = ""
 
 
 def rates(column: LatencyColumn, quantity: Quantity, bounds: Mapping[int, int]) -> dict[int, float]:

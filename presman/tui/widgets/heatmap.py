@@ -12,7 +12,7 @@ from textual.events import Click
 from textual.message import Message
 
 from presman.base.formats import compact
-from presman.figures.drawing.lines import Line, cells, fit
+from presman.figures.drawing.lines import Line, cells, fit, wrap
 from presman.tui.widgets import heat
 from presman.tui.widgets.line_api import LineView, Palette
 
@@ -46,7 +46,10 @@ class HeatMap(LineView, can_focus=True):
         if not self.is_mounted or width < heat.GUTTER + 8:
             return
         signs = heat.paints(self.quantity, self.app.current_theme, self._mode())[1]
-        if data is not None and heat.room_for(data, height) <= 0:
+        if data is not None and data.why_none:
+            self._cells = None
+            self.show_lines(wrap(((data.why_none, "dim"),), width))
+        elif data is not None and heat.room_for(data, height) <= 0:
             words = f"{self.quantity.value.partition(':')[0]} has no room here: m gives it the whole tab"
             self.show_lines([((fit(words, width), "dim"),)])
         elif data is None:

@@ -203,10 +203,9 @@ class TableFrame:
         if not self.rows.shown:
             return lines + [pad(line, width) for line in self._emptiness(width, shown)[top : top + shown]]
         self._heights = self._shared_out(fitted, shown, top)
+        look = drawing.Look(drawing.gap_at(width), self._scales, self._trend, self.colours)
         for row, count in zip(self.rows.shown[top:], self._heights, strict=False):
-            lines += drawing.wrapped_row(
-                fitted, drawing.gap_at(width), row, count, self._scales, self._trend, width, self.colours
-            )
+            lines += drawing.wrapped_row(fitted, row, count, look, width)
         return lines + [pad((), width)] * (HEADER_LINES + shown - len(lines))
 
     def _shared_out(self, fitted: drawing.Fitted, shown: int, top: int) -> list[int]:

@@ -24,6 +24,7 @@ from presman.reports.advise_search import (
     _thinned,
     bounds,
     grid,
+    meets,
     percents,
     quantile,
     servers_needed,
@@ -328,6 +329,14 @@ def test_bounds_leave_out_a_twentieth_at_either_end(many: int, low: float, high:
 def test_the_quantile_of_no_values_is_zero() -> None:
     assert quantile([], 0.5) == 0
     assert quantile([3.0, 1.0, 2.0], 0.001) == 1.0
+
+
+def test_a_choice_that_misses_one_of_two_goals_meets_them_not() -> None:
+    replayed: Any = None
+    found = ReplayOutcome(replayed, (BATCH, ETL), (5.0, 50.0), (0.0, 0.0), frozenset(), 0)
+    met, missed = Goal("BATCH", 0.95, 10.0), Goal("ETL", 0.95, 40.0)
+    assert meets(found, [met])
+    assert not meets(found, [met, missed]), "ETL waits 50 s, and 40 are allowed"
 
 
 def test_a_choice_becomes_rules() -> None:

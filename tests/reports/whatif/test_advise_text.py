@@ -69,6 +69,8 @@ def test_the_text_without_an_answer() -> None:
         "No choice meets it.",
         "No target alone would do.",
     ]
+    nothing = replace(FOUND, observed=0.0, now=0.0, statements=0)
+    assert "within 30 s; p95 is not known, of 0 statements" in as_text(advice(goals=(nothing,)))
     needed = as_text(advice(servers_needed=1)).splitlines()[5:]
     assert " ".join(needed).startswith("It would take a target of 1 server, if the CPUs are enough for them, and no")
     beyond = " ".join(as_text(advice(servers_needed=764, servers_maximum=480)).split())

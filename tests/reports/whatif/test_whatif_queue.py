@@ -15,11 +15,13 @@ from presman.analysis.readings.forecast_readings import ForecastRecord, QueueFor
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
     Cause,
+    NotKnown,
     QueuedStatement,
     QueueHead,
     Servers,
     Shortage,
     StartForecast,
+    WantsSource,
 )
 from presman.analysis.trends.statement_runs import StatementRun, StatementRuns
 from presman.base.release import Release
@@ -48,6 +50,7 @@ from presman.reports.whatif_queue import (
     QueueCourses,
     of_alerts,
     of_group,
+    room_words,
     under,
     why_unknown,
 )
@@ -291,6 +294,47 @@ def test_side_effects_of_a_change_are_shown() -> None:
     assert limits.cautions(frozenset({Change("target", None, 63)})) == []
     (degree,) = limits.cautions(frozenset({Change("degree", BATCH, 4)}))
     assert "keep their degree" in degree
+
+
+def head_of_batch(**fields: object) -> Reading:
+    """BATCH holds 32 of the 64 servers, as it may; its head wants 16 more, and all groups together hold 40."""
+    head = QueueHead("BATCH", queued(1), Cause.GROUP, Servers(16, 16), 32, 32, 40, 64, 16, "")
+    row = busy().cluster_groups()[0]._replace(name="BATCH", con_id=0, px_servers=32, is_counted=True)
+    return replace(busy(), heads=(replace(head, **fields),), groups=(row,))
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (Change("limits", BATCH, 80), "has room: it wants 16, 19 are free."),  # 80 % of 64 are 51, less 32
+        (Change("limits", BATCH, 70), "is short by 4 (group limit): it wants 16, 12 are free."),  # 70 % are 44
+        (Change("limits", BATCH, 100), "has room: it wants 16, 24 are free."),  # 64 less the 40 of all
+        (Change("limits", BATCH, 25), "is short by 32 (group limit): it wants 16, 0 are free."),  # 16 less 32
+        (Change("target", None, 128), "has room: it wants 16, 32 are free."),  # the limit grows to 64
+    ],
+)
+def test_without_a_forecast_it_is_known_whether_a_head_has_room(change: Change, expected: str) -> None:
+    sentence = f"Under the changes the head of BATCH {expected}"
+    assert room_words(head_of_batch(), Knowing().load, frozenset({change})) == [sentence]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"not_known": NotKnown("which statements are queued", "V$SESSION")},
+        {"wants": None},
+        {"wants": Servers(16, 16, WantsSource.MEAN)},
+        {"in_use": None},
+        {"shortages": (Shortage(16, con_id=3),)},
+        {"shortages": (Shortage(16, everybody=True, inst_ids=(2,)),)},
+    ],
+)
+def test_nothing_is_said_of_a_head_if_it_is_not_known_what_decides(fields: dict[str, object]) -> None:
+    assert room_words(head_of_batch(**fields), Knowing().load, frozenset({Change("limits", BATCH, 100)})) == []
+
+
+def test_a_change_of_no_server_limit_says_nothing_of_room() -> None:
+    assert room_words(head_of_batch(), Knowing().load, frozenset({Change("shares", BATCH, 70)})) == []
 
 
 def test_digits_are_appended_and_steps_stay_within_bounds() -> None:

@@ -22,6 +22,7 @@ from presman.sources.simulator.scenario import (
     ScriptedStatement,
     SessionPool,
     StatementStream,
+    ViewChange,
 )
 
 GOOD = """
@@ -50,7 +51,7 @@ def refused(tmp_path: Path, text: str) -> str:
 def test_shipped_scenarios() -> None:
     names = list(scenarios())
     others = ["mixed", "noplan", "pdb", "queueing", "quiesce", "quiet", "rac", "storm", "tenants", "throttled"]
-    assert names == ["adb", "changes", "holders", "locked", "locked_rac", "lost", *others]
+    assert names == ["adb", "changes", "holders", "locked", "locked_rac", "lost", *others, "unclear", "unclear_rac"]
     for name in names:
         assert load_scenario(name).header.title
 
@@ -131,6 +132,18 @@ def test_values(tmp_path: Path) -> None:
             for wrong in ('"2:"', '"0:88"', "0", "70000", "true", '"@2"')
         ),
         (("[[sessions]]", '[[changes]]\nat = "1s"\nplan = "PP"\n[[sessions]]'), ": changes[1].plan: unknown plan 'PP'"),
+        *(
+            (("[[sessions]]", f"[[views]]\nat = 0\nlasts = 1\n{wrong}\n[[sessions]]"), message)
+            for wrong, message in (
+                ('view = "V$SESION"', ": views[1].view: no query reads 'V$SESION'; did you mean 'V$SESSION'?"),
+                (
+                    'view = "GV$SESSION"\nset = { STATES = "" }',
+                    ": views[1]: V$SESSION has no 'STATES'; did you mean 'STATE'?",
+                ),
+                ('view = "V$SESSION"\nwhere = { SID = true }', ": views[1].where: SID: expected a text or a number"),
+                ('view = "V$SESSION"\nwhere = 5', ": views[1].where: expected a table of columns, got 5"),
+            )
+        ),
     ],
 )
 def test_refused(tmp_path: Path, change: tuple[str, str], message: str) -> None:
@@ -204,6 +217,7 @@ def test_readme_names_every_key() -> None:
         StatementStream,
         ScriptedStatement,
         PlanChange,
+        ViewChange,
     )
     for kind in kinds:
         for field in fields(kind):

@@ -1,7 +1,8 @@
 """The simulation as V$, GV$ and DBA_ views: each is filled only when a query reads it and time has advanced."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import compress
+from typing import Any
 
 from presman.rows.queries import columns_of
 from presman.rows.query_files import views_named
@@ -23,10 +24,6 @@ VIEWS: Mapping[str, View] = {view.name: view for module in _MODULES for view in 
 """Every view that is simulated, by its V$ or DBA_ name; other V$ views have plausible values."""
 
 
-_FEW = 50
-"""Rows of a view up to which it is looked whether they changed."""
-
-
 class Publisher:
     """Updates the tables of an embedded database from the simulation, one view at a time, on demand."""
 
@@ -34,21 +31,20 @@ class Publisher:
         self._simulation = simulation
         self._database = database
         self._made_at: dict[str, float] = {}
-        self._few: dict[str, tuple[Row, ...] | None] = {}
         self._kept: dict[str, tuple[bool, ...]] = {}
 
     def refresh(self, text: str) -> None:
         """Update every view that the SQL `text` reads to the current simulated time."""
         for name in views_named(text):
             view = VIEWS.get(name.removeprefix("G")) or plausible(name.removeprefix("G"))
-            if view is None:
-                continue
-            if self._made_at.get(name) != self._simulation.now:
+            if view is not None and self._made_at.get(name) != self._simulation.now:
                 self._made_at[name] = self._simulation.now
                 self._publish(name, view)
 
     def _publish(self, name: str, view: View) -> None:
         """Fill the columns that this release has; a V$ view has no INST_ID, and shows the first instance."""
+        if any(each.name == view.name for each in self._simulation.scenario.views):
+            view = self._changed(view)
         if name not in self._kept:
             present = {column.name for column in columns_of(name, self._simulation.release)}
             self._kept[name] = tuple(column in present for column in view.columns)
@@ -57,15 +53,26 @@ class Publisher:
             rows = self._visible_rows(view)
             if name.startswith("V$"):
                 rows = (row for row in rows if row[0] == 1)
-            if not all(kept):
-                rows = (tuple(compress(row, kept)) for row in rows)
-            self._fill(name, tuple(compress(view.columns, kept)), tuple(rows))
+            rows = rows if all(kept) else (tuple(compress(row, kept)) for row in rows)
+            self._database.replace(name, list(compress(view.columns, kept)), rows)
 
-    def _fill(self, name: str, columns: tuple[str, ...], rows: tuple[Row, ...]) -> None:
-        """Fill a view, unless it has few rows and they are the same as before: plans seldom change."""
-        if self._few.get(name) != rows:
-            self._database.replace(name, columns, rows)
-            self._few[name] = rows if len(rows) <= _FEW else None
+    def _changed(self, view: View) -> View:
+        """Return a view with the columns that a scenario changes, and the rows as they are shown now."""
+        changes = [each for each in self._simulation.scenario.views if each.name == view.name]
+        more = dict.fromkeys(
+            name for each in changes for name, _ in (*each.where, *each.set) if name not in view.columns
+        )
+
+        def rows(simulation: Simulation) -> Iterator[Row]:
+            now = [each for each in changes if each.holds(view.name, simulation.now)]
+            for values in view.rows(simulation):
+                row: Mapping[str, Any] | None = {**dict(zip(view.columns, values, strict=True)), **more}
+                for each in now:
+                    row = each.applied(row) if row is not None else None
+                if row is not None:
+                    yield tuple(row.values())
+
+        return View(view.name, " ".join((*view.columns, *more)), rows)
 
     def _visible_rows(self, view: View) -> Iterable[Row]:
         """Return the rows of a view, except those of instances that are down.

@@ -40,8 +40,8 @@ def _connected(simulation: Simulation) -> int:
     return simulation.scenario.con_id(simulation.scenario.header.inside)
 
 
-def _of_containers(rows: Callable[[Simulation, int], Iterable[Row]]) -> Callable[[Simulation], Iterator[Row]]:
-    """Return the function for a CDB_ view: the rows of each container's DBA_ view, with its CON_ID."""
+def _dba_and_cdb(name: str, text: str, rows: Callable[[Simulation, int], Iterable[Row]]) -> tuple[View, View]:
+    """Return the DBA_ view of the connected container, and the CDB_ view of all, with CON_ID."""
 
     def all_rows(simulation: Simulation) -> Iterator[Row]:
         con_id = _connected(simulation)
@@ -49,12 +49,8 @@ def _of_containers(rows: Callable[[Simulation, int], Iterable[Row]]) -> Callable
             if con_id in {0, pdb.con_id}:
                 yield from ((*row, pdb.con_id) for row in rows(simulation, pdb.con_id))
 
-    return all_rows
-
-
-def _here(rows: Callable[[Simulation, int], Iterable[Row]]) -> Callable[[Simulation], Iterable[Row]]:
-    """Return the function for a DBA_ view: the rows of the container that presman is connected to."""
-    return lambda simulation: rows(simulation, _connected(simulation))
+    here = View(f"DBA_{name}", text, lambda simulation: rows(simulation, _connected(simulation)))
+    return here, View(f"CDB_{name}", f"{text} CON_ID", all_rows)
 
 
 def _plans(simulation: Simulation, con_id: int) -> Iterator[Row]:
@@ -115,8 +111,6 @@ def _cdb_directives(simulation: Simulation) -> Iterator[Row]:
         yield (plan, name, None, shares, 100, 100, None)
 
 
-_PLANS = "PLAN MGMT_METHOD SUB_PLAN COMMENTS STATUS"
-_MAPPINGS = "ATTRIBUTE VALUE CONSUMER_GROUP STATUS"
 _DIRECTIVES = (
     "PLAN GROUP_OR_SUBPLAN TYPE MGMT_P1 MGMT_P2 MGMT_P3 MGMT_P4 MGMT_P5 MGMT_P6 MGMT_P7 MGMT_P8 UTILIZATION_LIMIT"
     " MAX_UTILIZATION_LIMIT PARALLEL_SERVER_LIMIT PARALLEL_TARGET_PERCENTAGE PARALLEL_DEGREE_LIMIT_P1"
@@ -125,13 +119,10 @@ _DIRECTIVES = (
 )
 
 VIEWS = (
-    View("DBA_RSRC_PLANS", _PLANS, _here(_plans)),
-    View("CDB_RSRC_PLANS", f"{_PLANS} CON_ID", _of_containers(_plans)),
-    View("DBA_RSRC_PLAN_DIRECTIVES", _DIRECTIVES, _here(_directives)),
-    View("CDB_RSRC_PLAN_DIRECTIVES", f"{_DIRECTIVES} CON_ID", _of_containers(_directives)),
+    *_dba_and_cdb("RSRC_PLANS", "PLAN MGMT_METHOD SUB_PLAN COMMENTS STATUS", _plans),
+    *_dba_and_cdb("RSRC_PLAN_DIRECTIVES", _DIRECTIVES, _directives),
+    *_dba_and_cdb("RSRC_GROUP_MAPPINGS", "ATTRIBUTE VALUE CONSUMER_GROUP STATUS", _mappings),
     View("DBA_RSRC_CONSUMER_GROUPS", "CONSUMER_GROUP_ID CONSUMER_GROUP STATUS", _groups),
-    View("DBA_RSRC_GROUP_MAPPINGS", _MAPPINGS, _here(_mappings)),
-    View("CDB_RSRC_GROUP_MAPPINGS", f"{_MAPPINGS} CON_ID", _of_containers(_mappings)),
     View(
         "DBA_CDB_RSRC_PLAN_DIRECTIVES",
         "PLAN PLUGGABLE_DATABASE PROFILE SHARES UTILIZATION_LIMIT PARALLEL_SERVER_LIMIT STATUS",

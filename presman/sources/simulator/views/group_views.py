@@ -51,7 +51,7 @@ def _rsrc_plan(simulation: Simulation, machine: Machine) -> Iterator[Row]:
     unlimited = (None, None, None, None)
     plans: list[tuple[int, str, str, tuple[object, ...]]]
     plans = [(ROOT if in_force.cdb else 0, in_force.top, "TRUE", unlimited)]
-    plans += [(0, name, "FALSE", unlimited) for name in in_force.subplans()]
+    plans += [(0, name, "FALSE", unlimited) for name in in_force.subplans]
     for pdb in pdbs:
         if name := in_force.active[pdb.con_id]:
             given = pdb.directive

@@ -196,8 +196,7 @@ class SessionRows:
                 pooled.update(map(id, pool.sessions))
             waiting = _waits_for(1.0, "rdbms ipc message", "Idle", "NOT MANAGED")
             for session in machine.background:
-                self._row(session, "", waiting, last_call=self.at - session.logon)
-                self._info(session, simulation.plans.background, waiting)
+                self._add(session, simulation.plans.background, waiting, last_call=self.at - session.logon)
         for session in simulation.workload.sessions:
             if id(session) not in pooled:
                 self._add_session(session)
@@ -212,8 +211,7 @@ class SessionRows:
         since = self.at - began
         doing = _dequeues("PX Deq: Execute Reply", 0.01) if querying else _idle_for(since - monitor.spec.takes)
         current, before = (cursor, _NO_CURSOR) if querying else (_NO_CURSOR, cursor)
-        self._row(session, group.name, doing, current, before, began if querying else None, since)
-        self._info(session, group, doing)
+        self._add(session, group, doing, current, before, began if querying else None, since)
         for helper in monitor.helpers if querying else ():
             host = f"{self._simulation.scenario.header.host}{helper.inst_id:02}"
             named = replace(client, program=f"oracle@{host} ({helper.name})", machine=host)
@@ -221,8 +219,7 @@ class SessionRows:
             who = helper.inst_id, session.con_id, helper.sid, serial, named, session.group
             server_session = SimulatedSession(*who, began)
             at_work = _on_cpu("PX Deq: Execution Msg", 0.1)
-            self._row(server_session, group.name, at_work, cursor, started=began, last_call=since)
-            self._info(server_session, group, at_work)
+            self._add(server_session, group, at_work, cursor, started=began, last_call=since)
 
     def _add_pool(self, pool: SessionStream) -> None:
         cursors, number = pool.cursors, len(pool.sessions)
@@ -232,38 +229,11 @@ class SessionRows:
             last = cursor.sql_id, cursor.child
             is_active = doing.status == "ACTIVE"
             sql, started = (last, self.at) if is_active else (_NO_CURSOR, None)
-            self._row(session, pool.group.name, doing, sql, last, started, part * pool.cycle)
             cpu, wait = pool.time.of(skew, number)
-            self._info(session, pool.group, doing, cpu, wait, reads=pool.reads * (1 + skew) / number)
-
-    def _row(  # noqa: PLR0913
-        self,
-        session: SimulatedSession,
-        group: str,
-        doing: _Activity,
-        sql: _CursorOf = _NO_CURSOR,
-        previous: _CursorOf = _NO_CURSOR,
-        started: float | None = None,
-        last_call: float = 0.0,
-        blocker: tuple[int, int] | None = None,
-        *,
-        is_server: bool = False,
-    ) -> None:
-        """Add a row of V$SESSION. A parallel server runs as the operating system user `oracle`, and has no ACTION."""
-        client, simulation = session.client, self._simulation
-        is_background = client.service == BACKGROUND and not is_server
-        blocked_by = blocker or (None, None)
-        self.sessions.append(
-            (
-                *(session.inst_id, session.con_id, session.sid, session.serial, client.user or None, doing.status),
-                *(group or None, client.service, client.machine, client.program, client.module, client.action or None),
-                *(client.client_id or None, "oracle" if is_background or is_server else client.user.lower()),
-                *(*sql, *previous, when(simulation, started), when(simulation, session.logon), int(last_call)),
-                *(doing.event, doing.wait_class, doing.state, doing.wait_micro),
-                *(*blocked_by, "BACKGROUND" if is_background else "USER"),
-                *(None if started is None else _FIRST_EXECUTION + int(started), *blocked_by),
-            )
-        )
+            self._add(
+                session, pool.group, doing, sql, last, started, part * pool.cycle,
+                cpu=cpu, wait=wait, reads=pool.reads * (1 + skew) / number,
+            )  # fmt: skip
 
     def _add_session(self, session: SimulatedSession) -> None:
         execution = self._simulation.workload.executions.get(session)
@@ -272,8 +242,9 @@ class SessionRows:
         if execution is None:
             group = self._simulation.plans.resolve(session.con_id, session.wants_group)
             doing = _idle_for(last_call)
-            self._row(session, group.name, doing, previous=previous, last_call=last_call)
-            self._info(session, group, doing, session.cpu, session.wait)
+            self._add(
+                session, group, doing, previous=previous, last_call=last_call, cpu=session.cpu, wait=session.wait
+            )  # fmt: skip
             return
         doing = _coordinator(execution, self.at, self._scan, self._simulation.release)
         current = (execution.cursor.sql_id, execution.cursor.child)
@@ -284,12 +255,11 @@ class SessionRows:
         runs = execution.phase is Phase.RUNNING
         started = execution.started if runs else None
         blocker = execution.blocker if runs and not execution.servers_blocked else None
-        self._row(session, execution.group.name, doing, sql, previous, started, last_call, blocker)
         is_serial = not execution.servers
         cpu, wait, mb = (execution.cpu, execution.wait, execution.mb) if is_serial else (0.0, 0.0, 0.0)
-        self._info(
-            session, execution.group, doing, session.cpu + cpu, session.wait + wait,
-            execution=execution, mb=mb, written=mb * execution.cursor.writing,
+        self._add(
+            session, execution.group, doing, sql, previous, started, last_call, blocker=blocker, execution=execution,
+            cpu=session.cpu + cpu, wait=session.wait + wait, mb=mb, written=mb * execution.cursor.writing,
         )  # fmt: skip
         for server in execution.servers:
             self._add_server(execution, server)
@@ -305,50 +275,67 @@ class SessionRows:
         doing = _of_server(execution, server, self.at, self._scan, latency)
         sql = _NO_CURSOR if client.service == BACKGROUND else (cursor.sql_id, cursor.child)
         blocker = execution.blocker if execution.servers_blocked else None
-        since = self.at - execution.started
-        self._row(server_session, group.name, doing, sql, _NO_CURSOR, execution.started, since, blocker, is_server=True)
         cpu, wait = execution.time.of(server.skew, len(execution.servers))
         mb = execution.mb * (1 + server.skew) / len(execution.servers)
-        self._info(server_session, group, doing, cpu, wait, mb=mb, written=mb * cursor.writing)
+        self._add(
+            server_session, group, doing, sql, _NO_CURSOR, execution.started, self.at - execution.started,
+            blocker=blocker, is_server=True, cpu=cpu, wait=wait, mb=mb, written=mb * cursor.writing,
+        )  # fmt: skip
 
-    def _info(  # noqa: PLR0913
+    def _add(  # noqa: PLR0913
         self,
         session: SimulatedSession,
         group: Group,
         doing: _Activity,
+        sql: _CursorOf = _NO_CURSOR,
+        previous: _CursorOf = _NO_CURSOR,
+        started: float | None = None,
+        last_call: float = 0.0,
+        *,
+        blocker: tuple[int, int] | None = None,
+        is_server: bool = False,
         cpu: float = 0.0,
         wait: float = 0.0,
-        *,
         reads: float = 0.0,
         mb: float = 0.0,
         written: float = 0.0,
         execution: Execution | None = None,
     ) -> None:
-        """Add a row of V$RSRC_SESSION_INFO."""
+        """Add a session to both views. A parallel server is the operating system's user `oracle`, and has no ACTION."""
+        client, simulation, blocked_by = session.client, self._simulation, blocker or (None, None)
+        is_background = client.service == BACKGROUND and not is_server
+        shown = None if group == simulation.plans.background else group.name
+        self.sessions.append((
+            *(session.inst_id, session.con_id, session.sid, session.serial, client.user or None, doing.status),
+            *(shown, client.service, client.machine, client.program, client.module, client.action or None),
+            *(client.client_id or None, "oracle" if is_background or is_server else client.user.lower()),
+            *(*sql, *previous, when(simulation, started), when(simulation, session.logon), int(last_call)),
+            *(doing.event, doing.wait_class, doing.state, doing.wait_micro),
+            *(*blocked_by, "BACKGROUND" if is_background else "USER"),
+            *(None if started is None else _FIRST_EXECUTION + int(started), *blocked_by),
+        ))  # fmt: skip
         mapped = session.group or group.name
-        original = self._simulation.plans.resolve(session.con_id, mapped).name
-        action, reason, at = session.action or (None, None, None)
+        original = simulation.plans.resolve(session.con_id, mapped).name
         queued, dop, servers = 0.0, None, None
         if execution is not None and execution.cursor.dop > 1:
             entry = execution.entry
             dop = entry.degree or entry.dop
             if execution.phase is Phase.QUEUED:
                 queued = self.at - execution.queued_at
-                servers = entry.needs if self._simulation.release >= _QUEUE_STATE_SINCE else None
+                servers = entry.needs if simulation.release >= _QUEUE_STATE_SINCE else None
             elif execution.servers:
                 servers = entry.servers
         io = reads * 0.0005 + (mb + written) * 0.001
-        self.infos.append(
-            (
-                *(session.inst_id, session.con_id, session.sid, self._id(group.name), group.name, self._id(original)),
-                *(mapped, "ORACLE_USER", doing.rsrc_state),
-                *(int(wait * 1000), int(wait / 0.2), int(cpu * 1000), int(cpu * 2), int(io * 1000)),
-                *(int(reads / 128), int(reads * 0.35 / 128), int(mb), int(written)),
-                *(int(reads), int(reads * 0.35), int(mb), int(written), session.canceled, dop, servers, None),
-                *(int(queued * 1000), int((session.pq_queued + queued) * 1000)),
-                *(action, reason, when(self._simulation, at)),
-            )
-        )
+        action, reason, at = session.action or (None, None, None)
+        self.infos.append((
+            *(session.inst_id, session.con_id, session.sid, self._id(group.name), group.name, self._id(original)),
+            *(mapped, "ORACLE_USER", doing.rsrc_state),
+            *(int(wait * 1000), int(wait / 0.2), int(cpu * 1000), int(cpu * 2), int(io * 1000)),
+            *(int(reads / 128), int(reads * 0.35 / 128), int(mb), int(written)),
+            *(int(reads), int(reads * 0.35), int(mb), int(written), session.canceled, dop, servers, None),
+            *(int(queued * 1000), int((session.pq_queued + queued) * 1000)),
+            *(action, reason, when(simulation, at)),
+        ))  # fmt: skip
 
 
 _CACHE: WeakKeyDictionary[Simulation, SessionRows] = WeakKeyDictionary()

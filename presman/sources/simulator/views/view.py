@@ -91,7 +91,10 @@ def plausible(name: str) -> View | None:
     if not columns or not name.startswith("V$"):
         return None
     of_sessions = any(each.name in _SIDS for each in columns)
-    words = _compared_with(name)
+    # The texts with which queries compare columns of the view: without these they would find nothing.
+    files = [file for file in map(read_file, variants()) if file.view.removeprefix("G") == name]
+    compared = [found for file in files for found in _COMPARED.findall(file.sql)]
+    words = {column.upper(): re.findall("'([^']*)'", texts) for column, texts in compared}
 
     def rows(simulation: Simulation) -> Iterator[Row]:
         found = (
@@ -111,13 +114,6 @@ def plausible(name: str) -> View | None:
 _SIDS = ("SID", "SESSION_ID")
 
 _COMPARED = re.compile(r"(\w+)\s*(?:=|IN\s*\()\s*('[^']*'(?:,\s*'[^']*')*)", re.IGNORECASE)
-
-
-def _compared_with(view: str) -> dict[str, list[str]]:
-    """Return the texts with which queries compare columns of a view: without these they would find nothing."""
-    files = [file for file in map(read_file, variants()) if file.view.removeprefix("G") == view]
-    compared = [found for file in files for found in _COMPARED.findall(file.sql)]
-    return {column.upper(): re.findall("'([^']*)'", texts) for column, texts in compared}
 
 
 _SCALES = {"bytes": 2**20, "KB": 2**10, "microseconds": 10**6, "ms": 1000, "centiseconds": 100}

@@ -1,0 +1,146 @@
+"""Scenarios unclear and unclear_rac: what each of their edges shows, one after the other."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from presman.analysis.advice.to_do import to_do
+from presman.analysis.advice.unblock import unblock
+from presman.analysis.alerts.alert_rules import wrong
+from presman.analysis.alerts.not_known import not_known
+from presman.analysis.readings.reading import Reading
+from presman.recording.reader import Recording
+from presman.services.live import ReadingCame, Readings
+from tests.cli.run import Run
+from tests.recording.recorded import polled, record
+
+
+@cache
+def live(scenario: str) -> list[ReadingCame]:
+    """Return four minutes, as a screen shows them."""
+    readings = Readings()
+    return [readings.read(snapshot) for snapshot, _ in polled(scenario, 49)]
+
+
+def course(scenario: str, second: int) -> Reading:
+    return live(scenario)[second // 5 - 1].reading
+
+
+class Edge(NamedTuple):
+    """What is said of the head of a queue, of what is not known, and in DO; who is offered to be ended."""
+
+    second: int
+    queue: str
+    head: str
+    unknown: str = ""
+    step: str = ""
+    offered: tuple[str, ...] = ()
+
+
+CONTRADICTED = "how many servers LOADS may hold is not known (19 by UTILIZATION_LIMIT, 64 by GV$RSRCMGRMETRIC of 0:"
+NO_SERVER = (
+    "whether it starts with fewer servers than it wants is not known (0 of the 72 of PARALLEL_MAX_SERVERS are left)"
+)
+UNEXPLAINED = "and 12 are free, as they were at the poll before: the server counts do not explain why it waits"
+SUBPLAN = "what the limit of subplan DAYTIME means for servers is not documented"
+UNCLEAR = (
+    Edge(5, "QUERIES", "short by 4 servers", step="by itself in about 0:04, when AUDIT 1:303 ends"),
+    Edge(10, "QUERIES", "short by 4 servers", step="end MARTIN 1:301 (idle ", offered=("MARTIN 1:301",)),
+    Edge(35, "", "", "whether a session that holds parallel servers is idle or blocked (GV$SESSION lacks STATUS)"),
+    Edge(45, "FEEDS", NO_SERVER, step=NO_SERVER),
+    Edge(55, "FEEDS", "wants 8 servers (DOP 4, two sets by its plan) and 8 are free; it should start by the next poll"),
+    Edge(60, "FEEDS", UNEXPLAINED, step="check what else limits the head of FEEDS: the servers it wants are free"),
+    Edge(65, "FEEDS", UNEXPLAINED, step="check what else limits the head of FEEDS: the servers it wants are free"),
+    Edge(65, "LOADS", CONTRADICTED),
+    Edge(105, "LOADS", CONTRADICTED, step="keeps 16 servers that LOADS wants, and QUERIES and SMALL did"),
+    Edge(120, "", "", "which statements are queued (GV$SESSION lacks EVENT)", "check why V$SESSION does not show"),
+    Edge(150, "LOADS", "", "idle or blocked (GV$PX_SESSION lacks QCSID)", "find out who holds the servers"),
+    Edge(160, "LOADS", "how many servers LOADS may hold is not known (PARALLEL_EXECUTION_MANAGED is OFF)"),
+    Edge(180, "LOADS", "whether the limit of servers of LOADS has changed", "(GV$RSRC_PLAN lacks NAME)"),
+    Edge(205, "REPORTS", f"how many servers REPORTS may hold is not known ({SUBPLAN})"),
+    Edge(210, "LOADS", "counts is not known (GV$RSRC_CONSUMER_GROUP)", "(GV$RSRC_CONSUMER_GROUP lacks NAME)"),
+    Edge(245, "LOADS", "whether the limit of servers of LOADS has changed", "DIRECTIVES lacks GROUP_OR_SUBPLAN"),
+)  # fmt: skip
+
+AWAY = "which statements are queued is not known (GV$SESSION has no rows of instance 2)"
+LISTED = "which statements are queued is not known (GV$SESSION lists 1 of 2 queued statements)"
+DIFFERENT = "how many servers REPORTS may hold is not known (the instances run different plans)"
+ONE_STARTS = "ending it starts at least one of their heads, and the plan decides which"
+UNCLEAR_RAC = (
+    Edge(5, "REPORTS", AWAY, "(GV$SESSION has no rows of instance 2)", AWAY),
+    Edge(20, "REPORTS", "REPORTS holds 16 of 32 allowed (50 % of 64)", step=ONE_STARTS),
+    Edge(30, "BATCH", "two sets by its plan", step=ONE_STARTS),  # not by V$RSRC_SESSION_INFO
+    Edge(40, "REPORTS", DIFFERENT, step="what ending it would do is not known"),
+    Edge(60, "BATCH", "short by 16 servers", "idle or blocked", "GV$PX_SESSION has no rows of instance 2"),
+    Edge(90, "REPORTS", LISTED, "(GV$SESSION lists 1 of 2 queued statements)", LISTED),
+    Edge(180, "REPORTS", "counts is not known (GV$RSRC_CONSUMER_GROUP)", "GROUP has no rows of instance 2"),
+    Edge(210, "BATCH", "how many servers BATCH may hold is not known (GV$RSRC_PLAN)", step="what ending it would do"),
+)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "edge"),
+    [*(("unclear", each) for each in UNCLEAR), *(("unclear_rac", each) for each in UNCLEAR_RAC)],
+    ids=lambda each: each if isinstance(each, str) else f"{each.second} s {each.queue}",
+)
+def test_what_an_edge_shows(scenario: str, edge: Edge) -> None:
+    found = course(scenario, edge.second)
+    heads = {head.group: head.sentence for head in found.heads}
+    assert edge.head in heads.get(edge.queue, "")
+    assert bool(heads) is bool(edge.queue)
+    assert any(edge.unknown in each for each in not_known(found)) or not edge.unknown
+    step = to_do(found)
+    assert edge.step in (step.text if step is not None else "")
+    offered = {each.statement.who for way in unblock(found) for each in way.candidates if each.commands}
+    assert offered == set(edge.offered)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "second", "group", "why"),
+    [
+        ("unclear", 160, "LOADS", "PARALLEL_EXECUTION_MANAGED is OFF"),
+        ("unclear_rac", 40, "REPORTS", "the instances run different plans"),
+    ],
+)
+def test_the_table_of_groups_does_not_know_the_limit_either(scenario: str, second: int, group: str, why: str) -> None:
+    (row,) = (row for row in course(scenario, second).cluster_groups() if row.name == group)
+    assert (row.servers_limit, row.limit_view) == (None, why)
+
+
+def test_groups_have_names_although_the_view_has_none() -> None:
+    assert "" not in {row.name for row in course("unclear", 210).cluster_groups()}
+
+
+def said(reading: Reading) -> tuple[object, ...]:
+    """Return the sentences of a reading that rest on earlier polls, too."""
+    heads = [head.sentence for head in reading.heads]
+    return heads, [alert.text for alert in wrong(reading)], to_do(reading), [way.sentence for way in unblock(reading)]
+
+
+@pytest.mark.parametrize("scenario", ["unclear", "unclear_rac"])
+def test_a_recording_says_the_same_of_each_edge(scenario: str, tmp_path: Path) -> None:
+    record(tmp_path / "a.presman", [(came.snapshot, came.reading) for came in live(scenario)])
+    seconds = sorted({edge.second for edge in (UNCLEAR if scenario == "unclear" else UNCLEAR_RAC)})
+    with Recording(str(tmp_path / "a.presman")) as recording:
+        for second in seconds:
+            assert said(recording.playback().reading(second // 5 - 1)) == said(course(scenario, second)), second
+
+
+def test_once_of_a_recording_has_the_alert_that_a_missing_column_hides(tmp_path: Path, inside: Run) -> None:
+    """Without a queue it was left out, because the view had answered."""
+    record(tmp_path / "a.presman", [(came.snapshot, came.reading) for came in live("unclear")[:7]])
+    found = json.loads(inside("once", "a.presman", "--at", "2026-03-12 03:00:35", "--format", "json").stdout)
+    assert [each["text"] for each in found["alerts"]] == [alert.text for alert in wrong(course("unclear", 35))] != []
+
+
+def test_compare_lists_no_group_without_a_name(tmp_path: Path, inside: Run) -> None:
+    """While GROUP_OR_SUBPLAN had no values, its directives were those of the database."""
+    record(tmp_path / "a.presman", [(came.snapshot, came.reading) for came in live("unclear")])
+    plan = inside("compare", "a.presman@03:00..03:02", "@03:02..03:04").stdout.partition("plan at the end")[2]
+    assert "\nDAYTIME " in plan
+    assert "\ndatabase " not in plan
