@@ -14,7 +14,7 @@ import rich.segment
 import textual.geometry
 from textual.app import App
 from textual.events import Resize
-from textual.geometry import Region
+from textual.geometry import Region, Size
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
@@ -81,6 +81,11 @@ class PatientScreen(Screen[None]):
     def _compositor_refresh(self) -> None:
         if self._has_begun:
             super()._compositor_refresh()
+
+    def _screen_resized(self, size: Size) -> None:
+        """Lay out for a new size: until the first frame Textual reports the same one three times."""
+        if self._has_begun or size != self._size:
+            super()._screen_resized(size)
 
     def _refresh_layout(self, *arguments: Any, **named: Any) -> None:
         """Lay out, and notify each widget of its new size: Textual misses some if a position was just queried.

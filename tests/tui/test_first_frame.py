@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import pytest
 from msgspec.structs import replace
+from textual.geometry import Size
 from textual.screen import Screen
 
 from presman.analysis.alerts.alert_rules import wrong
@@ -166,3 +167,19 @@ def test_the_usual_cost_of_two_polls_is_the_lower_one() -> None:
         monitor.arrive(replace(busy(), poll_seconds=seconds), None)
         costs.append(monitor.cost)
     assert costs == [0.4, 0.02, 0.03]
+
+
+@acted
+async def test_the_screen_is_laid_out_once_for_the_size_that_it_begins_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[Size] = []
+    lay_out = PatientScreen._refresh_layout
+
+    def noted(screen: PatientScreen, *size: Size, **named: bool) -> None:
+        sizes.extend(size)
+        lay_out(screen, *size, **named)
+
+    monkeypatch.setattr(PatientScreen, "_refresh_layout", noted)
+    async with stage(busy()) as acting:
+        assert sizes == [Size(120, 30)]
+        await acting.resize(100, 30)
+        assert sizes[-1] == Size(100, 30)
