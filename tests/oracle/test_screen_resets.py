@@ -89,7 +89,8 @@ async def watching(release: Release, **facts: str) -> AsyncIterator[Scenery]:
             async with app.run_test(size=(200, 50)) as pilot:
                 scene = Scenery(app, pilot, server, feeds[0])
                 scene.node = node
-                await scene.until(lambda: scene.number == 1)
+                # The preview bears the number of the first poll, which must end before the node's time goes on.
+                await scene.until(lambda: scene.number == 1 and scene.feed._sampler.polled.has_polled)
                 await scene.poll()
                 yield scene
 
