@@ -54,8 +54,6 @@ _TOGETHER = {
     "look": ("once", "alerts", "lint", "why", "watch"),
     "monitor": ("monitor", "demo", "replay"),
     "reports": ("report", "compare", "chart"),
-    "record": ("record", "bundle"),
-    "whatif": ("whatif", "advise"),
 }
 """Files with several commands: `doctor_arguments` and `doctor_run` there are `arguments` and `run` elsewhere."""
 

@@ -1,20 +1,15 @@
-"""Recordings: `presman record` polls databases without a screen, `presman bundle` makes a short one to send to others.
-
-A recording is a file, a folder or a database.
-"""
+"""`presman record`: databases polled without a screen, into a file, a folder or a database."""
 
 from __future__ import annotations
 
 import time
 from argparse import Namespace
 from collections.abc import Callable
-from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from threading import Lock
 
-from presman.analysis.assemble import analyse
-from presman.base.formats import counted, spelled
+from presman.base.formats import counted
 from presman.base.log_event import LogEvent
 from presman.base.private_files import expanded
 from presman.base.run_status import DatabaseStatus, reporting
@@ -23,15 +18,11 @@ from presman.cli import console, event_log, exit_codes
 from presman.cli import parser as cli
 from presman.cli.exit_codes import Failure, Terminated
 from presman.cli.limits import give_back_memory, make_room
-from presman.cli.output_file import RECORDING, output_path
-from presman.cli.settings import Resolved, load, resolve
-from presman.recording.recording_source import RecordingSource
-from presman.recording.redaction import Redactor, as_of, lasting_key
+from presman.cli.settings import load, resolve
+from presman.recording.redaction import Redactor, lasting_key
 from presman.recording.retention import RetentionLimits
-from presman.recording.sqlite_files import remove_recording
-from presman.recording.store import SUFFIX, Store, is_url, shown
-from presman.recording.store_errors import LargeNumberError, RecordingError
-from presman.recording.writer import RecordingWriter
+from presman.recording.store import SUFFIX, is_url, shown
+from presman.recording.store_errors import RecordingError
 from presman.services.recorder import DatabaseRecorder, Recorder
 
 
@@ -45,7 +36,7 @@ from presman.services.recorder import DatabaseRecorder, Recorder
   presman once prod.presman --at 03:12""",
     "refresh scope packs start end",
 )
-def record_arguments(parser: cli.Parser) -> None:
+def arguments(parser: cli.Parser) -> None:
     """Add the options of `presman record`."""
     cli.option(parser, "targets TARGET", "what to record (default: the one in config.ini)", nargs="*")
     cli.output(parser, "-o --output PLACE", "FILE.presman, a FOLDER/ (one file a day) or a URL", required=True)
@@ -62,7 +53,7 @@ _TEXTS = frozenset({".csv", ".html", ".json", ".txt"})
 """File name extensions of what other commands write."""
 
 
-def record_run(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     """Record until stopped; the last line reports what was written. Raises Failure."""
     give_back_memory()
     event_log.begin(options)
@@ -256,107 +247,3 @@ class ProgressLine(console.StatusLine):
         """Report an event in a line of its own."""
         self.clear()
         console.report(event)
-
-
-def _minutes(text: str) -> float:
-    """Read a number of minutes, or a duration with its unit."""
-    try:
-        return cli.some_seconds(text if text[-1:].isalpha() else f"{text}m") / 60
-    except ValueError:
-        raise ValueError(f"{text!r} is not a number of minutes above 0, three years at most") from None
-
-
-@cli.command(
-    "A short recording for a bug report, without SQL texts, binds, users, machines or programs: of a database\n"
-    "the next minutes; of a recording its last minutes, or those from --from to --to.",
-    """\
-  presman bundle prod --minutes 10
-  presman bundle prod.presman --from 03:05 --to 03:20 -o incident.presman""",
-    "scope packs start end",
-)
-def bundle_arguments(parser: cli.Parser) -> None:
-    """Add the options of `presman bundle`."""
-    cli.option(parser, "target TARGET", "what to read (default: the one in config.ini)", nargs="?")
-    cli.option(parser, "--minutes N", "how long (default 10)", type=_minutes, default=10.0)
-    cli.output(parser, "-o --output FILE", "where to write it (default presman-bundle-TIME.presman)")
-
-
-def bundle_run(options: Namespace) -> None:
-    """Write the file and name it in the last line. Raises Failure."""
-    resolved = resolve(options.target, load(options), options)
-    path = output_path(options.output or f"presman-bundle-{as_of(datetime.now(UTC))}.presman", RECORDING)
-    if path.exists():
-        raise Failure(f"{path} exists: choose another name with -o", exit_codes.OUTPUT)
-    try:
-        make = _watch if resolved.target.recorded is None else _copy
-        written = make(resolved, path, options)
-    except LargeNumberError as error:
-        what = f"{resolved.target.name}: a number is larger than any that a recording keeps"
-        raise Failure(what, exit_codes.SOURCE) from error
-    except RecordingError as error:
-        raise Failure(str(error), exit_codes.OUTPUT) from error
-    if not written:
-        remove_recording(path)
-        raise Failure(f"{resolved.target.name} has nothing to bundle", exit_codes.SOURCE)
-    console.note(f"{counted(written, 'poll')} in {path}: it has no SQL text, bind, user, machine or program")
-
-
-def _watch(resolved: Resolved, path: Path, options: Namespace) -> int:
-    redactor = Redactor()
-    target = resolved.live()
-    renamed = target._replace(name=redactor.target(target.name))
-    # Messages to the user have the target's real name: only the file has the redacted one.
-    beginning = Beginning(lambda event: console.report(event._replace(database=event.database and target.name)))
-    recorder = Recorder([renamed], str(path), beginning.report, redact=redactor)
-    text = f"watching {target.name} for {spelled(options.minutes * 60)}; Ctrl-C ends it earlier"
-    beginning.started = LogEvent("started", text)
-    (recorded,) = recorder.databases
-    try:
-        recorder.run(options.minutes * 60, lambda: beginning.update(recorder))
-    except KeyboardInterrupt:
-        beginning.end()
-        console.note("ended earlier")
-    finally:
-        if not recorded.written:
-            recorder.location.remove_empty()
-    if recorded.refused and not recorded.written:
-        raise Failure(recorded.refused, exit_codes.SOURCE)
-    beginning.end()
-    return recorded.written
-
-
-def _copy(resolved: Resolved, path: Path, options: Namespace) -> int:
-    """Copy the last minutes of a recording, or --from to --to: all of it or, if that fails, nothing."""
-    source = resolved.target.recording()
-    source.open()
-    for text in source.notes:
-        console.note(text)
-    with closing(source), closing(Store(str(path), writing=True)) as store:
-        try:
-            return _copy_polls(source, store, resolved.target.name, options)
-        except BaseException:
-            store.close()
-            remove_recording(path)
-            raise
-
-
-def _copy_polls(source: RecordingSource, store: Store, name: str, options: Namespace) -> int:
-    redactor = Redactor()
-    writer = RecordingWriter(store, redactor.target(name), "recording")
-    playback, indexes = source.playback, source.indexes
-    if not options.start:
-        earliest = playback.at(indexes[-1]) - timedelta(minutes=options.minutes)
-        indexes = range(max(indexes.start, playback.indexes(earliest).start), indexes.stop)
-    written = 0
-    for index in playback.readable(indexes):
-        previous, current = playback.pair(index)
-        before = None if previous is None else redactor(previous)
-        snapshot = redactor(current)
-        writer.append(snapshot, analyse(before, snapshot))
-        written += 1
-    writer.close()
-    if not written:
-        raise source.refused(f"{name} has nothing to bundle")
-    for text in source.damage:
-        console.note(text, "damaged", "warning")
-    return written

@@ -16,7 +16,8 @@ from presman.cli.settings import load, resolve
 from presman.config.config_file import Config
 from presman.config.target import named_recording
 from presman.output.json_document import plain, written
-from presman.reports.compare.compare_text import compare_page, compare_text
+from presman.reports.compare.compare_page import compare_page
+from presman.reports.compare.compare_text import compare_text
 from presman.reports.compare.comparison import FORM, RecordingWindow, WindowWords, compare, window_words
 from presman.reports.file_series import FileSeries, read_series
 from presman.reports.series_chart import chart_page, chart_svg, chart_text

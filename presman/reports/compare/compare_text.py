@@ -1,20 +1,15 @@
-"""Comparison as text and as an HTML page: what differs, the plans, latencies, every figure side by side."""
+"""Text of a comparison: first what differs, then every figure side by side."""
 
-import math
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from itertools import groupby
 from textwrap import wrap
 
-from presman.base.colours import GROUP_STYLES, HUES, OTHERS
-from presman.base.formats import ABSENT, compact, count, counted, microseconds, number, spelled
-from presman.base.markup import WIDTH, Markup, block, drawing, element, joined, label, level
+from presman.base.formats import ABSENT, compact, count, counted, number, spelled
 from presman.figures.drawing.lines import fit
 from presman.recording.time_words import spelled_instant
-from presman.reports.compare.comparison import ComparedHistogram, ComparedWindow, ComparedWindows, Line
+from presman.reports.compare.comparison import ComparedWindow, ComparedWindows, Line
 from presman.reports.compare.noise import Judgement
 from presman.reports.compare.window_figures import NOT_KNOWN
-from presman.reports.html_page import bullets, cell_table, heading, page, section, word_table
 
 MARKS = {Judgement.MORE: "*", Judgement.NO_OVERLAP: "#"}
 """Marks of the figures that differ."""
@@ -43,8 +38,10 @@ def summary(lines: Sequence[Line], *, marked: bool = True) -> str:
         parts = ["No figure is known to differ" if disjoint or too_few else "No figure differs"]
     parts[0] += f" by more than noise{star * bool(more)}"
     if disjoint:
-        apart = f"{count(disjoint)} {'does' if disjoint == 1 else 'do'} not overlap{hash_sign}"
-        parts.append(f"{apart}, in too few polls to say how often chance does that")
+        verb = "does" if disjoint == 1 else "do"
+        parts.append(
+            f"{count(disjoint)} {verb} not overlap{hash_sign}, in too few polls to say how often chance does that"
+        )
     if too_few:
         verb = "has" if too_few == 1 else "have"
         unjudged = f"{count(too_few)} without a word at the end {verb} too few polls or statements to compare"
@@ -93,8 +90,6 @@ def shown(lines: Sequence[Line]) -> list[Line]:
     return [line for line in lines if line.first or line.second]
 
 
-# ---- The text.
-
 _SUBJECT, _FIGURE, _VALUE, _PERCENT = 28, 20, 11, 9
 _COLUMN, _SETTING = 24, 12
 """The widths of a directive's column and of its values."""
@@ -107,33 +102,33 @@ def compare_text(found: ComparedWindows, width: int | None = None) -> str:
     """Return the whole text in lines of at most `width` cells (never below 80). Ends in a newline."""
     cells = max(_NARROW, min(width or _WIDEST, _WIDEST))
     subject = max(_LEAST, min(_SUBJECT, cells - _REST))
-    parts = [*_window_lines("A", found.first, cells), *_window_lines("B", found.second, cells)]
+    parts = [*_window("A", found.first, cells), *_window("B", found.second, cells)]
     parts += [each for note in found.notes for each in wrap(f"note: {note}", cells, subsequent_indent="      ")]
     parts += ["", *wrap(summary(found.lines), cells)]
-    parts += _plan_lines(found, subject)
-    for name, own in groupby(shown(found.lines), key=lambda line: line.section):
-        parts += ["", _head_line(name, subject), *_rows(own, subject)]
+    parts += _plan(found, subject)
+    for section, own in groupby(shown(found.lines), key=lambda line: line.section):
+        parts += ["", _head(section, subject), *_rows(own, subject)]
     parts += ["", *wrap(found.method, cells)]
     return "\n".join(line.rstrip() for line in parts) + "\n"
 
 
-def _window_lines(name: str, window: ComparedWindow, cells: int) -> list[str]:
+def _window(name: str, window: ComparedWindow, cells: int) -> list[str]:
     text = f"{name}  {window_sentence(window)}"
     notes = [each for note in window.notes for each in wrap(f"- {note}", cells - 3, subsequent_indent="  ")]
     return [*wrap(text, cells, subsequent_indent="   "), *(f"   {note}" for note in notes)]
 
 
-def _plan_lines(found: ComparedWindows, subject: int) -> list[str]:
+def _plan(found: ComparedWindows, subject: int) -> list[str]:
     if not found.plan:
         return ["", no_plan_differs(found)]
-    lines = ["", _head_line("plan at the end", subject, judged=False)]
+    lines = ["", _head("plan at the end", subject, judged=False)]
     for each in found.plan:
         values = " ".join(fit(said(value), _SETTING, "right") for value in (each.first, each.second))
         lines.append(f"{fit(each.subject or 'database', subject)} {fit(each.figure, _COLUMN)} {values}")
     return lines
 
 
-def _head_line(section: str, subject: int, *, judged: bool = True) -> str:
+def _head(section: str, subject: int, *, judged: bool = True) -> str:
     """Return the column heads of a section."""
     figure, value = (_FIGURE, _VALUE) if judged else (_COLUMN, _SETTING)
     values = f"{fit(section, subject + 1 + figure)} {'A':>{value}} {'B':>{value}}"
@@ -152,124 +147,3 @@ def _rows(lines: Iterable[Line], subject: int) -> list[str]:
             f"{mark}{judgement_of(line)}"
         )
     return rows
-
-
-# ---- The page.
-
-STYLE_OF = (GROUP_STYLES[0], GROUP_STYLES[3])
-"""Styles of A and B: on this page no group has a colour."""
-
-_LEFT, _RIGHT, _TOP, _BOTTOM, _HEIGHT = 92.0, 10.0, 10.0, 160.0, 184.0
-_LEAST_TOP = _BOTTOM - 0.02 * (_BOTTOM - _TOP)
-"""The top of the lowest bar, so that every bar is visible."""
-_MOST_LABELS = 13
-_LOWEST = 0.001
-"""The lowest percentage of the logarithmic scale: for some events even 1 wait in 10,000 matters."""
-
-
-def latency_chart(found: ComparedHistogram) -> Markup:
-    """Return the percentage of waits in each bucket, A left of B."""
-    uppers = sorted(found.first.keys() | found.second.keys())
-    step = (WIDTH - _LEFT - _RIGHT) / max(1, len(uppers))
-    parts = [level(_y(percent), f"{percent:g} %", _LEFT, WIDTH - _RIGHT) for percent in (0.001, 0.01, 0.1, 1, 10, 100)]
-    for index, upper in enumerate(uppers):
-        left = _LEFT + index * step
-        for window, (name, waits) in enumerate((("A", found.first), ("B", found.second))):
-            if share := 100 * waits.get(upper, 0) / (sum(waits.values()) or 1):
-                title = f"{name}: {counted(waits[upper], 'wait')} below {microseconds(upper)} ({share:.4g} %)"
-                x, y = left + step * (0.1 + 0.4 * window), min(_y(share), _LEAST_TOP)
-                parts.append(block(title, x, y, step * 0.38, _BOTTOM - y, fill=HUES[STYLE_OF[window]].page))
-        if len(uppers) <= _MOST_LABELS or index % 2 == 0:
-            parts.append(label(left + step / 2, _BOTTOM + 16, f"< {microseconds(upper)}"))
-    return drawing(_HEIGHT, f"Waits for {found.event} by how long they took, A and B", parts)
-
-
-def _y(percent: float) -> float:
-    """Return the y position of a percentage; those below the scale are drawn at its lower end."""
-    share = math.log10(max(percent, _LOWEST) / _LOWEST) / math.log10(100 / _LOWEST)
-    return _BOTTOM - share * (_BOTTOM - _TOP)
-
-
-_HEADS = ("", "Figure", "A", "B", "B to A %", "", "Difference")
-_BAR = 100.0
-"""Half the width of a bar's cell, and the percentage that fills it."""
-
-
-def compare_page(found: ComparedWindows, made: datetime) -> str:
-    """Return the page; `made` is the present time."""
-    title = f"{found.first.database} {found.first.first.astimezone():%Y-%m-%d %H:%M} compared"
-    lines = shown(found.lines)
-    parts = [_head(found, made), _differences(found, lines), _plan(found), _latency(found)]
-    for name, own in groupby(lines, key=lambda line: line.section):
-        parts.append(section(f"{name[0].upper()}{name[1:]}", _table(list(own))))
-    method = element("p", f"{found.method[0].upper()}{found.method[1:]}.")
-    return page(title, *parts, section("What this is based on", method))
-
-
-def _head(found: ComparedWindows, made: datetime) -> Markup:
-    names = " and ".join(dict.fromkeys((found.first.database, found.second.database)))
-    windows = _window("A", 0, found.first), _window("B", 1, found.second)
-    times = [at for window in (found.first, found.second) for at in (window.first, window.last)]
-    return heading(f"{names}: two windows", windows, found.notes, made, times)
-
-
-def _window(name: str, number: int, window: ComparedWindow) -> Markup:
-    mark = element("b", f"■ {name} ", class_=STYLE_OF[number])
-    notes = [bullets(window.notes, "note")] if window.notes else []
-    return joined([element("p", mark, window_sentence(window)), *notes])
-
-
-def _differences(found: ComparedWindows, lines: Sequence[Line]) -> Markup:
-    more = [line for line in lines if line.difference in MARKS]
-    more.sort(key=lambda line: (line.difference is not Judgement.MORE, -abs(line.percent or 0.0)))
-    parts = [element("p", summary(found.lines, marked=False), class_="story")]
-    return section("What differs", *parts, *([_table(more, sections=True)] if more else []))
-
-
-def _plan(found: ComparedWindows) -> Markup:
-    if not found.plan:
-        return section("Plan at the end", element("p", no_plan_differs(found)))
-    rows = ((each.subject or "database", each.figure, said(each.first), said(each.second)) for each in found.plan)
-    return section("Plan at the end", word_table(("", "Figure", "A", "B"), rows))
-
-
-def _latency(found: ComparedWindows) -> Markup:
-    if not found.histograms:
-        return Markup()
-    styles = zip(STYLE_OF, "AB", strict=True)
-    marks = [element("span", element("b", "■", class_=style), f" {name}") for style, name in styles]
-    legend = element("span", *marks, class_="legend")
-    charts = []
-    for each in found.histograms:
-        caption = element("figcaption", element("strong", each.event), legend)
-        charts.append(element("figure", caption, latency_chart(each)))
-    note = "Percent of the waits in each bucket, on a logarithmic scale: the events with the most wait time."
-    return section("How long waits took", *charts, note=note)
-
-
-def _table(lines: Sequence[Line], *, sections: bool = False) -> Markup:
-    rows, last = [], None
-    for line in lines:
-        subject = f"{line.section}: {line.subject}" if sections else "" if line.subject == last else line.subject
-        last = line.subject
-        values = (value_of(line, line.first), value_of(line, line.second), percent_of(line))
-        state = "warn" if line.difference in MARKS else ""
-        rows.append([
-            element("td", subject), element("td", line.figure),
-            *(element("td", each, class_="right") for each in values),
-            element("td", _bar(line), class_="bar"), element("td", judgement_of(line), class_=state or None),
-        ])  # fmt: skip
-    heads = [element("th", head, class_="right" if head in {"A", "B", "B to A %"} else None) for head in _HEADS]
-    return cell_table(heads, rows)
-
-
-def _bar(line: Line) -> Markup:
-    """Return the difference in percent as a bar to the left or to the right; 100 % and more fill its half."""
-    if not line.percent:
-        return Markup()
-    width = min(_BAR, abs(line.percent))
-    fill = HUES[STYLE_OF[1] if line.difference in MARKS else OTHERS].page
-    left = _BAR if line.percent > 0 else _BAR - width
-    middle = element("path", d=f"M{_BAR:.0f} 0V12", stroke="#24292f")
-    bar = element("rect", x=left, y=1, width=max(0.5, width), height=10, fill=fill)
-    return element("svg", bar, middle, viewBox=f"0 0 {2 * _BAR:.0f} 12", aria_hidden="true")

@@ -11,7 +11,8 @@ import pytest
 from defusedxml.ElementTree import fromstring
 
 from presman.base.colours import HUES, OTHERS
-from presman.reports.compare.compare_text import _bar, compare_page, compare_text, latency_chart, value_of
+from presman.reports.compare.compare_page import _bar, compare_page, latency_chart
+from presman.reports.compare.compare_text import compare_text, value_of
 from presman.reports.compare.comparison import ComparedWindow, ComparedWindows, Line, PlanDifference, histograms, lines
 from presman.reports.compare.noise import METHOD, Judgement, Value
 from presman.reports.compare.window_figures import CPU, FigureKey

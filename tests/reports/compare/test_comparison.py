@@ -22,7 +22,8 @@ from presman.recording.reader import Recording
 from presman.recording.store_errors import RecordingError
 from presman.recording.window_lines import poll_lines
 from presman.reports.compare import window_figures
-from presman.reports.compare.compare_text import compare_page, compare_text, summary
+from presman.reports.compare.compare_page import compare_page
+from presman.reports.compare.compare_text import compare_text, summary
 from presman.reports.compare.comparison import (
     Line,
     RecordingWindow,

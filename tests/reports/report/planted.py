@@ -24,7 +24,7 @@ from presman.figures.measures import MEASURES
 from presman.output.cells import cell
 from presman.recording.reader import Recording
 from presman.recording.schema import METADATA
-from presman.reports.compare.compare_text import compare_page
+from presman.reports.compare.compare_page import compare_page
 from presman.reports.compare.comparison import RecordingWindow, compare
 from presman.reports.file_series import ChartError, read_series
 from presman.reports.report.incident import gather

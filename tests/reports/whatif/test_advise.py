@@ -21,7 +21,7 @@ from presman.analysis.groups.entitlement import Load
 from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome
 from presman.base.errors import InputError
 from presman.base.release import Release
-from presman.cli import whatif_command
+from presman.cli import advise_command
 from presman.forecast.scheduler import Group
 from presman.reports import advise_report
 from presman.reports.advise_load import (
@@ -496,7 +496,7 @@ def test_the_command(arrivals_file: Path, inside: Run) -> None:
 def test_an_advice_in_a_file_is_replaced_by_the_next_one(
     form: str, ending: str, arrivals_file: Path, inside: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(whatif_command, "advise", lambda *_, **__: AdviceFound(of_limited(), ()))
+    monkeypatch.setattr(advise_command, "advise", lambda *_, **__: AdviceFound(of_limited(), ()))
     path = arrivals_file.with_name(f"advice.{ending}")
     for _ in range(2):
         done = inside("advise", str(arrivals_file), "--goal", "BATCH p95 <= 30s", "--format", form, "-o", str(path))
