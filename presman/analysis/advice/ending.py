@@ -63,11 +63,12 @@ def ending(row: ParallelStatement | SessionReading, reading: Reading) -> Ending:
 
 
 def _would_be_downgraded(victim: Victim, reading: Reading) -> bool:
-    """Whether a queued statement, if it starts now, finds fewer servers in the pools than it certainly wants."""
+    """Whether a queued statement, if it starts now, finds fewer servers where it may run than it certainly wants."""
     session = (victim.inst_id, victim.sid, victim.serial)
-    wanted = (each.wants for each in reading.queue if each.executing()[:3] == session)
-    wants = next(wanted, None)
-    return reading.header.servers.left() < (wants.low if is_known(wants) else 1)
+    found = next((each for each in reading.queue if each.executing()[:3] == session), None)
+    if found is None or found.servers_left is None:
+        return False
+    return found.servers_left < (found.wants.low if is_known(found.wants) else 1)
 
 
 def refusal(row: ParallelStatement | SessionReading) -> str:
