@@ -66,9 +66,11 @@ def _would_be_downgraded(victim: Victim, reading: Reading) -> bool:
     """Whether a queued statement, if it starts now, finds fewer servers where it may run than it certainly wants."""
     session = (victim.inst_id, victim.sid, victim.serial)
     found = next((each for each in reading.queue if each.executing()[:3] == session), None)
-    if found is None or found.servers_left is None:
-        return False
-    return found.servers_left < (found.wants.low if is_known(found.wants) else 1)
+    wants, left = None, reading.header.servers.left()
+    if found is not None:
+        wants = found.wants
+        left = left if found.servers_left is None else found.servers_left
+    return left < (wants.low if is_known(wants) else 1)
 
 
 def refusal(row: ParallelStatement | SessionReading) -> str:
