@@ -113,7 +113,8 @@ def _of_groups(facts: Facts, parallel: _Parallel) -> dict[str, Any]:
     rows = session_pools.held_by_quiesce(rows, waits, quiesce) if quiesce else rows
     cluster_rows = [row for row in rows if row.inst_id == CLUSTER]
     by_key = {(row.con_id, row.name): row for row in cluster_rows}
-    heads = queue_heads.heads(queue_heads.Queues(facts, queued, by_key, budgets, parallel.pools, parallel.running))
+    queues = queue_heads.Queues(facts, queued, by_key, budgets, parallel.pools, parallel.running)
+    queued, heads = queue_heads.with_servers_left(queues), queue_heads.heads(queues)
     queued, heads = queue_causes.with_queue_reasons(queued, heads, quiesced=quiesce is not None)
     limited, missed = limited_containers(facts), missed_minimums(facts)
     operations = system_waits.downgrades(facts)

@@ -71,8 +71,9 @@ def run(options: Namespace) -> int:
             of = f"--at last checks it, as of {polling.time_of(came.reading)}"
             return complain(f"{came.reading.header.database or resolved.target.name}: {old} ({of})")
         target = CheckedTarget(resolved.target.name, resolved.on_alert, console.note)
-        seconds, endless = ALERT_SHARE * options.timeout, polling.endless
-        reading, lacking, problems = target.judged(came.reading, settings, seconds, endless=endless)
+        reading, lacking, problems = target.judged(
+            came.reading, settings, ALERT_SHARE * options.timeout, endless=polling.endless
+        )
         for each, text in groupless(settings, reading).items():
             console.note(f"warning: alerts of {each.key}: {text}", "setting", "warning")
         if resolved.goals and not reading.goals:

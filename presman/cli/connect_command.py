@@ -142,9 +142,13 @@ def _ask_what_next(error: Exception) -> str:
         console.show("".join(_filled(text, "  - ") for text in found.advice[1:]))
     console.show("\n")
     ways = {
-        "a": "another address", "u": "another user", "p": "another password", "t": "try the same again",
-        "s": "keep it without a test", "q": "stop; nothing is written",
-    }  # fmt: skip
+        "a": "another address",
+        "u": "another user",
+        "p": "another password",
+        "t": "try the same again",
+        "s": "keep it without a test",
+        "q": "stop; nothing is written",
+    }
     change = found.change if found else ""
     return ask_choice("What now?", ways, {ADDRESS: "a", USER: "u", PASSWORD: "p"}.get(change, "t"))
 
@@ -262,9 +266,14 @@ def ask_keeping(answers: Answers) -> Keeping:
     ways |= {"n": "nowhere: presman asks each time"}
     while True:
         chosen = ask_choice("Where is the password to be kept?", ways, next(iter(ways)) if "k" in ways else "n")
-        command = _command(answers) if chosen == "c" else ""
-        if command or chosen != "c":
-            return Keeping(answers.password.reveal() if chosen == "f" else "", command, chosen == "k")
+        if chosen == "k":
+            return Keeping(in_keyring=True)
+        if chosen == "f":
+            return Keeping(in_file=answers.password.reveal())
+        if chosen == "n":
+            return Keeping()
+        if command := _command(answers):
+            return Keeping(command=command)
 
 
 def _command(answers: Answers) -> str:

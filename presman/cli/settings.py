@@ -138,9 +138,17 @@ def resolve(
     scope = Scope(options.scope) if options.scope else settings.scope or Scope.CLUSTER
     bell = bool(getattr(options, "bell", False) or settings.bell)
     return Resolved(
-        target, refresh, scope, theme=options.theme or settings.theme, measure=settings.measure, packs=packs,
-        budget=options.poll_timeout or settings.poll_timeout, bell=bell, alerts=settings.alerts or (),
-        on_alert=_command(settings, config), goals=settings.goals or (),
+        target,
+        refresh,
+        scope,
+        theme=options.theme or settings.theme,
+        measure=settings.measure,
+        packs=packs,
+        budget=options.poll_timeout or settings.poll_timeout,
+        bell=bell,
+        alerts=settings.alerts or (),
+        on_alert=_command(settings, config),
+        goals=settings.goals or (),
         renewal=_renewal(text, target, config, options),
     )  # fmt: skip
 

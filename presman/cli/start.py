@@ -181,8 +181,10 @@ def _replay(resolved: Resolved, options: Namespace) -> MonitorEnd:
         terminal_guard.start()
         return played.recording()
 
-    ascii_only, settings, theme = console.wants_ascii(), fixed(resolved, options), resolved.theme
-    return run_replay(make_source, name=target.name, theme=theme, ascii_only=ascii_only, begin=begin, fixed=settings)
+    ascii_only, settings = console.wants_ascii(), fixed(resolved, options)
+    return run_replay(
+        make_source, name=target.name, theme=resolved.theme, ascii_only=ascii_only, begin=begin, fixed=settings
+    )
 
 
 def acting() -> ActionGateway:

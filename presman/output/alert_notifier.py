@@ -114,12 +114,20 @@ NO_CONNECTION = "no_connection"
 
 def event(change: AlertChange, target: str, database: str, left_out: int) -> bytes:
     """Return a change as a line of JSON in ASCII, instants as ISO 8601 in UTC."""
-    at, since = (datetime.fromtimestamp(seconds, UTC).isoformat() for seconds in (change.at, change.since))
     document = {
-        "format": FORMAT, "presman": __version__, "change": change.change, "target": target, "database": database,
-        "at": at, "since": since, "key": change.key, "severity": SEVERITY_WORDS.get(change.state, change.state),
-        "subject": change.subject, "text": change.text, "left_out": left_out,
-    }  # fmt: skip
+        "format": FORMAT,
+        "presman": __version__,
+        "change": change.change,
+        "target": target,
+        "database": database,
+        "at": datetime.fromtimestamp(change.at, UTC).isoformat(),
+        "since": datetime.fromtimestamp(change.since, UTC).isoformat(),
+        "key": change.key,
+        "severity": SEVERITY_WORDS.get(change.state, change.state),
+        "subject": change.subject,
+        "text": change.text,
+        "left_out": left_out,
+    }
     return json.dumps(document).encode() + b"\n"
 
 
@@ -165,14 +173,19 @@ class AlertCommand:
         execute: Callable[[tuple[str, ...], bytes], str] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._words, self._target, self._changes, self._clock = words, target, changes, clock
+        self._words = words
+        self._target = target
+        self._changes = changes
         self._execute = execute or (lambda words, data: run(words, data, begun=self._begun))
+        self._over = False
+        self._clock = clock
         self._process: subprocess.Popen[bytes] | None = None
         self._recent: list[float] = []
-        self._left_out, self._database = 0, ""
+        self._left_out = 0
+        self._database = ""
         self._known: tuple[Alert, ...] = ()
         self._events: queue.Queue[bytes | None] = queue.Queue(_WAITING)
-        self._begins = self._over = False
+        self._begins = False
         self._has_ended = threading.Event()
         """The thread has ended. An event, because neither two callers nor a signal handler may join the thread."""
         self.problem = ""

@@ -217,7 +217,9 @@ class WideCsv:
     """
 
     def __init__(self, target: Path | TextIO, *, durable: bool = False, note: Note = lambda _line: None) -> None:
-        self._target, self._durable, self._note = target, durable, note
+        self._target = target
+        self._note = note
+        self._durable = durable
         self._headings: list[str] = []
         self._left_out: set[str] = set()
         self._sink: Sink | None = None

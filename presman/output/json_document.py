@@ -61,12 +61,17 @@ class Assessment(Struct, frozen=True):
 def assess(reading: Reading, previous: Snapshot | None, current: Snapshot) -> Assessment:
     """Return the assessment of a reading and of the two snapshots that it was made from."""
     plan = plan_view(reading, current)
-    verdicts = (Sentence(row.inst_id, row.con_id, row.name, in_words(reading, row)) for row in reading.groups)
-    others = (plan_view(reading, current, run.plan) for run in plan.elsewhere if run.plan)
     return Assessment(
-        tuple(verdicts), conformance(reading), plan, tuple(others), lint(reading, current),
-        lint_coverage(reading, current), pdbs(reading, previous, current), cpu_waiters(reading), plan_switches(current),
-    )  # fmt: skip
+        verdicts=tuple(Sentence(row.inst_id, row.con_id, row.name, in_words(reading, row)) for row in reading.groups),
+        conformance=conformance(reading),
+        plan=plan,
+        other_plans=tuple(plan_view(reading, current, run.plan) for run in plan.elsewhere if run.plan),
+        findings=lint(reading, current),
+        lint_sight=lint_coverage(reading, current),
+        pdbs=pdbs(reading, previous, current),
+        cpu_waiters=cpu_waiters(reading),
+        plan_changes=plan_switches(current),
+    )
 
 
 FORMAT = 1

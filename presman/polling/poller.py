@@ -277,11 +277,21 @@ class Poller:
         sections |= self._lookups.sections(shown, self._busy.ranked)
         sections |= self._seen_before.sections(first.at)
         return Snapshot(
-            target=self.source.name, kind=self.source.kind, release=self.release, scope=self._scope, at=first.at,
-            number=self._number, epoch=self._epoch, seconds=self._clock() - self._begun, round_trips=round_trips,
-            sections=MappingProxyType(sections), cloud_service=first.cloud_service, notes=first.notes,
-            statements_to_come=self._lookups.to_come(shown, self._queries), lists_idle=self._listing.lists_idle,
-        )  # fmt: skip
+            target=self.source.name,
+            kind=self.source.kind,
+            release=self.release,
+            scope=self._scope,
+            at=first.at,
+            number=self._number,
+            epoch=self._epoch,
+            seconds=self._clock() - self._begun,
+            round_trips=round_trips,
+            sections=MappingProxyType(sections),
+            cloud_service=first.cloud_service,
+            notes=first.notes,
+            statements_to_come=self._lookups.to_come(shown, self._queries),
+            lists_idle=self._listing.lists_idle,
+        )
 
     def _remember(self, now: datetime) -> None:
         """Note the instances in scope, and the facts about sessions that later polls need.

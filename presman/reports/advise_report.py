@@ -494,12 +494,20 @@ def _group_waits(group: Group, before: ReplayOutcome, after: ReplayOutcome, titl
         for outcome in (before, after)
     ]
     median_before, median_after, p95_before, p95_after = (_finite(wait) for wait, _ in pairs)
-    stay, stay_after = (sum(n in outcome.unstarted for n in members) for outcome in (before, after))
-    slower, longer = sum(after.slower[n] for n in members) / len(members), tuple(is_longer(*pair) for pair in pairs)
     return GroupWaits(
-        group.con_id, group.name, len(members), median_before, median_after, p95_before, p95_after, stay, stay_after,
-        slower, longer, titled(group, titles),
-    )  # fmt: skip
+        con_id=group.con_id,
+        group=group.name,
+        statements=len(members),
+        median_before=median_before,
+        median_after=median_after,
+        p95_before=p95_before,
+        p95_after=p95_after,
+        unstarted_before=sum(n in before.unstarted for n in members),
+        unstarted_after=sum(n in after.unstarted for n in members),
+        runs_longer=sum(after.slower[n] for n in members) / len(members),
+        longer=tuple(is_longer(*pair) for pair in pairs),
+        title=titled(group, titles),
+    )
 
 
 def in_words(load: ObservedLoad, change: Change) -> str:

@@ -277,7 +277,7 @@ def room_words(reading: Reading, load: ObservedLoad, choice: Choice) -> list[str
         return []
     found = []
     for head in sorted(reading.heads, key=urgency):
-        left, limit = _left_for(head, reading, then)
+        left, limit = _left_for(head, reading, load.rules, then)
         if left is None or not is_known(head.wants):
             continue
         lacks = head.wants.high - left
@@ -287,19 +287,24 @@ def room_words(reading: Reading, load: ObservedLoad, choice: Choice) -> list[str
     return found
 
 
-def _left_for(head: QueueHead, reading: Reading, rules: Rules) -> tuple[int | None, str]:
+def _left_for(head: QueueHead, reading: Reading, now: Rules, then: Rules) -> tuple[int | None, str]:
     """Return how many servers a head could get under other rules, and the limit that decides; None if not known.
 
-    No choice changes the limit of a container, or moves a head to other instances.
+    No choice changes the limit of a container or PARALLEL_MAX_SERVERS, or moves a head to other instances.
     """
-    confined = any(each.inst_ids or each.limit == "container limit" for each in head.shortages)
-    if head.not_known or confined or head.in_use is None:
-        return None, ""
-    of_target = rules.target - head.in_use, "target"
-    if (most := rules.limits.get(Group(head.con_id, head.group))) is None:
-        return of_target
     rows = (row for row in reading.cluster_groups() if (row.con_id, row.name) == (head.con_id, head.group))
-    held = next((row.px_servers for row in rows if row.is_counted), None)
+    group = next(rows, None)
+    is_confined = head.target != now.target or any(each.inst_ids for each in head.shortages)
+    has_container_limit = group is not None and group.container_servers is not None
+    has_container_limit = has_container_limit or any(each.limit == "container limit" for each in head.shortages)
+    left, wants = head.statement.servers_left, head.wants
+    is_pool_short = left is not None and wants is not None and left < wants.high
+    if head.not_known or head.in_use is None or is_confined or has_container_limit or is_pool_short:
+        return None, ""
+    of_target = then.target - head.in_use, "target"
+    if (most := then.limits.get(Group(head.con_id, head.group))) is None:
+        return of_target
+    held = group.px_servers if group is not None and group.is_counted else None
     return (None, "") if held is None else min(of_target, (most - held, "group limit"))
 
 

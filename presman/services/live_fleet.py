@@ -190,11 +190,15 @@ class WatchedDatabase:
         now, seen = self._clock(), self._state
         is_refused = event.retry_in is None or event.refusal is not None
         connection = ConnectionState.REFUSED if is_refused else ConnectionState.LOST
-        since = seen.since if seen.connection is connection else now
-        outlook, wants_password = event.refusal and event.outlook, event.refusal is LoginRefusal.PASSWORD
-        retry_at = None if event.retry_in is None else now + event.retry_in
         self._state = _State(
-            connection, since, None, seen.fresh, event.line, outlook or "", wants_password, retry_at, seen.past
+            connection,
+            seen.since if seen.connection is connection else now,
+            fresh=seen.fresh,
+            reason=event.line,
+            outlook="" if event.refusal is None else event.outlook,
+            wants_password=event.refusal is LoginRefusal.PASSWORD,
+            retry_at=None if event.retry_in is None else now + event.retry_in,
+            past=seen.past,
         )
 
 

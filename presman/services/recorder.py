@@ -79,13 +79,17 @@ class DatabaseRecorder:
         """Why polls cannot be written, "" while they can; `reachability.trouble` is why no polls arrive."""
         self.fault: Exception | None = None
         """The unexpected error that ended it."""
-        self._location, self._report = location, self.reachability.report
-        self._most, self._redact = polls, redact
+        self._location = location
+        self._report = self.reachability.report
+        self._most = polls
+        self._redact = redact
         self._waiting: deque[WaitingPoll] = deque()
-        self._taken, self._wrote_at = 0, 0.0
+        self._taken = 0
+        self._wrote_at = 0.0
+        self._is_dropping = False
         self._previous: Snapshot | None = None
         self._changed = threading.Condition()
-        self._stopping = self._ended = self._has_enough = self._is_dropping = False
+        self._stopping = self._ended = self._has_enough = False
         self._readings = Readings(with_forecasts=True)
         self._read: tuple[Snapshot, ReadingCame] | None = None
         self._writer: RecordingWriter | None = None

@@ -127,10 +127,18 @@ class Tally:
 
     def summary(self, event: str, file: str | None) -> Summary:
         """Return the figures."""
-        mean, longest = (self.total / self.waits, self.longest) if self.waits else (None, None)
-        error = 0 if self.bits is None else 2.0**-self.bits
-        figures = self.percentiles(), longest, self.over(), self.blocks, error
-        return Summary(event, file, self.waits, self.total, mean, *figures)
+        return Summary(
+            event=event,
+            file=file,
+            waits=self.waits,
+            total=self.total,
+            mean=self.total / self.waits if self.waits else None,
+            percentiles=self.percentiles(),
+            longest=self.longest if self.waits else None,
+            over=self.over(),
+            blocks=self.blocks,
+            error=0 if self.bits is None else 2.0**-self.bits,
+        )
 
     def _add_rounded(self, counts: Mapping[int, int], *, count_over: bool = True) -> None:
         bits = self.bits or 0

@@ -201,8 +201,10 @@ class Monitor:
         choices = replace(self.choices, recorded=True) if self.link.is_past else self.choices
         if choices.paused is not None:  # nothing changes when the screen is redrawn: newer polls do not exist yet
             choices, newest, events = replace(choices, behind=0), self.reading.at, self._events_then
-        seen = line.series, line.latencies, line.watch
-        return Moment(self.reading, choices, self.alerts, newest, *seen, events, partial(line.moment, number))
+        moment_of = partial(line.moment, number)
+        return Moment(
+            self.reading, choices, self.alerts, newest, line.series, line.latencies, line.watch, events, moment_of
+        )
 
 
 # ---- Moments: the times and events in the past of a live database that the user can go to. A replay has its own.

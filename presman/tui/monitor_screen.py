@@ -71,5 +71,6 @@ class MonitorScreen(PatientScreen, BaseScreen):
 
 
 def _top_line(monitor: Monitor, exporting: str) -> TopLine:
-    reading, choices, link, cost = monitor.reading, monitor.choices, monitor.link, monitor.cost
-    return TopLine(monitor.name, reading, choices, link, cost, exporting, monitor.clock())
+    return TopLine(
+        monitor.name, monitor.reading, monitor.choices, monitor.link, monitor.cost, exporting, monitor.clock()
+    )

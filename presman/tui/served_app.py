@@ -195,8 +195,10 @@ def run_served(target: LiveTarget, *, theme: str | None = None) -> int:
 
     For everything else see :func:`presman.tui.app.run_monitor`.
     """
-    name, refresh, packs = clean(target.name), target.interval, target.packs
-    return run_until_ended(ServedMonitor(sampler_feed(target), name=name, refresh=refresh, theme=theme, packs=packs))
+    app = ServedMonitor(
+        sampler_feed(target), name=clean(target.name), refresh=target.interval, theme=theme, packs=target.packs
+    )
+    return run_until_ended(app)
 
 
 def run_served_replay(make_source: Callable[[], RecordingSource], *, name: str, theme: str | None = None) -> int:

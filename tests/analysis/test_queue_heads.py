@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from presman.analysis.advice.ending import ending
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.assemble import analyse
 from presman.analysis.facts.facts import Facts
@@ -17,6 +18,7 @@ from presman.analysis.parallel.queue_heads import passed_over
 from presman.analysis.parallel.server_pools import ServerBudget, ServerLimit
 from presman.analysis.readings.statement_readings import Cause, QueueHead, Servers, Shortage
 from presman.forecast.queue_now import queue_rules
+from presman.rows.commands import CommandKind
 from presman.rows.instance_rows import ActiveService, Parameter, PdbMetric
 from presman.rows.session_rows import PxProcess, PxProcessSysstat, PxSession, Session, SessionInfo
 from tests.analysis.make import active_plan, directive, group, instance, queued_session, row, snapshot
@@ -116,6 +118,24 @@ def test_ending_servers_elsewhere_does_not_help() -> None:
     there, here = runs(2, 20, 16), runs(1, 10, 16)
     (found,) = unblock(analyse(None, cluster(*FORCE, *here, *there)))
     assert [each.statement.sid for each in found.candidates] == [10]
+
+
+@pytest.mark.parametrize(("on_first", "is_offered"), [(96, False), (60, True)])
+def test_a_confined_statement_is_not_started_where_its_instances_have_too_few_servers_left(
+    on_first: int, *, is_offered: bool
+) -> None:
+    """PARALLEL_MAX_SERVERS is 96 on each instance, and all of instance 2 are left; it wants 8 or 16 on instance 1."""
+    most = [row(Parameter, inst_id=inst_id, name="parallel_max_servers", value="96") for inst_id in (1, 2)]
+    held = [
+        row(PxProcessSysstat, inst_id=inst_id, statistic="Servers In Use", value=value)
+        for inst_id, value in ((1, on_first), (2, 0))
+    ]
+    for rows, may_run_elsewhere in ((FORCE, False), (SERVICES, True)):
+        found = analyse(None, cluster(*rows, *most, *held))
+        found = replace(found, header=replace(found.header, version="19.0.0.0.0"))
+        statement = replace(found.queue[0], sql_id="7h35uxf5uhmm1")
+        offered = [each.kind for each in ending(statement, found).commands]
+        assert (CommandKind.DEQUEUE in offered) is (is_offered or may_run_elsewhere)
 
 
 def test_servers_that_v_rsrc_plan_does_not_count_are_those_in_use() -> None:

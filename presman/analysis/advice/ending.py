@@ -63,11 +63,14 @@ def ending(row: ParallelStatement | SessionReading, reading: Reading) -> Ending:
 
 
 def _would_be_downgraded(victim: Victim, reading: Reading) -> bool:
-    """Whether a queued statement, if it starts now, finds fewer servers in the pools than it certainly wants."""
+    """Whether a queued statement, if it starts now, finds fewer servers where it may run than it certainly wants."""
     session = (victim.inst_id, victim.sid, victim.serial)
-    wanted = (each.wants for each in reading.queue if each.executing()[:3] == session)
-    wants = next(wanted, None)
-    return reading.header.servers.left() < (wants.low if is_known(wants) else 1)
+    found = next((each for each in reading.queue if each.executing()[:3] == session), None)
+    wants, left = None, reading.header.servers.left()
+    if found is not None:
+        wants = found.wants
+        left = left if found.servers_left is None else found.servers_left
+    return left < (wants.low if is_known(wants) else 1)
 
 
 def refusal(row: ParallelStatement | SessionReading) -> str:

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key, bypasses_queue
 from presman.analysis.facts.system_facts import ROOT
@@ -114,10 +116,15 @@ class Queues(NamedTuple):
     def _confined(self, state: QueueState, placed: Placement) -> QueueState:
         """Return the state with the budget of the instances on which the servers of a head may run."""
         # The target is the cluster's, but the head cannot use free servers of other instances.
+        return state._replace(system=self.budget(placed), inst_ids=tuple(sorted(placed.inst_ids)))
+
+    def budget(self, placed: Placement) -> ServerBudget:
+        """Return the servers of the instances on which those of a statement may run."""
+        if not placed.confined_by:
+            return self.budgets[ROOT]
         inst_ids = tuple(sorted(placed.inst_ids))
         pool = server_pools.together(self.pools[inst_id] for inst_id in inst_ids)
-        budget = server_pools.budget_of(self.facts, pool, placed.where, inst_ids)
-        return state._replace(system=budget, inst_ids=inst_ids)
+        return server_pools.budget_of(self.facts, pool, placed.where, inst_ids)
 
     def not_known(self, key: Key, inst_id: int) -> Iterator[NotKnown]:
         """Yield what no view shows: which statements are queued, or limits of a container and a group, or not of now.
@@ -188,6 +195,16 @@ class Queues(NamedTuple):
 def heads(queues: Queues) -> tuple[QueueHead, ...]:
     """Return the head of every group's queue, with its cause."""
     return tuple(_head(queues, first) for first in queues.first)
+
+
+def with_servers_left(queues: Queues) -> tuple[QueuedStatement, ...]:
+    """Return the queued statements, each with the servers left where its own may run."""
+    places = [placement(queues.facts, each) for each in queues.statements]
+    left = {placed: queues.budget(placed).left for placed in set(places)}
+    return tuple(
+        each if left[placed] == inf else replace(each, servers_left=int(left[placed]))
+        for each, placed in zip(queues.statements, places, strict=True)
+    )
 
 
 def _head(queues: Queues, head: QueuedStatement) -> QueueHead:

@@ -159,8 +159,16 @@ def budget_of(facts: Facts, pool: ServerPool, where: str = "", inst_ids: tuple[i
     """Return the servers that the queue counts in a pool: by V$RSRC_PLAN, else by V$PX_PROCESS_SYSSTAT."""
     age = facts.snapshot.age_if_late(PxProcessSysstat if pool.counted is None else RsrcPlan)
     in_use = pool.in_use if pool.counted is None else pool.counted
-    most = pool.maximum, view_of(facts.snapshot, Parameter)
-    return ServerBudget(in_use, pool.target, where, inst_ids, 1, age, _left(facts, pool), *most)
+    return ServerBudget(
+        in_use,
+        pool.target,
+        where,
+        inst_ids,
+        age=age,
+        left=_left(facts, pool),
+        maximum=pool.maximum,
+        shows_maximum=view_of(facts.snapshot, Parameter),
+    )
 
 
 def _left(facts: Facts, pool: ServerPool) -> float:
@@ -174,11 +182,10 @@ def _left(facts: Facts, pool: ServerPool) -> float:
         held = servers_held(facts)
         now = held.total() if pool.inst_id == CLUSTER else held[pool.inst_id]
         return max(0, min(pool.left(), pool.maximum - now))
-    if pool.maximum is not None or None in {pool.in_use, pool.target, pool.counted}:
+    if pool.maximum is not None or pool.in_use is None or pool.target is None or pool.counted is None:
         return pool.left()
-    in_use, target, counted_servers = (each or 0 for each in (pool.in_use, pool.target, pool.counted))
-    is_more = in_use > counted_servers and bool(facts.snapshot.rows(PxProcessSysstat))
-    return max(0, target - in_use) if is_more else inf
+    is_more = pool.in_use > pool.counted and bool(facts.snapshot.rows(PxProcessSysstat))
+    return max(0, pool.target - pool.in_use) if is_more else inf
 
 
 def counts_servers(facts: Facts) -> bool:

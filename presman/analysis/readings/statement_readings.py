@@ -194,8 +194,9 @@ class QueuedStatement(ParallelStatement, frozen=True, kw_only=True):
     of this poll, as by V$RSRC_SESSION_INFO where V$SESSION did not answer. `timeout_left` is seconds to
     PARALLEL_QUEUE_TIMEOUT, None without one, or if `no_timeout` says why it is not known; `timeout_by` is the view that
     showed the timeout, and how long ago, "" if it did so just now. `timeout_action` is what happens then (CANCEL or
-    RUN, "" if it was not read). `wants` is None if no source shows it. `starts` is when it should start, None without
-    forecasts; `reason` is why it waits.
+    RUN, "" if it was not read). `wants` is None if no source shows it; `servers_left` are those that the instances on
+    which its servers may run have left of PARALLEL_MAX_SERVERS, at least, None if not known. `starts` is when it should
+    start, None without forecasts; `reason` is why it waits.
     """
 
     position: int
@@ -206,6 +207,7 @@ class QueuedStatement(ParallelStatement, frozen=True, kw_only=True):
     wants: Servers | None
     no_timeout: str = ""
     timeout_by: str = ""
+    servers_left: int | None = None
     starts: StartForecast | None = None
     reason: QueueReason = QueueReason.UNKNOWN
 

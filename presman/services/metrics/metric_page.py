@@ -112,12 +112,16 @@ class ObservedDatabase:
             self._histograms, self._histograms_at = tuple(reading.histograms), reading.histograms_at
         self.reachability.answer()
         self._answered_at = self._clock()
-        before, observation = self._state, ObservedReading(reading, came.previous, snapshot, self._histograms)
-        seconds, trips = before.poll_seconds + snapshot.seconds, before.round_trips + snapshot.round_trips
+        before = self._state
         self._state = replace(
-            before, observation=observation, polls=before.polls + 1, poll_seconds=seconds, round_trips=trips,
-            last_poll=time.time(), next_try=None,
-        )  # fmt: skip
+            before,
+            observation=ObservedReading(reading, came.previous, snapshot, self._histograms),
+            polls=before.polls + 1,
+            poll_seconds=before.poll_seconds + snapshot.seconds,
+            round_trips=before.round_trips + snapshot.round_trips,
+            last_poll=time.time(),
+            next_try=None,
+        )
         self.reachability.polled(self._state.polls, "read", snapshot)
 
     def _lose(

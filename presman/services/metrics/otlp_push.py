@@ -174,7 +174,13 @@ def _histogram(sample: MetricSample, started: Mapping[Place, int], now: int, beg
     each = [after - before for before, after in zip(below, (*value.counts, value.total), strict=True)]
     absent: Any = None  # sum, min and max may be left out, although their types do not say so
     return otlp.HistogramDataPoint(
-        attributes=dict(sample.labels), start_time_unix_nano=started.get(_place(sample.labels), begun),
-        time_unix_nano=now, count=value.total, sum=absent if value.sum is None else value.sum, bucket_counts=each,
-        explicit_bounds=value.bounds, min=absent, max=absent,
-    )  # fmt: skip
+        attributes=dict(sample.labels),
+        start_time_unix_nano=started.get(_place(sample.labels), begun),
+        time_unix_nano=now,
+        count=value.total,
+        sum=absent if value.sum is None else value.sum,
+        bucket_counts=each,
+        explicit_bounds=value.bounds,
+        min=absent,
+        max=absent,
+    )

@@ -151,8 +151,11 @@ class ActivePlans:
         action = directive.pq_timeout_action if self.release >= Release(18) else "CANCEL"
         critical = directive.parallel_stmt_critical if since_12 else "FALSE"
         return QueueRule(
-            pools=tuple(pools), timeout=directive.parallel_queue_timeout, action=action,
-            bypass=critical == "BYPASS_QUEUE", always=critical == "QUEUE",
+            pools=tuple(pools),
+            timeout=directive.parallel_queue_timeout,
+            action=action,
+            bypass=critical == "BYPASS_QUEUE",
+            always=critical == "QUEUE",
             degree_limit=directive.parallel_degree_limit_p1,
         )  # fmt: skip
 

@@ -151,5 +151,6 @@ DESCRIBE = AppKey(
 UNFOLD = AppKey(
     Key("unfold", "u", "u", "unfold", "Show each parallel server and each identical queued statement on its own row, "
         "or fold them: servers into their coordinator's row, statements into the row of the first."),
-    unfold, can_unfold, why_not_unfold, relabel=lambda app: "fold" if app.monitor.choices.unfolded else "unfold",
+    unfold, can_unfold, why_not_unfold,
+    relabel=lambda app: "fold" if app.monitor.choices.unfolded else "unfold",
 )  # fmt: skip

@@ -109,20 +109,23 @@ LEAVE = AppKey(
 THEME = AppKey(Key("theme", "t", "t", "theme", "Next theme; all of them are in the command palette."), next_theme)
 SIGNS = AppKey(
     Key("signs", "T", "T", "signs", "Switch between ASCII only, for terminals that show other characters badly, and "
-        "all characters."), change_signs,
+        "all characters."),
+    change_signs,
 )  # fmt: skip
 PALETTE = AppKey(
     Key("palette", "", "^P", "palette", "Find a command by its name."), lambda app: app.action_command_palette()
 )
 SUSPEND = AppKey(
     Key("suspend", "ctrl+z", "^Z", "to the shell", "Go back to the shell; fg comes back here. Nothing is polled until "
-        "then."), lambda app: app.action_suspend_process(),
+        "then."),
+    lambda app: app.action_suspend_process(),
 )  # fmt: skip
 QUIT = AppKey(Key("quit", "", "^Q", "quit", "Quit."), lambda app: app.action_quit())
 
 
 def _tab_key(name: TabName) -> AppKey:
-    key = Key(f"tab_{name.name}", name.key, name.key, name.title, f"Show the tab {name.title}.")
+    text = f"Show the tab {name.title}."
+    key = Key(f"tab_{name.name}", name.key, name.key, name.title, text)
     why_not = "This is not a container database: there are no PDBs to show."
 
     def has_it(app: FrameApp) -> bool:
@@ -219,9 +222,11 @@ def has_targets(app: FrameApp) -> bool:
 
 GO = AppKey(
     Key("go", "colon", ":", "go to", "Go to a tab, group, instance, session (its SID or 1:SID), SQL_ID or target of "
-        "config.ini by name, the first letters are enough; or to a time: :19:08, :-15m."), ask_where,
+        "config.ini by name, the first letters are enough; or to a time: :19:08, :-15m."),
+    ask_where,
 )  # fmt: skip
 TARGETS = AppKey(
-    Key("targets", "D", "D", "databases", "Watch another target of config.ini."), choose_target, has_targets,
+    Key("targets", "D", "D", "databases", "Watch another target of config.ini."),
+    choose_target, has_targets,
     lambda app: "presman serves only this target." if app.is_served else "config.ini has no other target.",
 )  # fmt: skip

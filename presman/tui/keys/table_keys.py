@@ -130,8 +130,9 @@ FOLLOW = AppKey(
     relabel=lambda app: "follow" if app.following is None else "unfollow",
 )  # fmt: skip
 DETAILS = AppKey(
-    Key("details", "enter", "Enter", "open", "On a group, event, instance or PDB: list its sessions and statements. On "
-        "a session or statement: open its page. On the page of a statement: list the sessions that run it."),
+    Key("details", "enter", "Enter", "open", "On a group, event, instance or PDB: list its sessions and "
+        "statements. On a session or statement: open its page. On the page of a statement: list the sessions that run "
+        "it."),
     details, lambda app: has_rows(app) or shows_statement(app), no_rows,
     relabel=lambda app: "sessions" if app.reader.is_open else "open",
 )  # fmt: skip
@@ -148,7 +149,8 @@ SORT = AppKey(
 REVERSE = AppKey(Key("reverse", "S", "S", "reverse", "Sort the other way round."), reverse, has_rows, no_rows)
 COLUMNS = AppKey(
     Key("columns", "O", "O", "columns", "Choose the columns of the table and their order: the first ones stay where "
-        "there is no room for all."), choose_columns, has_rows, no_rows,
+        "there is no room for all."),
+    choose_columns, has_rows, no_rows,
 )  # fmt: skip
 INSTANCES = AppKey(
     Key("instances", "i", "i", "instances", "One row per instance, or the sums over the cluster."),

@@ -257,7 +257,8 @@ def why_not_act(app: FrameApp) -> str:
 COPY = AppKey(
     Key("copy", "c", "c", "copy", "Copy to the clipboard (OSC 52) and to a file, which is named. Of a statement: "
         "choose SQL_ID, text, sid,serial or a command from a list; c c copies the SQL_ID. Of anything else: the page "
-        "or the row."), copy, has_data, NO_DATA,
+        "or the row."),
+    copy, has_data, NO_DATA,
 )  # fmt: skip
 COPY_TO_DO = AppKey(
     Key("copy_to_do", "C", "C", "copy DO", "Copy the commands of DO, from any tab. Nothing is run."),
@@ -266,15 +267,18 @@ COPY_TO_DO = AppKey(
 )  # fmt: skip
 ACT = AppKey(
     Key("act", "a", "a", "act", "With --allow-actions: start, switch, cancel or kill the row's statement or session, "
-        "after you confirm."), act, lambda app: not why_not_act(app), why_not_act,
+        "after you confirm."),
+    act, lambda app: not why_not_act(app), why_not_act,
 )  # fmt: skip
 EXPORT = AppKey(
     Key("export", "e", "e", "CSV", "Append this tab's measure to a CSV file at each poll; again to end. A browser "
-        "then downloads the file."), export, has_data, NO_DATA,
+        "then downloads the file."),
+    export, has_data, NO_DATA,
 )  # fmt: skip
 RECORD = AppKey(
     Key("record", "R", "R", "record", "Write every poll to a recording, starting with the polls of the charts' window "
-        "(w); again to end. `presman replay` plays it."), record, may_record, why_not_record,
+        "(w); again to end. `presman replay` plays it."),
+    record, may_record, why_not_record,
     relabel=lambda app: "end recording" if app.poll_recording.is_on else "record",
 )  # fmt: skip
 REPORT = AppKey(
@@ -382,5 +386,6 @@ def why_not_what_if(app: FrameApp) -> str:
 WHAT_IF = AppKey(
     Key("what_if", "W", "W", "what if", "Try other limits of the plan, first that of the row, the group or the alert: "
         "when each queued statement would start, the script for the change, advice (a). Nothing is changed in the "
-        "database."), what_if, lambda app: not why_not_what_if(app), why_not_what_if,
+        "database."),
+    what_if, lambda app: not why_not_what_if(app), why_not_what_if,
 )  # fmt: skip

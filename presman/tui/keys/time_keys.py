@@ -99,11 +99,13 @@ async def to_moment(app: FrameApp, event: DatabaseEvent) -> None:
 JUMP = AppKey(
     Key("jump", "at,J", "J", "jump", "Go to a time: Enter alone goes back 15 minutes from the moment on screen, 40 "
         "goes back 40 minutes, -2h two hours; 03:12, 3m ago (before the newest poll), first, last. `:` takes a time, "
-        "too (:19:08, :-15m), and a click on a chart goes to that minute."), ask_time, has_data, NO_DATA,
+        "too (:19:08, :-15m), and a click on a chart goes to that minute."),
+    ask_time, has_data, NO_DATA,
 )  # fmt: skip
 NEXT_EVENT = AppKey(
     Key("next_event", "n", "n", "next event", "Go to the next event, and skip those that only end something; E lists "
-        "them all, and / there finds some (queue began)."), lambda app: app.moments.to_event(1), has_data, NO_DATA,
+        "them all, and / there finds some (queue began)."),
+    lambda app: app.moments.to_event(1), has_data, NO_DATA,
 )  # fmt: skip
 PREVIOUS_EVENT = AppKey(
     Key("previous_event", "p", "p", "event before", "Go to the event before: a queue began, a plan switched, a "

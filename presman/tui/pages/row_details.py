@@ -285,11 +285,16 @@ def _statement_of(row: SessionReading, reading: Reading) -> list[Line]:
 def group(row: GroupReading, reading: Reading) -> list[Line]:
     """Return the page of a consumer group."""
     instances = reading.header.instances
-    own = row.inst_id or (instances[0].inst_id if instances else 1)
-    where = "the cluster" if row.inst_id == 0 and len(instances) > 1 else f"instance {own}"
+    if row.inst_id == 0 and len(instances) > 1:
+        where = "the cluster"
+    else:
+        where = f"instance {row.inst_id or (instances[0].inst_id if instances else 1)}"
     cpu = _known((row.used, f"uses {number(row.used)}"), (row.wanted, f"wants {number(row.wanted)}"))
-    running_now, held = many(row.px_active, "statement"), many(row.px_servers, "server")
-    statements = _known((row.px_active, running_now), (row.px_servers, held), joint=" on ")
+    statements = _known(
+        (row.px_active, many(row.px_active, "statement")),
+        (row.px_servers, many(row.px_servers, "server")),
+        joint=" on ",
+    )
     sessions = _known(
         (row.active_sessions, f"{count(row.active_sessions)} active"),
         (row.execution_waiters, f"{count(row.execution_waiters)} of them waiting for a time slice"),

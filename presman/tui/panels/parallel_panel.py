@@ -427,5 +427,16 @@ def gantt_data(moment: Moment) -> GanttData:
     in_use = without_gaps({whole: found}, max(1, round(BRIDGE / step)))[whole]
     most = moment.series.most(("in_use", CLUSTER, *whole), start.timestamp(), end.timestamp())
     cursor = reading.at if moment.choices.behind else None
-    marks, target = plan_changes(moment, start.timestamp(), step, STRETCHES), reading.header.servers.target
-    return GanttData(spans, end, seconds, in_use, target, cursor, moment.latest, marks, most, moment.colours)
+    marks = plan_changes(moment, start.timestamp(), step, STRETCHES)
+    return GanttData(
+        spans=spans,
+        end=end,
+        seconds=seconds,
+        in_use=in_use,
+        target=reading.header.servers.target,
+        cursor=cursor,
+        now=moment.latest,
+        marks=marks,
+        most=most,
+        colours=moment.colours,
+    )

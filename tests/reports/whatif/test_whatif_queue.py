@@ -327,10 +327,19 @@ def test_without_a_forecast_it_is_known_whether_a_head_has_room(change: Change, 
         {"in_use": None},
         {"shortages": (Shortage(16, con_id=3),)},
         {"shortages": (Shortage(16, everybody=True, inst_ids=(2,)),)},
+        {"target": 32},  # its servers may run on one of two instances, which has room for it
+        {"statement": replace(queued(1), servers_left=15)},
     ],
 )
 def test_nothing_is_said_of_a_head_if_it_is_not_known_what_decides(fields: dict[str, object]) -> None:
     assert room_words(head_of_batch(**fields), Knowing().load, frozenset({Change("limits", BATCH, 100)})) == []
+
+
+def test_nothing_is_said_of_a_head_whose_container_has_a_limit_that_a_change_may_reach() -> None:
+    reading = head_of_batch()
+    (row,) = reading.groups
+    limited = replace(reading, groups=(row._replace(container_servers=40),))
+    assert room_words(limited, Knowing().load, frozenset({Change("limits", BATCH, 100)})) == []
 
 
 def test_a_change_of_no_server_limit_says_nothing_of_room() -> None:
