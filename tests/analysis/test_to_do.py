@@ -140,7 +140,12 @@ def test_without_an_idle_holder_a_person_decides() -> None:
     assert [advice(each).text for each in soon] == [waits, found.text], "forecasts that do not hold are not used"
     several = advice(one_queue(running(526, servers=16), running(144, servers=16)))
     assert several.short == "wait, or cancel MARTIN 1:144 and MARTIN 1:526: you decide"
-    assert advice(one_queue(running(526, servers=8))).text == f"{nobody}, or decide whose work to end"
+    few = advice(one_queue(running(526, servers=8)))
+    assert few.text == (
+        "wait: no end is sure to start the head of BATCH: the sessions that can be ended may not free enough, so none "
+        "is named"
+    )
+    assert few.short == "wait: no end is sure to start BATCH", "nobody is to be decided about, as in TO START IT"
     assert lines(soon[0], 200, 110, 100, 50) == [
         f"wait (it should start in 0:48-1:04, by its forecast), or decide {cancel(526)}",
         f"wait, or decide {cancel(526)}",
@@ -155,22 +160,45 @@ def lines(reading: Reading, *widths: int) -> list[str]:
     return [plain(do_line(found, width, found.tab)).removeprefix(" DO  ") for width in widths]
 
 
-def test_the_deciding_half_of_the_text_stays_while_it_fits() -> None:
-    """The second half was dropped with 50 free columns beside it."""
-    both, keeps = storm(running(526, **IDLE)), "MARTIN 1:526 (idle 15:00) keeps 32 servers"
-    one = "ending it starts at least one of the heads, and the plan decides which"
-    assert lines(both, 160, 110, 90, 80) == [
-        f"wait, or decide: {keeps}; {one}",
-        f"wait, or decide: {keeps}; ending it starts at least one head",
-        "wait, or decide: MARTIN 1:526 keeps 32 servers; ending it starts at least one head",
-        f"wait, or decide: {keeps}",
+def test_the_decision_stays_at_every_width() -> None:
+    """At 80 columns the line said to wait, and at 100 to decide."""
+    lead = "wait, or decide whether to end MARTIN 1:526"
+    assert lines(storm(running(526, **IDLE)), 120, 90, 60) == [
+        f"{lead} (idle 15:00): it keeps 32 servers that queues take turns for",
+        f"{lead}: it keeps 32 servers",
+        lead,
     ]
-    saves = foreseen(both, 1, 880.0, 900.0)
-    assert lines(saves, 110) == [f"wait, or decide: {keeps}; ending it should save less than 0:30"]
-    sooner = foreseen(both, 0, 700.0, 900.0)
-    assert lines(sooner, 120) == [f"wait, or decide: {keeps}; ending it may start the last queued 2:13-4:26 sooner"]
     ended = one_queue(running(526, **IDLE))
     assert lines(ended, 100)[0].startswith("end MARTIN 1:526 (idle 15:00, keeps 32 servers): BATCH can start   C")
+
+
+def test_an_offered_end_is_named_with_the_time_at_which_it_may_come_by_itself() -> None:
+    """DO offered to cancel a statement, and ten seconds later said to wait because it would end in 0:30."""
+    later, soon = one_queue(step(526, 49.0)), one_queue(step(526, 29.0))
+    whether = "wait, or decide whether to cancel MARTIN 1:526 (it may end in about 0:49)"
+    then = "then the head of BATCH can start, and that work is lost"
+    assert advice(later).text == f"no idle session holds servers that the head of BATCH could use: {whether}: {then}"
+    assert lines(later, 80) == ["wait, or cancel MARTIN 1:526 (it may end in about 0:49): you decide"]
+    assert lines(later, 60) == ["wait, or cancel MARTIN 1:526: you decide"]
+    when = "MARTIN 1:526 may end by itself in about 0:49, when its Table Scan is done"
+    (way,) = unblock(later)
+    assert way.answers
+    assert way.sentence == f"ending one statement frees the 32 servers that let it start; {when}"
+    sid = later.heads[0].statement.sid
+    assert f"  to start it: {way.sentence}\n" in as_text(later, AskedStatement(sid=sid), ReasonHistory())
+    assert advice(soon).text.startswith("wait: MARTIN 1:526 may end by itself in about 0:29, when its Table Scan is")
+    assert not unblock(soon)[0].answers
+    other = one_queue(step(526, 49.0, elapsed=9000.0), running(144, elapsed=9.0))
+    assert f"wait (MARTIN 1:526 may end in about 0:49), or decide {cancel(144)}" in advice(other).text
+
+
+def test_do_and_to_start_it_call_it_too_early_in_one_sentence() -> None:
+    """DO left a decision where TO START IT said that it is too early for one."""
+    new = waiting(one_queue(running(526)), 2.0)
+    early = "has waited only 0:02: too early to end a session for it"
+    assert unblock(new)[0].sentence == f"it {early}"
+    assert advice(new).text == f"wait: the head of BATCH {early}"
+    assert lines(new, 60) == ["wait: too early to end a session for BATCH"]
 
 
 def test_working_sessions_are_cancelled_and_idle_ones_ended() -> None:
@@ -250,8 +278,7 @@ def test_an_idle_holder_is_named_with_why_its_servers_do_not_count(
     groups = (group("BATCH", px_servers=counted, px_queued=12),)
     reading = replace(reading, groups=groups, header=replace(reading.header, servers=pool))
     assert advice(reading).text == (
-        "MARTIN 1:526 (idle 15:00) keeps 32 servers, but ending it would not let the head of BATCH start: "
-        f"{why}; wait, or decide whose work to end"
+        f"wait: MARTIN 1:526 (idle 15:00) keeps 32 servers, but ending it would not let the head of BATCH start: {why}"
     )
     assert why_not_ended(idle, reading) == f"Ending it alone would not let the head of BATCH start: {why}."
     asked = as_text(reading, AskedStatement.of("501"), ReasonHistory())
@@ -511,7 +538,8 @@ def test_no_cancel_is_offered_while_what_ends_soon_is_not_known() -> None:
     why = "whether one that works ends by itself soon is not known (GV$SESSION_LONGOPS)"
     assert [each.why_not for each in way.candidates] == [why]
     assert way.sentence.endswith(f"; but {why}") or why in way.sentence
-    assert advice(replace(busy, troubles=(silent,))).text.endswith("wait, or decide whose work to end")
+    text = f"wait: no end is sure to start the head of BATCH: {way.sentence}"
+    assert advice(replace(busy, troubles=(silent,))).text == text
 
 
 def test_a_statement_near_the_end_of_its_operation_is_waited_for() -> None:
@@ -648,37 +676,28 @@ def test_if_queues_take_turns_only_a_forecast_proves_an_end() -> None:
     etl = replace(both.heads[1], wants=Servers(48, 48), shortages=(Shortage(48, everybody=True),))
     larger = replace(both, heads=(both.heads[0], etl))
     whoever = "ending it starts at least one of their heads, and the plan decides which"
-    unknown = "what ending it would do is not known"
+    order = "the plan decides which is first, and no view shows it"
     some = "ending it is enough for BATCH, but ETL is short by 48; the plan decides which is first"
-    for reading, effect in ((both, whoever), (larger, some), (one_of_them_may_want_more(both), unknown)):
+    decide = "wait, or decide whether to end MARTIN 1:526 (idle 15:00): it keeps 32 servers that queues take turns for"
+    for reading, effect in ((both, whoever), (larger, some), (one_of_them_may_want_more(both), order)):
         assert advice(reading).commands == ()
-        assert advice(reading).text == (
-            f"MARTIN 1:526 (idle 15:00) keeps 32 servers that BATCH and ETL want: {effect}; wait, or decide whether "
-            "to end it"
-        )
-        assert advice(reading).short == "wait, or decide: MARTIN 1:526 (idle 15:00) keeps 32 servers"
-    assert advice(foreseen(both, 1, 880.0, 900.0)).text.endswith(
-        "that BATCH and ETL want: ending it should save less than 0:30; wait, or decide whether to end it"
-    )
-    assert advice(foreseen(both, 0, 700.0, 900.0)).text.endswith(
-        "that BATCH and ETL want: ending it should start the last queued statement 2:13-4:26 sooner: "
-        "in 11:40 instead of 15:00, but that is not proven; wait, or decide whether to end it"
-    )
-    assert advice(foreseen(both, 0, 1380.0, 1420.0)).text.endswith(
-        "ending it should start the last queued statement 0:26-0:53 sooner: in 23:00 instead of 23:40; wait, or "
-        "decide whether to end it"
-    )
+        assert advice(reading).text == f"{decide}, so which head its end would start, if any, is not certain"
+        assert effect in unblock(reading)[0].sentence
+    for reading in (
+        foreseen(both, 1, 880.0, 900.0),
+        foreseen(both, 0, 700.0, 900.0),
+        foreseen(both, 0, 1380.0, 1420.0),
+    ):
+        assert advice(reading).text == advice(both).text, "one sentence, whatever the forecast of the moment"
     proven = foreseen(both, 0, 700.0, 900.0, proven=True)
     assert advice(proven).step is Step.END
     assert advice(proven).proven == (Proof.QUEUE_SOONER,), "which of the two starts is not proven"
     assert [each.proven for way in unblock(proven) for each in way.candidates] == [(Proof.QUEUE_SOONER,)] * 2
     assert proven.forecast is not None
     proven = one_of_them_may_want_more(proven)
-    poor = replace(proven, forecast=QueueForecast(ForecastRecord(5, 2, 30.0)))
-    assert "2 of 5 started in the range forecast: too few to say what ending it would do" in advice(poor).text
-    early = [replace(proven, forecast=QueueForecast(ForecastRecord(judged, judged, 30.0))) for judged in (1, 3)]
-    assert "want: 1 forecast was judged so far: too few to say what ending it would do" in advice(early[0]).text
-    assert "want: 3 forecasts were judged so far: too few to say what ending it would do" in advice(early[1]).text
+    for judged, held in ((5, 2), (1, 1), (3, 3)):  # too few to say what ending it would do
+        few = replace(proven, forecast=QueueForecast(ForecastRecord(judged, held, 30.0)))
+        assert advice(few).text == advice(both).text
     capped = replace(both.heads[0], shortages=(Shortage(32, group="BATCH"),))
     own = replace(both, heads=(capped, replace(both.heads[1], allowed=32, held=32)))
     assert advice(own).text == "end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of BATCH can start"
@@ -698,7 +717,7 @@ def test_a_queue_of_a_minute_ago_still_takes_turns() -> None:
     )
     found = advice(lately)
     assert (found.step, found.commands) == (Step.WAIT, ())
-    assert "keeps 32 servers that BATCH wants, and ETL did a minute ago: what ending it would do is not" in found.text
+    assert found.text.startswith("wait, or decide whether to end MARTIN 1:526 (idle 15:00): it keeps 32 servers")
     (way,) = unblock(lately)
     assert not way.answers
     keeps = "MARTIN 1:526 (idle 15:00) keeps 32 servers that BATCH wants, and ETL did a minute ago: "
@@ -764,25 +783,25 @@ def test_an_end_too_small_for_each_head_is_said_to_start_none() -> None:
     both = storm(running(526, **IDLE, servers=16), running(144, group="ETL"))
     keeps = "MARTIN 1:526 (idle 15:00) keeps 16 servers that BATCH and ETL want: "
     lacks = "BATCH is short by 32 and ETL is short by 32, so ending it alone is not enough now"
-    brief = "wait, or decide: MARTIN 1:526 (idle 15:00) keeps 16 servers; ending it alone is not enough now"
-    assert advice(both).short == brief
+    decide = "wait, or decide whether to end MARTIN 1:526"
+    assert advice(both).short == f"{decide}: it keeps 16 servers"
     unknown = replace(both.heads[0], cause=Cause.UNKNOWN)
     assert unknown.why == "why it waits is not known", "it stands beside how long the head has waited"
     judged = replace(both, forecast=QueueForecast(ForecastRecord(3, 3, 30.0)))
     for reading in (both, judged):
-        assert advice(reading).text == f"{keeps}{lacks}; wait, or decide whether to end it"
+        assert advice(reading).text.startswith(f"{decide} (idle 15:00): it keeps 16 servers")
         (sentence,) = {each.sentence for each in unblock(reading)}
         assert sentence == f"{keeps}{lacks}"
     enough = replace(both.heads[1], wants=Servers(16, 16), shortages=(Shortage(16, everybody=True),))
     ranged = replace(both.heads[1], wants=Servers(16, 32))
     some = "ending it is enough for ETL, but BATCH is short by 32; the plan decides which is first"
     order = "the plan decides which is first, and no view shows it"
-    for etl, known, effect in ((enough, some, some), (ranged, "what ending it would do is not known", order)):
+    for etl, effect in ((enough, some), (ranged, order)):
         other = replace(both, heads=(both.heads[0], etl))
-        assert advice(other).text == f"{keeps}{known}; wait, or decide whether to end it"
+        assert advice(other).text == advice(both).text
         assert unblock(other)[1].sentence == f"{keeps}{effect}"
     foretold = foreseen(both, 0, 700.0, 900.0)
-    assert "ending it should start the last queued statement" in advice(foretold).text, "that is more than now"
+    assert advice(foretold).text == advice(both).text
 
 
 def test_an_end_under_one_of_two_limits_is_of_no_use() -> None:
@@ -817,10 +836,9 @@ def test_do_names_the_queues_whose_limits_count_what_an_idle_holder_keeps() -> N
     own = (Shortage(32, everybody=True), Shortage(16, group="BATCH"))
     held = replace(both, heads=(replace(both.heads[0], cause=Cause.GROUP, shortages=own), both.heads[1]))
     found = advice(replace(held, groups=(group("BATCH", px_servers=32),)))
-    assert found.short == "wait, or decide: MARTIN 1:526 (idle 15:00) keeps 32 servers; ETL wants them"
-    assert found.text.startswith(
-        "MARTIN 1:526 (idle 15:00) keeps 32 servers that ETL wants (BATCH's limit may not count them): what ending it "
-    )
+    assert found.short == "wait, or decide whether to end MARTIN 1:526: it keeps 32 servers"
+    keeps = "MARTIN 1:526 (idle 15:00) keeps 32 servers that ETL wants (BATCH's limit may not count them)"
+    assert unblock(replace(held, groups=(group("BATCH", px_servers=32),)))[1].sentence.startswith(keeps)
     alone = advice(replace(held, groups=(group("BATCH", px_servers=0),)))
     assert alone.text == f"end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of ETL can start{WAITS}"
 
@@ -859,9 +877,10 @@ def test_a_queue_at_its_own_limit_takes_no_turns_for_other_servers() -> None:
 def test_do_names_the_holders_own_queue_if_it_lacks_only_the_target() -> None:
     """A limit that holds no head back does not matter: BATCH wants these servers as ETL does."""
     both = storm(running(526, **IDLE), running(144))
-    found = advice(replace(both, groups=(group("BATCH", servers_limit=64, px_servers=32),)))
-    assert "keeps 32 servers that BATCH and ETL want: ending it starts at least one of" in found.text
-    assert found.short == "wait, or decide: MARTIN 1:526 (idle 15:00) keeps 32 servers"
+    reading = replace(both, groups=(group("BATCH", servers_limit=64, px_servers=32),))
+    for way in unblock(reading):
+        assert "keeps 32 servers that BATCH and ETL want: ending it starts at least one of" in way.sentence
+    assert advice(reading).short == "wait, or decide whether to end MARTIN 1:526: it keeps 32 servers"
 
 
 def test_a_promised_start_comes_before_an_idle_holder_of_several_queues() -> None:
@@ -927,7 +946,8 @@ def test_no_end_for_a_statement_that_was_just_queued(waited: float | None, step:
     assert found.step is step
     if step is Step.WAIT:
         assert found.text == (
-            "wait: MARTIN 1:526 keeps 32 servers that the head of BATCH could use; the head has waited only 0:29"
+            "wait: MARTIN 1:526 keeps 32 servers that the head of BATCH could use; the head has waited only 0:29: too "
+            "early to end a session for it"
         )
 
 
@@ -970,7 +990,7 @@ def test_wait_if_the_forecast_says_that_waiting_is_as_good() -> None:
         f"is as good; wait, or decide {cancel(144)}"
     )
     contested = foreseen(storm(running(526, **IDLE)), 0, 900.0, 900.0)
-    assert "ending it should save less than 0:30" in advice(contested).text
+    assert advice(contested).commands == ()
     at_once = foreseen(one_queue(running(526, **IDLE)), 0, 900.0, 900.0)
     assert advice(at_once).step is Step.END, "the head starts at once"
     pausing = running(144, idle=60.0, status="INACTIVE")
@@ -1028,7 +1048,8 @@ def test_other_alerts_follow_the_queue_if_they_fit() -> None:
     reading = replace(critical, io_limited=THROTTLED[:1], groups=(*critical.groups, capped))
     step, io = advice(reading), "SALES: I/O throttled 1.6 ms each by MAX_MBPS"
     assert f"; also {io}; PAYROLL at its limit, 5.7 of 5.8 CPUs" in step.text
-    assert f"wait, or cancel MARTIN 1:526: you decide; also {io}" in plain(do_line(step, 120))
+    assert f"{cancel(526)}; also {io}" in plain(do_line(step, 160))
+    assert plain(do_line(step, 120)).endswith(cancel(526)), "what a decision does comes before what else is wrong"
     assert "also" not in plain(do_line(step, 80)), "the queue comes first"
     idle = replace(reading, running=(running(526, **IDLE),))
     assert advice(idle).step is Step.END

@@ -438,7 +438,7 @@ def test_useless_servers_called_wanted_would_be_found(monkeypatch: pytest.Monkey
     assert not list(wanted_and_of_no_use(held))
     monkeypatch.setattr(presman.analysis.advice.contenders, "own_limits", lambda *_: [])
     monkeypatch.setattr(presman.analysis.advice.kept, "no_use", lambda *_: {})
-    assert len(list(wanted_and_of_no_use(replace(held, number=3)))) == 2, "DO and the line of ETL"
+    assert len(list(wanted_and_of_no_use(replace(held, number=3)))) == 1, "the line of ETL"
 
 
 def test_contradictions_would_be_found() -> None:

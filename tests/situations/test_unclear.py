@@ -32,13 +32,14 @@ def course(scenario: str, second: int) -> Reading:
 
 
 class Edge(NamedTuple):
-    """What is said of the head of a queue, of what is not known, and in DO; who is offered to be ended."""
+    """What is said of the head of a queue, of what is not known, in DO and after TO START IT; who may be ended."""
 
     second: int
     queue: str
     head: str
     unknown: str = ""
     step: str = ""
+    start: str = ""
     offered: tuple[str, ...] = ()
 
 
@@ -57,7 +58,7 @@ UNCLEAR = (
     Edge(60, "FEEDS", UNEXPLAINED, step="check what else limits the head of FEEDS: the servers it wants are free"),
     Edge(65, "FEEDS", UNEXPLAINED, step="check what else limits the head of FEEDS: the servers it wants are free"),
     Edge(65, "LOADS", CONTRADICTED),
-    Edge(105, "LOADS", CONTRADICTED, step="keeps 16 servers that LOADS wants, and QUERIES and SMALL did"),
+    Edge(105, "LOADS", CONTRADICTED, start="keeps 16 servers that LOADS wants, and QUERIES and SMALL did"),
     Edge(120, "", "", "which statements are queued (GV$SESSION lacks EVENT)", "check why V$SESSION does not show"),
     Edge(150, "LOADS", "", "idle or blocked (GV$PX_SESSION lacks QCSID)", "find out who holds the servers"),
     Edge(160, "LOADS", "how many servers LOADS may hold is not known (PARALLEL_EXECUTION_MANAGED is OFF)"),
@@ -70,16 +71,17 @@ UNCLEAR = (
 AWAY = "which statements are queued is not known (GV$SESSION has no rows of instance 2)"
 LISTED = "which statements are queued is not known (GV$SESSION lists 1 of 2 queued statements)"
 DIFFERENT = "how many servers REPORTS may hold is not known (the instances run different plans)"
+NOT_CERTAIN = "which head its end would start, if any, is not certain"
 ONE_STARTS = "ending it starts at least one of their heads, and the plan decides which"
 UNCLEAR_RAC = (
     Edge(5, "REPORTS", AWAY, "(GV$SESSION has no rows of instance 2)", AWAY),
-    Edge(20, "REPORTS", "REPORTS holds 16 of 32 allowed (50 % of 64)", step=ONE_STARTS),
-    Edge(30, "BATCH", "two sets by its plan", step=ONE_STARTS),  # not by V$RSRC_SESSION_INFO
-    Edge(40, "REPORTS", DIFFERENT, step="what ending it would do is not known"),
+    Edge(20, "REPORTS", "REPORTS holds 16 of 32 allowed (50 % of 64)", start=ONE_STARTS),
+    Edge(30, "BATCH", "two sets by its plan", start=ONE_STARTS),  # not by V$RSRC_SESSION_INFO
+    Edge(40, "REPORTS", DIFFERENT, step=NOT_CERTAIN),
     Edge(60, "BATCH", "short by 16 servers", "idle or blocked", "GV$PX_SESSION has no rows of instance 2"),
     Edge(90, "REPORTS", LISTED, "(GV$SESSION lists 1 of 2 queued statements)", LISTED),
     Edge(180, "REPORTS", "counts is not known (GV$RSRC_CONSUMER_GROUP)", "GROUP has no rows of instance 2"),
-    Edge(210, "BATCH", "how many servers BATCH may hold is not known (GV$RSRC_PLAN)", step="what ending it would do"),
+    Edge(210, "BATCH", "how many servers BATCH may hold is not known (GV$RSRC_PLAN)", step=NOT_CERTAIN),
 )
 
 
@@ -96,6 +98,7 @@ def test_what_an_edge_shows(scenario: str, edge: Edge) -> None:
     assert any(edge.unknown in each for each in not_known(found)) or not edge.unknown
     step = to_do(found)
     assert edge.step in (step.text if step is not None else "")
+    assert any(edge.start in way.sentence for way in unblock(found)) or not edge.start
     offered = {each.statement.who for way in unblock(found) for each in way.candidates if each.commands}
     assert offered == set(edge.offered)
 

@@ -124,9 +124,9 @@ SENTENCES = {
             *("BATCH: 27 queued", "group limit", "2 queued 2:2", "14 queued 1:5", "(target)", "1 idle holder keeps 16"),
             "MARTIN 1:2659",
         ),
-        ("(idle 8:5", "keeps 16 servers that ETL and REPORTS want", "decide whether to end it"),
+        ("decide whether to end MARTIN 1:2659 (idle 8:52): it keeps 16 servers that queues take turns for",),
         (
-            "wait, or decide: MARTIN 1:2659 keeps 16 servers; ETL and REPORTS want them",
+            "wait, or decide whether to end MARTIN 1:2659: it keeps 16 servers",
             "(group limit) and 8 (target)  ",
         ),
     ),

@@ -106,8 +106,8 @@ def _why_none(found: Unblock, reading: Reading) -> Iterator[str]:
 def _why_not_now(found: Unblock, reading: Reading) -> Iterator[str]:
     """Yield why even candidates that hold enough servers are not offered."""
     chosen = found.candidates[: found.needed]
-    if is_new(found):
-        yield f"the head has waited only {duration(found.head.statement.waited)}"
+    if early := too_early(found):
+        yield f"the head {early}"
     if found.turns:
         yield f"{who_wants(found.turns, reading, ' the same servers')}: {found.order}"
     if found.unsure:
@@ -155,7 +155,8 @@ def too_little(each: Candidate, head: QueueHead, reading: Reading) -> str:
     return f"{perhaps}not enough alone: it frees {each.frees} of {counted(missing, 'server')}"
 
 
-def is_new(found: Unblock) -> bool:
-    """Whether a head has just come: it may have started before a DBA can decide."""
+def too_early(found: Unblock) -> str:
+    """Return that a head has just come, "" if not: it may have started before a DBA can decide."""
     waited = found.head.statement.waited
-    return waited is not None and waited < NEARLY_DONE
+    is_new = waited is not None and waited < NEARLY_DONE
+    return f"has waited only {duration(waited)}: too early to end a session for it" if is_new else ""

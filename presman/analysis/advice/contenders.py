@@ -82,7 +82,14 @@ def _starts_at_timeout(head: QueueHead) -> bool:
 
 
 def _step_left(candidate: Candidate) -> float:
-    return step_left(candidate.statement) or 0.0
+    return step_left(candidate.statement, inf) or 0.0
+
+
+def _may_end(last: Candidate | None) -> str:
+    if last is None:
+        return ""
+    step = last.statement.operation.partition(" of ")[0]
+    return f"{last.statement.who} may end by itself {in_about(_step_left(last))}, when its {step} is done"
 
 
 class Unblock(Struct, frozen=True):
@@ -191,15 +198,20 @@ class Unblock(Struct, frozen=True):
         The statement is enough alone, or the last of the needed ones that work. "" without such a statement, or if the
         needed ones should end by themselves anyway.
         """
-        last = self._last_to_end
-        if last is None:
-            return ""
-        step = last.statement.operation.partition(" of ")[0]
-        return f"{last.statement.who} may end by itself {in_about(_step_left(last))}, when its {step} is done"
+        return _may_end(self._last_to_end(NEARLY_DONE))
 
     @property
-    def _last_to_end(self) -> Candidate | None:
-        nearly = [each for each in self.candidates if step_left(each.statement) is not None]
+    def may_end_later(self) -> str:
+        """The same sentence whenever that is, so that it is known before a session is decided about."""
+        return _may_end(self.may_end_first)
+
+    @property
+    def may_end_first(self) -> Candidate | None:
+        """The candidate that :attr:`may_end_later` names."""
+        return self._last_to_end(inf)
+
+    def _last_to_end(self, within: float) -> Candidate | None:
+        nearly = [each for each in self.candidates if step_left(each.statement, within) is not None]
         alone = [each for each in nearly if each.enough]
         needed = (each for each in self.candidates[: self.needed] if each.ends_in is None)
         chosen = [each for each in needed if each.statement.idle is None]
@@ -211,7 +223,8 @@ class Unblock(Struct, frozen=True):
     @property
     def idle_beside(self) -> tuple[RunningStatement, ...]:
         """The idle holders that must end, too, before the head can start once `may_end` has come true."""
-        if self._last_to_end is None or self._last_to_end.enough:
+        last = self._last_to_end(NEARLY_DONE)
+        if last is None or last.enough:
             return ()
         needed = (each for each in self.candidates[: self.needed] if each.ends_in is None)
         return tuple(each.statement for each in needed if each.statement.idle is not None)

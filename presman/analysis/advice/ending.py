@@ -186,14 +186,14 @@ def ends_in(statement: RunningStatement) -> float | None:
     return left if left is not None and left <= soon else None
 
 
-def step_left(statement: RunningStatement) -> float | None:
-    """Return the seconds until the step with which a statement may end by itself is done, None unless that is soon.
+def step_left(statement: RunningStatement, within: float = NEARLY_DONE) -> float | None:
+    """Return the seconds until the step with which a statement may end by itself is done, None if not so soon.
 
     For a step that is known to be the last, use :func:`ends_in`.
     """
     may_be_last = statement.comes_nearer and statement.idle is None and not statement.is_last
     left = statement.remaining if may_be_last else None
-    return left if left is not None and left <= NEARLY_DONE else None
+    return left if left is not None and left <= within else None
 
 
 def lost(statement: RunningStatement) -> float | None:

@@ -6,8 +6,9 @@ lose, on the tab that lists it. `between` of a step are its words of medium leng
 """
 
 from collections.abc import Iterator, Sequence
+from math import inf
 
-from presman.analysis.advice.answers import NO_USE, is_new, too_little
+from presman.analysis.advice.answers import NO_USE, too_early, too_little
 from presman.analysis.advice.contenders import Candidate, Unblock, want_the_same
 from presman.analysis.advice.ending import LONG_IDLE, SAVES_LITTLE, pause, refusal, saves_little, step_left, time_left
 from presman.analysis.advice.freeing import no_use
@@ -160,13 +161,12 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
         text = short = f"wait: {refused_holder(found.refused)}"
     elif (late := next((each.statement for each in found.candidates if each.statement.overdue), None)) is not None:
         short = f"{late.who} should have ended by now but still runs"
-        text = f"{short}, so when {who} starts is not known: {_wait_or_decide(found, reading)}"
-        short = f"wait: {short}"
+        text = _advised(f"{short}, so when {who} starts is not known:", found, reading)
+        short = _shortly(found, f"wait: {short}")
     elif found.may_end and not found.turns and not any(each.proven for each in found.candidates):
         text, short, *between = _may_end(found, reading)
     elif any(each.idle is not None for each in reading.running):
-        text, short, *only_wait = _idle_holder(found, reading)
-        between = [] if short == _shortly(found) else only_wait
+        text, short, *between = _idle_holder(found, reading)
     else:
         text, short, *between = _nobody_idle(found, reading)
     if short == _shortly(found):
@@ -179,8 +179,14 @@ def _nobody_idle(found: Unblock, reading: Reading) -> tuple[str, ...]:
     who, slowed = head_in_words(found.head), _slowed_by_io(found, reading)
     if near := _one_of_them_may_end(found):
         return f"{near}{slowed}", near.partition(";")[0], near
-    text = f"no idle session holds servers that {who} could use: {_wait_or_decide(found, reading)}"
-    return f"{text}{slowed}", _shortly(found), text
+    if _leaves_a_decision(found):
+        text = f"no idle session holds servers that {who} could use: {_wait_or_decide(found, reading)}"
+        return f"{text}{slowed}", _shortly(found), text
+    early, name = too_early(found), queue_name(found.head)
+    why = f"{who} {early}" if early else f"no end is sure to start {who}: {found.sentence}"
+    short = f"wait: too early to end a session for {name}" if early else f"wait: no end is sure to start {name}"
+    text = f"{_wait(found, reading)}: {why}"
+    return f"{text}{slowed}", short, text, f"wait: {why}"
 
 
 def _one_of_them_may_end(found: Unblock) -> str:
@@ -214,19 +220,46 @@ def _decided(found: Unblock, reading: Reading) -> Iterator[str]:
     yield f"wait, or{whole.partition(', or')[2]}"
     can = "may" if found.rivals else "can"
     yield f"wait, or {ends} (you decide): {name} {can} start{_work_lost(_answer(found))}"
+    yield f"wait, or {_ends_offered(found, estimates=False)}: you decide"
 
 
 def _wait_or_decide(found: Unblock, reading: Reading) -> str:
-    """Return the advice to wait, with the forecast time, or to decide about what TO START IT names, with the effect."""
-    starts, ends = found.head.statement.starts, _ends_offered(found)
-    has_forecast = starts is not None and reading.forecast is not None and not reading.forecast.record.is_poor()
-    low, high = (starts.low, starts.high) if starts is not None and has_forecast else (None, None)
-    wait = "wait" if low is None else f"wait (it should start in {duration(low)}-{duration(high)}, by its forecast)"
+    """Return the advice to wait, or to decide about what TO START IT names, with the effect."""
+    wait = _wait(found, reading)
     if not (ends := _ends_offered(found)):
-        return f"{wait}, or decide whose work to end"
+        return f"{wait}, or decide whose work to end" if _leaves_a_decision(found) else wait
     can = "may" if found.rivals else "can"
     then = f"then {head_in_words(found.head)} {can} start{_work_lost(_answer(found))}"
     return f"{wait}, or decide whether to {ends}: {then}"
+
+
+def _wait(found: Unblock, reading: Reading) -> str:
+    """Return the word wait, with what is known of how long: by the forecast, and until a statement may end by itself.
+
+    The time of a statement that may be ended stands beside its name.
+    """
+    starts, first = found.head.statement.starts, None if found.turns else found.may_end_first
+    has_forecast = starts is not None and reading.forecast is not None and not reading.forecast.record.is_poor()
+    known = []
+    if starts is not None and starts.low is not None and has_forecast:
+        known.append(f"it should start in {duration(starts.low)}-{duration(starts.high)}, by its forecast")
+    if first is not None and first not in _answer(found)[:_NAMED]:
+        known.append(f"{first.statement.who} may end {in_about(first.statement.remaining)}")
+    return f"wait ({'; '.join(known)})" if known else "wait"
+
+
+def _leaves_a_decision(found: Unblock) -> bool:
+    """Whether TO START IT names somebody whose end a person may decide, be it only after a while in DO."""
+    return any(each.proven for each in found.candidates)
+
+
+def _advised(why: str, found: Unblock, reading: Reading) -> str:
+    """Return a reason with the advice: behind it if there is something to decide, else the wait first."""
+    if _leaves_a_decision(found):
+        return f"{why} {_wait_or_decide(found, reading)}"
+    early = too_early(found)
+    more = f"; the head {early}" if early and early not in why else ""
+    return f"{_wait(found, reading)}: {why.rstrip(':;')}{more}"
 
 
 def _answer(found: Unblock) -> list[Candidate]:
@@ -235,16 +268,19 @@ def _answer(found: Unblock) -> list[Candidate]:
     return [each for each in found.candidates if each.statement in first]
 
 
-def _ends_offered(found: Unblock) -> str:
+def _ends_offered(found: Unblock, *, estimates: bool = True) -> str:
     """Return what the commands do to the candidates that TO START IT names first, "" if it names none.
 
-    A session is ended if it executes nothing that could be cancelled; otherwise its statement is cancelled.
+    A session is ended if it executes nothing that could be cancelled; otherwise its statement is cancelled. `estimates`
+    adds when each may end by itself: DO says to wait for it once that is soon.
     """
     answer = _answer(found)
     words: list[str] = []
     for before, each in zip([None, *answer], answer[:_NAMED], strict=False):
         is_same = before is not None and before.verb == each.verb
-        words.append(each.statement.who if is_same else f"{each.verb} {each.statement.who}")
+        left = step_left(each.statement, inf) if estimates else None
+        who = each.statement.who if left is None else f"{each.statement.who} (it may end {in_about(left)})"
+        words.append(who if is_same else f"{each.verb} {who}")
     more = [counted(len(answer) - _NAMED, "other")] if len(answer) > _NAMED else []
     return listed([*words, *more])
 
@@ -260,9 +296,11 @@ def _work_lost(answer: Sequence[Candidate]) -> str:
 
 
 def _shortly(found: Unblock, otherwise: str = "") -> str:
-    """Return the advice in short, `otherwise` if TO START IT names none."""
-    otherwise = otherwise or f"wait, or decide whose work to end for {queue_name(found.head)}"
-    return f"wait, or {ends}: you decide" if (ends := _ends_offered(found)) else otherwise
+    """Return the advice in short, `otherwise` if nothing is to be decided."""
+    if ends := _ends_offered(found):
+        return f"wait, or {ends}: you decide"
+    decides = not otherwise or _leaves_a_decision(found)
+    return f"wait, or decide whose work to end for {queue_name(found.head)}" if decides else otherwise
 
 
 def _slowed_by_io(found: Unblock, reading: Reading) -> str:
@@ -299,8 +337,10 @@ def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tupl
     each, who = candidate.statement, head_in_words(found.head)
     keeps, idle = f"{each.who} keeps {counted(each.servers, 'server')}", f"idle {each.idle_time}"
     why = candidate.objection or (f"{NO_USE}, so waiting is as good" if helps_none(candidate.effect) else "")
-    why = candidate.why_not if is_new(found) else why or candidate.why_not or SAVES_LITTLE
+    why = candidate.why_not if too_early(found) else why or candidate.why_not or SAVES_LITTLE
     reason = why.removeprefix(f"{idle}, so ")
+    if too_early(found):
+        reason = reason.partition(": ")[0]
     if has_just_stopped(each):
         text, short = f"wait: {keeps_idle(each)} that {who} could use; {reason}", f"wait: {keeps_idle(each)}; {reason}"
     else:
@@ -325,15 +365,16 @@ def _idle_beside_others(found: Unblock, candidate: Candidate, reading: Reading) 
     if is_chosen and candidate.proven and not found.answers:  # TO START IT names whose work: DO only once that has held
         decide = f"wait, or decide whose work to end with {each.who}"
         return f"{text}; {decide}", decide, f"{decide} (idle {each.idle_time})"
-    return f"{text}; {_wait_or_decide(found, reading)}", _shortly(found, short), f"wait: {text}"
+    return _advised(f"{text};", found, reading), _shortly(found, short), *_only_wait(text, found)
 
 
 def _why_beside(found: Unblock, candidate: Candidate, reading: Reading) -> tuple[str, str]:
     """Return why an idle holder that is not enough alone is not to be ended now, and the advice in short."""
     each, name = candidate.statement, queue_name(found.head)
     short = f"wait: ending {each.who} may not help {name}"
-    if candidate in found.candidates[: found.needed] and (is_new(found) or candidate.objection) and candidate.why_not:
-        why = candidate.why_not if is_new(found) else candidate.objection
+    early = too_early(found)
+    if candidate in found.candidates[: found.needed] and (early or candidate.objection) and candidate.why_not:
+        why = candidate.why_not if early else candidate.objection
         return why.removeprefix(f"idle {each.idle_time}, so "), short
     if helps_none(candidate.effect):
         return f"{NO_USE}, so waiting is as good", short
@@ -351,9 +392,14 @@ def _idle_elsewhere(found: Unblock, each: RunningStatement, reading: Reading) ->
     cause = no_use(each, reading).get(group_title(found.head), "")
     useless = f"ending it would not let {head_in_words(found.head)} start"
     why = refusal(each) or f"{useless}{f': {cause}' if cause else ''}"
-    text = f"{keeps_idle(each)}, but {why}; {_wait_or_decide(found, reading)}"
+    text = _advised(f"{keeps_idle(each)}, but {why};", found, reading)
     short = _shortly(found, f"wait: ending {each.who} does not let {queue_name(found.head)} start")
-    return text, short, f"wait: {keeps_idle(each)}, but {refusal(each) or useless}"
+    return text, short, *_only_wait(f"{keeps_idle(each)}, but {refusal(each) or useless}", found)
+
+
+def _only_wait(why: str, found: Unblock) -> tuple[str, ...]:
+    """Return the words to wait for a reason, () if there is something to decide: no width leaves that out."""
+    return () if _leaves_a_decision(found) else (f"wait: {why}",)
 
 
 def look_at_blocker(held: RunningStatement, reading: Reading, name: str) -> ToDo:

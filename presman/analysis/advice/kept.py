@@ -12,24 +12,6 @@ from presman.analysis.readings.statement_readings import Cause, QueueHead, Runni
 from presman.base.formats import counted, listed
 
 
-def not_enough_now(who: str = "it") -> str:
-    """Return that the end of an idle holder alone is not enough now. DO says so in its short words, too."""
-    return f"ending {who} alone is not enough now"
-
-
-class EndingWords(NamedTuple):
-    """What the end of an idle holder is known to do, "" if it is not known.
-
-    `brief` says less, and `beside` is for where the queues are not named; they are "" if they say the same.
-    With `is_too_little` the end starts no head: it frees too little for each.
-    """
-
-    full: str
-    brief: str = ""
-    beside: str = ""
-    is_too_little: bool = False
-
-
 class Kept(NamedTuple):
     """The queues taking turns that want what an idle holder keeps, as names and in words.
 
@@ -42,7 +24,7 @@ class Kept(NamedTuple):
     queues: list[str]
     words: str
     doubt: str
-    starts: EndingWords
+    starts: str
     pauses: str
 
 
@@ -73,9 +55,8 @@ def kept_by(each: RunningStatement, turns: Sequence[str], reading: Reading) -> K
     useless = {*no_use(each, reading), *([own] if doubt else []), *has_room}
     queues = [name for name in turns if name not in useless]
     words = f"{keeps_idle(each)} that {who_wants(queues, reading)}{doubt}"
-    starts = EndingWords(starts_no_head(each, queues, reading), is_too_little=True)
-    if not starts.full:
-        starts = _starts_some(each, queues, reading, certain=not doubt and queues == list(turns))
+    certain = not doubt and queues == list(turns)
+    starts = starts_no_head(each, queues, reading) or _starts_some(each, queues, reading, certain=certain)
     return Kept(queues, words, doubt, starts, pause(each).partition(", so ")[2])
 
 
@@ -113,7 +94,7 @@ def starts_no_head(each: RunningStatement, names: Sequence[str], reading: Readin
     short = {group_title(head): still_short([each], head, reading) for head in heads}
     if not short or not all(short.values()):
         return ""
-    return f"{listed([_lacks(name, servers) for name, servers in short.items()])}, so {not_enough_now()}"
+    return f"{listed([_lacks(name, servers) for name, servers in short.items()])}, so ending it alone is not enough now"
 
 
 def too_few(blocked: Sequence[RunningStatement], head: QueueHead, reading: Reading) -> str:
@@ -127,7 +108,7 @@ def _lacks(name: str, servers: int) -> str:
     return f"{name} is short by {servers}"
 
 
-def _starts_some(each: RunningStatement, names: Sequence[str], reading: Reading, *, certain: bool) -> EndingWords:
+def _starts_some(each: RunningStatement, names: Sequence[str], reading: Reading, *, certain: bool) -> str:
     """Return for which heads of these queues the end of `each` alone is enough, "" if not known or the plan has no say.
 
     It certainly starts one of them if it is enough for each, and nobody else takes turns with them (`certain`).
@@ -135,19 +116,17 @@ def _starts_some(each: RunningStatement, names: Sequence[str], reading: Reading,
     heads = [head for head in reading.heads if group_title(head) in names]
     is_open = reading.header.has_one_queue() is False and len(heads) == len(names) > 1
     if not is_open or any(head.not_known for head in heads):
-        return EndingWords("")
+        return ""
     enough = [group_title(head) for head in heads if _is_enough(each, head, reading)]
     short = [(group_title(head), still_short([each], head, reading)) for head in heads]
     lacking = [_lacks(name, servers) for name, servers in short if servers]
     if enough == [group_title(head) for head in heads]:
         if not certain:
-            return EndingWords("ending it is enough for one of them")
-        one, which = "ending it starts at least one", "and the plan decides which"
-        return EndingWords(f"{one} of their heads, {which}", f"{one} head", f"{one} of the heads, {which}")
+            return "ending it is enough for one of them"
+        return "ending it starts at least one of their heads, and the plan decides which"
     if not enough or len(enough) + len(lacking) < len(heads):
-        return EndingWords("")
-    some = f"ending it is enough for {listed(enough)}, but {listed(lacking)}"
-    return EndingWords(f"{some}; the plan decides which is first", some)
+        return ""
+    return f"ending it is enough for {listed(enough)}, but {listed(lacking)}; the plan decides which is first"
 
 
 def _is_enough(each: RunningStatement, head: QueueHead, reading: Reading) -> bool:

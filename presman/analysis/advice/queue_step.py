@@ -4,8 +4,9 @@ Rules: only an idle holder that nothing speaks against ending (`ending.objection
 this is proven to help. Either it keeps what a head is short of, alone or with other idle holders, and no other queue
 takes these servers; or the forecast proves that the queue empties enough sooner (`EndingEffect.proven`). If several
 queues want the same servers, it changes faster than a DBA can decide whether an end lets a head start. Then only the
-forecast is a proof; without it DO describes the idle holder in words that stay true while servers come and go. What to
-do about one head where nobody is to be ended is in :mod:`head_step`.
+forecast is a proof; without it DO names the idle holder in one sentence that stays true while servers come and go, and
+TO START IT says what its end would do at the moment. What to do about one head where nobody is to be ended is in
+:mod:`head_step`.
 """
 
 from collections.abc import Sequence
@@ -13,10 +14,9 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from presman.analysis.advice.contenders import Candidate, Unblock, want_the_same
-from presman.analysis.advice.ending import SAVES_LITTLE, ending, idle_to_end, saves_enough, saves_little
+from presman.analysis.advice.contenders import Unblock, want_the_same
+from presman.analysis.advice.ending import ending, idle_to_end, saves_little
 from presman.analysis.advice.head_step import head_in_words, head_step, lasting_cure, queue_name
-from presman.analysis.advice.kept import EndingWords, Kept, keeps_idle, kept_by, not_enough_now, who_wants
 from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.readings.forecast_readings import EndingEffect, is_proven
@@ -109,57 +109,23 @@ def _end_by_forecast(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
 
 
 def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
-    """Return the idle holder whose servers several queues want, and what its end is known to do; None without one.
+    """Return the step to decide about the idle holder whose servers several queues want; None without one.
 
-    The choice does not depend on how many servers are free at this instant.
+    Neither the choice nor the words depend on how many servers are free at this instant, or on which of the queues has
+    a head: each start and end changes that.
     """
     for found in heads:
-        helping = {each.statement.executing(): each for each in found.candidates}
-        idle = [helping[each.executing()] for each in idle_to_end(reading) if each.executing() in helping]
-        if found.turns and idle and not found.leaves_soon:
-            each, kept = idle[0].statement, kept_by(idle[0].statement, found.turns, reading)
-            told = _of_its_end(idle[0], kept, reading)
-            others = f"; {who_wants(kept.queues, reading, ' them')}" if kept.doubt else ""
-            lead = f"wait, or decide: {keeps_idle(each)}"
-            short = f"{lead}{f'; {not_enough_now()}' if told.is_too_little else others}"
-            text = f"{kept.words}: {told.full}; wait, or decide whether to end it"
-            between = (
-                text,
-                *(f"{lead}{others}; {more}" for more in (told.beside or told.full, told.brief or told.full)),
-                *(_alone(each) if told.is_too_little else ()),
-            )
+        helping = {each.statement.executing() for each in found.candidates}
+        each = next((each for each in idle_to_end(reading) if each.executing() in helping), None)
+        if found.turns and each is not None and not found.leaves_soon:
+            lead, idle = f"wait, or decide whether to end {each.who}", f"(idle {each.idle_time})"
+            keeps = f"it keeps {counted(each.servers, 'server')}"
+            between = f"{lead} {idle}: {keeps} that queues take turns for"
+            text = f"{between}, so which head its end would start, if any, is not certain"
+            words = (text, between)
             text = f"{text}{lasting_cure(reading)}"
-            return ToDo(*(Step.WAIT, text, short, "parallel"), subject=listed(found.turns), between=between)
+            return ToDo(Step.WAIT, text, f"{lead}: {keeps}", "parallel", subject=listed(found.turns), between=words)
     return None
-
-
-def _alone(each: RunningStatement) -> tuple[str, str]:
-    """Return shorter words on an idle holder whose end alone is not enough."""
-    keeps = f"{each.who} keeps {counted(each.servers, 'server')}"
-    return f"wait: {keeps}; {not_enough_now()}", f"wait: {not_enough_now(each.who)}"
-
-
-def _of_its_end(candidate: Candidate, kept: Kept, reading: Reading) -> EndingWords:
-    """Return what the forecast says of an end that it does not prove to help, or else the counts."""
-    effect, doubt = candidate.effect, _why_no_effect(reading)
-    if doubt or effect is None or effect.sooner is None:
-        return kept.starts if kept.starts.full else EndingWords(doubt or "what ending it would do is not known")
-    if saves_little(effect):
-        return EndingWords(SAVES_LITTLE)
-    enough = effect.through is None or effect.otherwise is None or saves_enough(effect.through, effect.otherwise)
-    doubt = ", but that is not proven" if enough else ""
-    words = f"ending it {'may' if effect.is_within_chance() else 'should'} start the last queued statement"
-    brief = f"ending it may start the last queued {effect.sooner_words()}"
-    return EndingWords(f"{words} {effect.sooner_then()}{doubt}", brief)
-
-
-def _why_no_effect(reading: Reading) -> str:
-    """Return why forecasts do not show what ending a session would do, "" if they may."""
-    record = None if reading.forecast is None else reading.forecast.record
-    if record is None or not record.judged or record.tells_effects():
-        return ""
-    judged = f"{counted(record.judged, 'forecast')} {'was' if record.judged == 1 else 'were'} judged so far"
-    return f"{record.in_words() if record.is_poor() else judged}: too few to say what ending it would do"
 
 
 def _end(

@@ -8,6 +8,7 @@ If only a plan can cure it, the step says what to change in the plan.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -83,20 +84,21 @@ def _beside(first: ToDo, queue: ToDo | None, reading: Reading) -> ToDo:
 
 
 def _with_others(queue: ToDo, found: list[Alert]) -> ToDo:
-    """Return the step for the queue, with the alerts about other things as its second half.
-
-    In a narrow line its words become shorter to leave room for that, unless there is a command.
-    """
+    """Return the step for the queue, with the alerts about other things behind it where there is room for them."""
     # The step for the queue already is about the alerts of servers.
     lasting = [each for each in worst_first(found) if not _is_short_lived(each) and each.key not in _OF_THE_SERVERS]
     others = [each for each in lasting if each.state in {"bad", "warn"} or each.key == "cpu_capped"]
     if not others:
         return queue
-    every = [each.short for each in others]
-    untold = [each.short for each in others if f" slows {each.subject}: " not in queue.text]
-    longest = [f"{queue.text}; also {'; '.join(untold[:many])}" for many in (len(untold), 1) if untold]
-    shorter = [] if queue.commands else [f"{queue.short}; also {'; '.join(every[:many])}" for many in (len(every), 1)]
-    text, *between = (*longest, *shorter, queue.text) if longest else (queue.text, *shorter)
+
+    def beside(words: str) -> Iterator[str]:
+        untold = [each.short for each in others if f" slows {each.subject}: " not in words]
+        yield from (f"{words}; also {'; '.join(untold[:many])}" for many in (len(untold), 1) if untold)
+        yield words
+
+    # What the step does comes before what else is wrong.
+    longer = (each for each in queue.between if len(each) > len(queue.short))
+    text, *between = chain.from_iterable(map(beside, (queue.text, *longer, queue.short)))
     return queue._replace(text=text, between=(*between, *queue.between))
 
 

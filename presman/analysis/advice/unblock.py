@@ -12,7 +12,7 @@ from itertools import chain
 
 from msgspec.structs import replace
 
-from presman.analysis.advice.answers import answered, is_new
+from presman.analysis.advice.answers import answered, too_early
 from presman.analysis.advice.contenders import (
     Candidate,
     Unblock,
@@ -40,7 +40,7 @@ from presman.analysis.readings.statement_readings import (
     Shortage,
     group_title,
 )
-from presman.base.formats import counted, duration, in_about, instances_are, listed
+from presman.base.formats import counted, in_about, instances_are, listed
 
 
 def why_none_named(head: QueueHead) -> str:
@@ -70,7 +70,8 @@ def sentence(found: Unblock, doubtful: int, reading: Reading) -> str:
         return f"{'too late to end a session for it' if found.times_out else 'wait'}: it {found.leaves_soon}"
     fixed = found.refused
     more = f"; {refused_holder(fixed)}" if fixed is not None and found.needed and found.soon is None else ""
-    words = f"{_what_helps(found, doubtful, reading)}{more}"
+    later = found.may_end_later if found.answers and not found.turns else ""
+    words = f"{_what_helps(found, doubtful, reading)}{more}{f'; {later}' if later else ''}"
     return f"{queues_behind_itself(found.itself)}; without it {words}" if found.itself is not None else words
 
 
@@ -103,8 +104,8 @@ def _what_helps(found: Unblock, doubtful: int, reading: Reading) -> str:
         return "the sessions that can be ended may not free enough, so none is named"
     offers_nobody = found.soon is None and not any(each.commands for each in found.candidates)
     waits_for_one = bool(found.may_end) and not found.turns
-    if offers_nobody and found.itself is None and is_new(found) and not waits_for_one:
-        return f"it has waited only {duration(found.head.statement.waited)}: too early to end a session for it"
+    if offers_nobody and found.itself is None and (early := too_early(found)) and not waits_for_one:
+        return f"it {early}"
     is_contested = offers_nobody and bool(found.turns)
     return _turns(found, reading) if is_contested else _chosen(found, found.candidates[: found.needed])
 
@@ -120,8 +121,8 @@ def _turns(found: Unblock, reading: Reading) -> str:
     _, kept = max(for_it, key=lambda each: each[0])
     if kept.pauses:
         return f"{kept.words}; {kept.pauses}"
-    if kept.starts.full or len(kept.queues) > 1:
-        return f"{kept.words}: {kept.starts.full or found.order}"
+    if kept.starts or len(kept.queues) > 1:
+        return f"{kept.words}: {kept.starts or found.order}"
     others = [name for name in found.turns if name not in kept.queues]
     take = f"{listed(others)} take{'s' * (len(others) == 1)} turns with it"
     return f"{kept.words}; {take}, so that is not proven"

@@ -381,7 +381,7 @@ def all_clear(reading: Reading) -> list[Alert]:
     in_words = {"queue": "no queue now", "starved group": f"no starved group{mean}"}
     absent = ", ".join(in_words.get(each.what, f"no {each.what}") for each in known)
     if reading.interval and any(each.what != "queue" for each in known):  # the others need two polls
-        absent += f" in {spelled(max(1.0, reading.interval))}"
+        absent += f" in {spelled(max(1, round(reading.interval)))}"
     names = [each.what for each in known]
     if busy := _pressed(reading):  # the plan may be met while everything is slow
         brief = short = busy

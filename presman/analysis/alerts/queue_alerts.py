@@ -217,7 +217,7 @@ def downgrades(reading: Reading) -> list[Alert]:
         return []
     short = f"{counted(sum(grown.values()), 'operation')} downgraded since the last poll"
     by_class = ", ".join(f"{grown[name]} {name}" for name in sorted(grown, reverse=True))  # largest loss first
-    since = "" if reading.interval is None else f", {spelled(max(1.0, reading.interval))} before"
+    since = "" if reading.interval is None else f", {spelled(max(1, round(reading.interval)))} before"
     text = f"{short}{since}: {by_class} (V$SYSSTAT)"
     return [Alert("warn", "▼", text, short, "downgrades", amount=totals.downgrades_in_a_minute(reading))]
 

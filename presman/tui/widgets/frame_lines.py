@@ -426,9 +426,8 @@ def _counted(found: Sequence[Alert], width: int, *, listed: bool) -> str:
 _CLAUSES = re.compile(r"; | and (?!\d+ \()|, | each by ")
 """Where the short words of an alert may be cut: not between two shortages, which apply together."""
 
-_ASIDE = re.compile(r" \(idle [^()]*\)")
-"""The part that the short words of a to-do may lose: how long a session was idle matters less than which needs servers.
-"""
+_ASIDE = re.compile(r" \((?:idle|it may end) [^()]*\)")
+"""The parts that the short words of a to-do may lose: times of a session matter less than what to do about it."""
 
 
 def _whole_words(alert: Alert, room: int) -> str:
