@@ -212,15 +212,15 @@ def _may_end(found: Unblock, reading: Reading) -> tuple[str, ...]:
 
 def _decided(found: Unblock, reading: Reading) -> Iterator[str]:
     """Yield shorter words than the full ones of a step to wait or to decide, the longest first."""
-    whole, ends, name = _wait_or_decide(found, reading), _ends_offered(found), queue_name(found.head)
-    if not ends:
+    whole, name = _wait_or_decide(found, reading), queue_name(found.head)
+    if not (ends := _ends_offered(found, estimates=False)):
         yield f"{whole} for {name}"
         return
     yield whole
     yield f"wait, or{whole.partition(', or')[2]}"
     can = "may" if found.rivals else "can"
     yield f"wait, or {ends} (you decide): {name} {can} start{_work_lost(_answer(found))}"
-    yield f"wait, or {_ends_offered(found, estimates=False)}: you decide"
+    yield f"wait, or {ends}: you decide"
 
 
 def _wait_or_decide(found: Unblock, reading: Reading) -> str:
