@@ -115,6 +115,14 @@ def test_the_table_of_groups_does_not_know_the_limit_either(scenario: str, secon
     assert (row.servers_limit, row.limit_view) == (None, why)
 
 
+def test_close_polls_repeat_no_promise_that_was_broken() -> None:
+    """By its TIME_REMAINING AUDIT ends in four seconds, for half a minute: close polls repeated that each time."""
+    readings = Readings()
+    steps = [to_do(readings.read(snapshot).reading) for snapshot, _ in polled("unclear", 30, step=1.0)]
+    promised = ["in about 0:04, when AUDIT 1:303 ends" in (step.text if step is not None else "") for step in steps]
+    assert promised == [True] * 15 + [False] * 15
+
+
 def test_groups_have_names_although_the_view_has_none() -> None:
     assert "" not in {row.name for row in course("unclear", 210).cluster_groups()}
 
