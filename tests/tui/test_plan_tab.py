@@ -14,7 +14,6 @@ from presman.analysis.assemble import analyse
 from presman.analysis.caches import once
 from presman.analysis.plans.plan_changes import plan_switches
 from presman.analysis.plans.plan_view import plan_view
-from presman.base.release import Release
 from presman.polling.poller import Poller
 from presman.rows.group_rows import RsrcPlanHistory
 from presman.sources.simulator_source import SimulatorSource
@@ -22,43 +21,32 @@ from presman.tabs.charts import chart_data
 from presman.tabs.io import io_source
 from presman.tabs.parts import Moment
 from presman.tabs.plan import plan_line
-from presman.tui.feed import Arrived
 from presman.tui.panels.shared_panel import PlanPanel
 from presman.tui.timeline import Timeline
 from presman.tui.widgets.grid import Grid
 from tests.analysis.make import NOON, active_plan, instance, row, snapshot
 from tests.analysis.test_plan_view import NESTED
+from tests.recording.recorded import polled
 from tests.thorough import some
 from tests.tui.drive import Stage, acted, stage
 from tests.tui.readings import busy
+from tests.tui.test_live import playing
 
 START = datetime(2026, 3, 14, 9, tzinfo=UTC)
 
 
 @asynccontextmanager
-async def playing(
-    scenario: str, size: tuple[int, int] = (200, 50), polls: int = 3, release: Release | None = None
-) -> AsyncIterator[Stage]:
+async def showing(scenario: str, size: tuple[int, int] = (200, 50)) -> AsyncIterator[Stage]:
     """The app with some polls of a scenario."""
-    seconds = [0.0]
-    poller = Poller(SimulatorSource(scenario, seed=1, clock=lambda: seconds[0], start=START, release=release))
-    poller.open()
-    async with stage(None, size) as acting:
-        previous = None
-        for _ in range(polls):
-            seconds[0] += 2.0
-            current = poller.poll()
-            acting.app.post_message(Arrived(analyse(previous, current), current))
-            previous = current
-        await acting.settle()
+    async with playing(scenario, size, whole=True, seed=None) as (acting, polls):
+        await polls(4)
         yield acting
-    poller.close()
 
 
 @pytest.mark.parametrize("size", some([(80, 24)], [(120, 35), (200, 50)]))
 @acted
 async def test_the_plan_line_and_the_all_clear_are_not_cut(size: tuple[int, int]) -> None:
-    async with playing("storm", size) as acting:
+    async with showing("storm", size) as acting:
         screen = " ".join((await acting.press("6")).split())
         assert "scheduler windows may change it, 48 CPUs, servers target 256 " in screen
         assert "GV$RSRC_CONSUMER_GROUP, GV$SESSION). " in screen
@@ -66,7 +54,7 @@ async def test_the_plan_line_and_the_all_clear_are_not_cut(size: tuple[int, int]
 
 @acted
 async def test_the_plan_is_a_tree_with_findings_windows_and_mappings() -> None:
-    async with playing("mixed") as acting:
+    async with showing("mixed") as acting:
         screen = await acting.press("6")
         for words in ("[6 Plan]", "DAYTIME_PLAN", "L2 50 %", "12.50", "zero-share", "ORACLE_USER", "user, parameter",
                       "9.6 (60 % of 16)", "PX of target", "48 (75 %)"):  # fmt: skip
@@ -81,7 +69,7 @@ async def test_the_plan_is_a_tree_with_findings_windows_and_mappings() -> None:
 
 @acted
 async def test_v_shows_each_plan_and_its_changes() -> None:
-    async with playing("mixed") as acting:
+    async with showing("mixed") as acting:
         await acting.keys("6")
         screen = await acting.press("v")
         assert "NIGHT_PLAN" in screen
@@ -103,21 +91,27 @@ async def test_without_snapshots_the_tab_says_so() -> None:
 
 @acted
 async def test_the_internal_plan_is_explained() -> None:
-    async with playing("noplan", (120, 35)) as acting:
+    async with showing("noplan", (120, 35)) as acting:
         assert "INTERNAL_PLAN" in acting.screen.splitlines()[0]
         assert "which V$RSRC_PLAN shows where no plan is set" in " ".join((await acting.press("6")).split())
 
 
 @acted
 async def test_pdbs_are_there_only_in_a_container_database() -> None:
-    async with playing("pdb", (200, 110)) as acting:
+    async with showing("pdb", (200, 110)) as acting:
         screen = await acting.press("8")
         for words in ("[8 PDBs]", "SALES", "▬ PAYROLL at its limit", "SALES: Wants", "CPUs used, 15 min"):
+            assert words in screen, words
+        assert "▲ TEST I/O: " in screen, "limits of I/O in words"
+        for words in ("80/-", "-/200", "held ms", "SGA/PGA", "PX", "throttled %"):
             assert words in screen, words
         page = await acting.press("d")
         for words in ("Pluggable databases: ", "SALES_PLAN", "12.0G", "MAX_IOPS and MAX_MBPS"):
             assert words in page, words
-    async with playing("quiet") as acting:
+        screen = await acting.press("escape", "3")
+        assert "▲ TEST I/O: In the last full minute MAX_IOPS throttled it: each I/O waited " in screen
+        assert "of 200 MB/s (MAX_MBPS)" in screen
+    async with showing("quiet") as acting:
         assert "8 PDBs" not in acting.screen
         assert "[1 Overview]" in await acting.press("8")
 
@@ -129,20 +123,9 @@ def test_the_io_tab_names_the_source_of_its_figures() -> None:
 
 
 @acted
-async def test_io_limits_of_containers_are_judged_in_words() -> None:
-    async with playing("pdb", (200, 50)) as acting:
-        screen = await acting.press("3")
-        assert "▲ TEST I/O: In the last full minute MAX_IOPS throttled it: each I/O waited " in screen
-        assert "of 200 MB/s (MAX_MBPS)" in screen
-        screen = await acting.press("8")
-        assert "▲ TEST I/O: " in screen
-        for words in ("80/-", "-/200", "held ms", "SGA/PGA", "PX", "throttled %"):
-            assert words in screen, words
-
-
-@acted
 async def test_every_figure_of_cpu_fits_on_a_wide_screen_and_exhaustion_on_23() -> None:
-    async with playing("throttled", (200, 50), release=Release(23)) as acting:
+    async with stage(size=(200, 50)) as acting:
+        await acting.show(*(reading for _, reading in polled("throttled", 3, release="23")))
         screen = await acting.press("2")
         (line,) = [line for line in screen.splitlines() if "entitled" in line and "yields/s" in line]
         heads = "use CPU waiting state entitled limit use % throttled % full % active wait now yields/s reqs/s held/s"
@@ -153,7 +136,7 @@ async def test_every_figure_of_cpu_fits_on_a_wide_screen_and_exhaustion_on_23() 
 
 @acted
 async def test_the_cpu_tab_has_verdicts_and_the_sessions_tab_throttled_sessions() -> None:
-    async with playing("throttled") as acting:
+    async with showing("throttled") as acting:
         screen = await acting.press("2")
         assert "The plan is met, but it gives some groups nothing." in screen
         assert "BATCH: Wants" in screen
@@ -165,7 +148,7 @@ async def test_the_cpu_tab_has_verdicts_and_the_sessions_tab_throttled_sessions(
 
 @acted
 async def test_the_plan_on_screen_is_that_of_the_selected_poll() -> None:
-    async with playing("mixed", polls=4) as acting:
+    async with showing("mixed") as acting:
         await acting.keys("6")
         panel = acting.app.panels.of("plan")
         assert isinstance(panel, PlanPanel)
