@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 import shlex
 import signal
-import subprocess
 import termios
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
 
 import psutil
 import pytest
 
 from benchmarks.terminal import ESCAPES, Screen
-from tests.cli.run import command, environment
+from tests.cli.run import Run, command, environment
 from tests.patience import PATIENCE, until
+from tests.scenarios import with_short_past
 from tests.thorough import some
 
 
@@ -142,12 +142,7 @@ def test_without_its_terminal_presman_ends_silently(tmp_path: Path, ignored: str
     assert not psutil.wait_procs(family, PATIENCE)[1]
 
 
-def test_a_redirected_screen_is_refused() -> None:
-    reading, writing = os.openpty()
-    given: dict[str, Any] = {"stdin": writing, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command("demo:quiet", "--polls", "1"), env=environment(), text=True, **given) as process:
-        assert process.stderr is not None
-        assert process.stderr.readline() == "presman: standard output is not a terminal: 1 reading as text\n"
-        process.kill()
-    os.close(reading)
-    os.close(writing)
+def test_a_redirected_screen_is_refused(inside: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
+    done = inside(f"demo:{with_short_past('quiet')}", "--polls", "1")
+    assert done.stderr == "presman: standard output is not a terminal: 1 reading as text\n"

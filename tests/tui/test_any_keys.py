@@ -33,7 +33,7 @@ async def test_any_keys(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     async with playing(scenario, SIZES[seed % 3]) as (acting, polls):
         await polls(2)
         pressed = []
-        for _ in range(45):
+        for _ in range(30):
             key = chance.choice(chance.choice((MOVES, USUAL, KEYS)))
             pressed.append(key)
             await acting.keys(key)
