@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from presman.analysis.assemble import analyse
@@ -15,6 +17,7 @@ from presman.rows.snapshot import Snapshot
 from presman.sources.simulator.plan_tree import hand_out
 from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.test_simulated import SCENARIOS, Clock, started
+from tests.recording.recorded import polled
 from tests.sources.simulator.guarantees import guaranteed
 from tests.thorough import THOROUGH
 
@@ -80,8 +83,7 @@ def test_nothing_in_a_plan_is_due_more_than_it_may_use() -> None:
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_the_plan_is_always_kept_because_the_scheduler_keeps_it(scenario: str) -> None:
-    source, clock = started(scenario, 1)
-    for previous, current, reading in moments(source, clock, 10 if THOROUGH else 3, 8.0):
+    for (previous, _), (current, reading) in list(pairwise(polled(scenario, 60 if THOROUGH else 12)))[4::6]:
         found = assess(reading, previous, current)
         assert all(each.score in {100.0, None} for each in found.conformance), found.conformance
         assert all(text.text.endswith(".") for text in found.verdicts)

@@ -189,6 +189,7 @@ def test_a_recording_that_takes_too_long_is_a_source_that_gives_no_answer(
     def reading_on(source: RecordingSource) -> None:
         while True:
             source.playback._parts[0][0].check_wanted()
+            time.sleep(0.01)
 
     monkeypatch.setattr(RecordingSource, "snapshot", reading_on)
     done = inside("once", recorded_file.name, "--timeout", "0.2", "--interval", "0.1")

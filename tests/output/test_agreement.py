@@ -6,10 +6,9 @@ import csv
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
-from datetime import UTC, datetime
 from functools import cache
 from io import StringIO
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pytest
@@ -26,19 +25,19 @@ from presman.output.csv_export import CsvExport
 from presman.output.json_document import assess, dump
 from presman.output.text_report import full
 from presman.rows.snapshot import Snapshot
-from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.charts import used_levels
 from presman.tabs.choices import Choices, Link, LinkState
 from presman.tabs.parallel import holders, queue_line
 from presman.tabs.parts import Moment
 from presman.tabs.table_notes import verdict_lines
 from presman.tui.widgets.frame_lines import TopLine, top_line
-from tests.analysis.test_simulated import SCENARIOS, Clock
-from tests.scenarios import NOT_SO, with_short_past
-from tests.thorough import THOROUGH, some
+from tests.analysis.test_simulated import SCENARIOS
+from tests.recording.recorded import polled
+from tests.scenarios import NOT_SO
+from tests.thorough import THOROUGH
 
-SEEDS = some([1], range(2, 13))
-POLLS = 4 if THOROUGH else 3
+POLLS, EVERY = (120, 5) if THOROUGH else (12, 5)
+"""Polls of a scenario, and the distance of those that are looked at."""
 
 
 class Poll(NamedTuple):
@@ -51,27 +50,9 @@ class Poll(NamedTuple):
 
 
 @cache
-def polls(scenario: str, seed: int) -> tuple[Poll, ...]:
-    return tuple(_played(scenario, seed))
-
-
-def _played(scenario: str, seed: int) -> Iterator[Poll]:
-    from presman.analysis.assemble import analyse
-    from presman.polling.poller import Poller
-
-    clock = Clock()
-    start = datetime(2026, 3, 14, 9, tzinfo=UTC)
-    poller = Poller(SimulatorSource(with_short_past(scenario), seed=seed, clock=clock, start=start))
-    poller.open()
-    previous: Snapshot | None = None
-    for number in range(POLLS):
-        clock.now += 2.0 if number else 40.0 * seed
-        current = poller.poll()
-        reading = analyse(previous, current)
-        if previous is not None:
-            yield _poll(reading, previous, current)
-        previous = current
-    poller.close()
+def polls(scenario: str) -> tuple[Poll, ...]:
+    looked_at = list(pairwise(polled(scenario, POLLS)))[EVERY - 1 :: EVERY]
+    return tuple(_poll(reading, previous, current) for (previous, _), (current, reading) in looked_at)
 
 
 def _poll(reading: Reading, previous: Snapshot, current: Snapshot) -> Poll:
@@ -84,12 +65,9 @@ def _poll(reading: Reading, previous: Snapshot, current: Snapshot) -> Poll:
     return Poll(reading, full(reading, None, (previous, current)), document, rows)
 
 
-CASES = [(scenario, seed) for scenario in SCENARIOS for seed in SEEDS]
-
-
-@pytest.fixture(params=CASES, ids=lambda case: f"{case[0]}-{case[1]}", scope="module")
+@pytest.fixture(params=SCENARIOS, scope="module")
 def played(request: pytest.FixtureRequest) -> tuple[Poll, ...]:
-    return polls(*request.param)
+    return polls(request.param)
 
 
 def line_of(text: str, table: str, *starts: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from itertools import combinations, groupby, pairwise
 from typing import NamedTuple
 
@@ -42,7 +42,6 @@ from presman.forecast.forecaster import Forecaster
 from presman.output.cells import table
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
 from presman.rows.commands import CommandKind
-from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.alerts import alerts
 from presman.tabs.choices import Link, LinkState
 from presman.tabs.overview import alert_lines, short_alerts
@@ -52,12 +51,13 @@ from presman.tui.pages.advice_lines import ends_it
 from presman.tui.panels.parallel_panel import most_for_why, room_for_why, story, why_lines
 from presman.tui.widgets.frame_lines import alert_line, do_line
 from presman.tui.widgets.line_api import whole_sentences
-from tests.analysis.test_simulated import SCENARIOS, Clock, play, started
+from tests.analysis.test_simulated import SCENARIOS, play, started
+from tests.recording.recorded import polled
 from tests.thorough import THOROUGH, some
 from tests.tui.readings import busy
 
 SIZES = ((80, 24), (120, 35), (200, 50))
-POLLS, EVERY = (300, 2.0) if THOROUGH else (8, 30.0)
+POLLS, EVERY = (300, 2.0) if THOROUGH else (6, 40.0)
 SEEDS = some([1], [2, 7])
 
 _WHO = r"[A-Z][A-Z0-9_]* \d+:\d+"
@@ -378,9 +378,7 @@ def test_do_names_the_same_idle_holder_while_servers_change(seed: int) -> None:
 @pytest.mark.parametrize("scenario", some(["pdb"], ["throttled"]))
 def test_the_subject_of_do_does_not_alternate(scenario: str) -> None:
     """With I/O limits, a queue, starved groups and a full pool each poll chose another subject."""
-    clock = Clock()
-    source = SimulatorSource(scenario, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC))
-    steps = [to_do(reading) for reading in play(source, clock, 300 if THOROUGH else 60, 2.0)]
+    steps = [to_do(reading) for _, reading in polled(scenario, 300 if THOROUGH else 48)]
     about = [None if step is None else (step.step, step.subject) for step in steps]
     runs = [(what, len(list(polls))) for what, polls in groupby(about)]
     assert not [run for run in runs[1:-1] if run[1] <= 2], "no answer for single polls"

@@ -28,6 +28,12 @@ POLLS = 22
 """After so many of them the queue of `storm` has forecasts."""
 
 
+@pytest.fixture(autouse=True)
+def few_courses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The panel shows what few courses of the queue give as it shows what many give."""
+    monkeypatch.setattr("presman.reports.whatif_queue.ONE_LOOK", 0)
+
+
 def panel(acting: Stage) -> WhatIfScreen:
     """Return the panel on top of the screen."""
     assert isinstance(acting.app.screen, WhatIfScreen)

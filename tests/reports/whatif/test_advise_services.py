@@ -27,6 +27,7 @@ from presman.reports.whatif_queue import PresentLimits, of_group, under
 from tests.analysis.make import NOON
 from tests.cli.run import Run
 from tests.recording.recorded import polled, record, recorded
+from tests.reports.whatif.test_advise import QUICK
 from tests.reports.whatif.test_published_log import arrivals as published
 from tests.reports.whatif.test_whatif import came
 from tests.thorough import some
@@ -86,8 +87,10 @@ def bursts(many: int = 12, *, wait: float = 90.0, group: str = "MEDIUM", limit: 
     ]
 
 
-def given(arrivals: list[Arrival], in_force: ObservedPlan, goal: Goal = GOAL, **more: object) -> Advice:
-    return advise(arrivals, in_force, AdviceWanted([goal], (), (), **more)).advice  # type: ignore[arg-type]
+def given(
+    arrivals: list[Arrival], in_force: ObservedPlan, goal: Goal = GOAL, quick: int = QUICK, **more: object
+) -> Advice:
+    return advise(arrivals, in_force, AdviceWanted([goal], (), (), quick=quick, **more)).advice  # type: ignore[arg-type]
 
 
 def seen(arrivals: list[Arrival], in_force: ObservedPlan) -> ObservedLoad:
@@ -147,7 +150,7 @@ def test_only_settings_of_customers_are_tried() -> None:
 
 def test_a_limit_that_is_too_low_is_raised() -> None:
     """Twelve come at once, and ten fit. With a limit of 12 none waits, and the degree stays."""
-    found = given(bursts(), plan())
+    found = given(bursts(), plan(), quick=0)
     assert (found.verdict, found.choices[0].changes) == (
         "advised",
         ("concurrency limit of MEDIUM 10 -> 12 (degree 4 -> 4)",),
@@ -215,7 +218,7 @@ def test_shares_order_the_queue() -> None:
 def test_more_cpus_are_advised_if_no_degree_changes() -> None:
     """Fifteen come at once and need 120 servers: with a limit of 84 % a target of 143, one and a half times 96."""
     goal, only = Goal("MEDIUM", 0.95, 5.0), ("shares",)
-    found = advise(bursts(15), plan(), AdviceWanted([goal], (), only)).advice
+    found = advise(bursts(15), plan(), AdviceWanted([goal], (), only, quick=QUICK)).advice
     assert found.verdict == "unmet"
     assert found.servers_needed is not None
     assert 143 <= found.servers_needed <= 146
@@ -225,7 +228,7 @@ def test_more_cpus_are_advised_if_no_degree_changes() -> None:
     with_high = [*bursts(15), came(5000, 16, 60, group="HIGH", limit=48, **OBSERVED)]
     assert not is_target_free(seen(with_high, plan())), "the degree of HIGH is half the CPUs"
     assert not is_target_free(seen(bursts(), plan(100))), "a limit that was set grows with them"
-    unknown = as_text(advise(with_high, plan(), AdviceWanted([goal], (), only)).advice)
+    unknown = as_text(advise(with_high, plan(), AdviceWanted([goal], (), only, quick=QUICK)).advice)
     assert "Whether more ECPUs (or OCPUs) would do is not known." in unknown
     assert "against PARALLEL_SERVERS_TARGET" not in unknown
 
