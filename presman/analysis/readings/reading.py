@@ -288,9 +288,9 @@ class EarlierAdvice(NamedTuple):
 class UncheckedAlert(NamedTuple):
     """An alert that an earlier poll found and that cannot be checked now, because views do not answer.
 
-    `alert` is as it was `at` the instant when it was last seen, `views` are those that do not answer, `why` says so in
-    words, with the columns that are missing. `advice` is what was to be done about it then, None if nothing was known
-    to help.
+    `alert` is as it was `at` the instant when it was last seen, `views` are those that do not answer. `why` says so
+    in words, with the columns that are missing. `advice` is what was to be done about it then, None if nothing was
+    known to help.
     """
 
     alert: Alert
