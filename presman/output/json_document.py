@@ -178,5 +178,5 @@ def names(kind: type[Any]) -> tuple[str, ...]:
     return tuple(name for name in fields + derived if name not in _SHOWN_OTHERWISE.get(kind, ()))
 
 
-_SHOWN_OTHERWISE: Mapping[type[Any], Collection[str]] = {Alert: ("words", "brief", "others", "age", "silent")}
+_SHOWN_OTHERWISE: Mapping[type[Any], Collection[str]] = {Alert: ("words", "brief", "others", "age", "unchecked")}
 """What a record has in its own words for other fields of it."""

@@ -158,6 +158,6 @@ def test_an_alert_has_its_age_in_place_or_at_the_end() -> None:
     assert (alert.short, alert.between) == ("3 wait (as of 0:06 ago)", ("3 (as of 0:06 ago)",))
     bare = "3 wait; 4 are active (idle 0:10)"
     assert (alert.bare().text, alert.bare().short, alert._replace(age=0.0).text) == (bare, "3 wait", bare)
-    silent = alert._replace(silent=("V$SESSION", "V$PX_SESSION"))
+    silent = alert._replace(unchecked="V$SESSION, V$PX_SESSION did not answer")
     assert silent.text == f"{bare} (as of 0:06 ago: V$SESSION, V$PX_SESSION did not answer)"
     assert silent.short == "3 wait (as of 0:06 ago)"

@@ -81,7 +81,7 @@ def test_a_short_alert_is_not_counted_and_its_end_printed_later() -> None:
     assert any(line.startswith("now: ") and line.endswith("; 0 alerts") for line in lines)
 
 
-@pytest.mark.parametrize("scenario", ["lost", "storm", "changes"])
+@pytest.mark.parametrize("scenario", ["lost", "mixed", "changes"])
 def test_watch_prints_the_alerts_of_the_event_list_with_their_times(scenario: str) -> None:
     narration, history, lines = Narration(), EventHistory(), []
     for now, reading in polled(scenario, 40):

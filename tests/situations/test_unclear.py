@@ -146,7 +146,8 @@ def test_once_of_a_recording_has_the_alert_that_a_missing_column_hides(tmp_path:
     """Without a queue it was left out, because the view had answered."""
     record(tmp_path / "a.presman", [(came.snapshot, came.reading) for came in live("unclear")[:7]])
     found = json.loads(inside("once", "a.presman", "--at", "2026-03-12 03:00:35", "--format", "json").stdout)
-    assert [each["text"] for each in found["alerts"]] == [alert.text for alert in wrong(course("unclear", 35))] != []
+    assert [each["text"] for each in found["alerts"]] == [alert.text for alert in wrong(course("unclear", 35))]
+    assert found["alerts"][0]["text"].endswith(" (as of 0:05 ago: GV$SESSION lacks STATUS)")
 
 
 def test_compare_lists_no_group_without_a_name(tmp_path: Path, inside: Run) -> None:

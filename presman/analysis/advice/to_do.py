@@ -148,7 +148,7 @@ def _step_before(old: UncheckedAlert, reading: Reading) -> ToDo | None:
     if found is None:
         return None
     age = (reading.at - old.at).total_seconds()
-    text = f"{found.text} ({ago(age)}: {', '.join(old.views)} did not answer)"
+    text = f"{found.text} ({ago(age)}: {old.why})"
     between = (f"{found.short.partition(', ')[0]} ({ago(age)})",)
     step = ToDo(Step(found.step), "", found.short, found.tab, subject=old.alert.subject, between=between)
     return step.aged(age)._replace(text=text)

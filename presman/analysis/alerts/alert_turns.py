@@ -126,7 +126,7 @@ class AlertTurns:
             course = self._courses.setdefault(mark, Turning(at, at, lull=lull_of(marked(mark)[0])))
             rank = _STATES.index(now[mark].state) if mark in now else 0
             if rank >= course.reported or whole:
-                is_new = mark in now and not (course.text and now[mark].silent)
+                is_new = mark in now and not (course.text and now[mark].unchecked)
                 course.text = now[mark].text if is_new else course.text
                 change = course.turn(rank, at, gap_since)
                 change = self._first if change == BEGAN else change

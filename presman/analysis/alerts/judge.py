@@ -269,7 +269,7 @@ class AlertChanges:
         # The worst severity since it began: one that falls and rises again is not reported as worse twice.
         state = "bad" if before is not None and before.state == "bad" else alert.state
         # An alert that cannot be checked keeps the text of when it was last seen: its end is reported with that.
-        self.reported[mark] = ReportedAlert(state, since, at, before.text if before and alert.silent else alert.text)
+        self.reported[mark] = ReportedAlert(state, since, at, before.text if before and alert.unchecked else alert.text)
         if before is not None and before.state != UNREPORTED and not worse:
             return None
         return AlertChange("worse" if worse else "began", alert.key, alert.subject, alert.state, alert.text, since, at)

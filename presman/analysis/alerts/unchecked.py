@@ -6,6 +6,7 @@ from datetime import timedelta
 from presman.analysis.alerts.rule_book import RULE_BOOK, dated, silent_views
 from presman.analysis.readings.reading import Alert, EarlierAdvice, Reading, UncheckedAlert
 from presman.analysis.view_availability import TWO_POLLS
+from presman.base.formats import listed
 
 _RANK = {"bad": 2, "warn": 1}
 
@@ -33,8 +34,16 @@ def unchecked(
     for mark, each in worst.items():
         views = _silent(each, before, now) if ranks.get(mark, 0) < _rank(each.alert) else ()
         if views and not _is_over(each.alert, now):
-            still.append(each._replace(views=views, advice=each.advice if each.views else advise(each.alert)))
+            advice = each.advice if each.views else advise(each.alert)
+            still.append(UncheckedAlert(each.alert, each.at, views, advice, _why(views, now)))
     return tuple(still)
+
+
+def _why(views: Sequence[str], now: Reading) -> str:
+    """Return that these views did not answer, or what is missing in their answers."""
+    lacking = [each.why for each in now.unseen if each.view in views and each.why.startswith(f"{each.view} ")]
+    silent = [view for view in views if not any(why.startswith(f"{view} ") for why in lacking)]
+    return listed([*([f"{', '.join(silent)} did not answer"] if silent else []), *lacking])
 
 
 def _as_answered(alert: Alert, before: Reading) -> UncheckedAlert:

@@ -231,7 +231,7 @@ class Alert(NamedTuple):
     state: Severity
     glyph: str
     # `text`, `short` and `between` without the age are `words`, `brief` and `others`. If it cannot be checked, all of
-    # it is as old, and `silent` are the views that did not answer.
+    # it is as old, and `unchecked` says why.
     words: str
     brief: str
     key: str = ""
@@ -239,14 +239,14 @@ class Alert(NamedTuple):
     amount: float | None = None
     others: tuple[str, ...] = ()
     age: float = 0.0
-    silent: tuple[str, ...] = ()
+    unchecked: str = ""
 
     @property
     def text(self) -> str:
         """The sentence, with the age of what is older than the poll."""
-        if not self.silent:
+        if not self.unchecked:
             return self._aged(self.words)
-        return f"{_bare(self.words).removesuffix('.')} ({ago(self.age)}: {', '.join(self.silent)} did not answer)"
+        return f"{_bare(self.words).removesuffix('.')} ({ago(self.age)}: {self.unchecked})"
 
     @property
     def short(self) -> str:
@@ -261,13 +261,13 @@ class Alert(NamedTuple):
     def bare(self) -> Alert:
         """The same alert without its age."""
         words, brief, *others = map(_bare, (self.words, self.brief, *self.others))
-        return self._replace(words=words, brief=brief, others=tuple(others), age=0.0, silent=())
+        return self._replace(words=words, brief=brief, others=tuple(others), age=0.0, unchecked="")
 
     def _aged(self, words: str) -> str:
         """Return words with the age: in its places, or at their end if they have none."""
         if not self.age:
             return _bare(words)
-        if self.silent or (AGE not in words and AGO not in words):
+        if self.unchecked or (AGE not in words and AGO not in words):
             return f"{_bare(words)} ({ago(self.age)})"
         return words.replace(AGE, f" ({ago(self.age)})").replace(AGO, f" {ago(self.age)}")
 
@@ -288,18 +288,20 @@ class EarlierAdvice(NamedTuple):
 class UncheckedAlert(NamedTuple):
     """An alert that an earlier poll found and that cannot be checked now, because views do not answer.
 
-    `alert` is as it was `at` the instant when it was last seen, `views` are those that do not answer. `advice` is what
-    was to be done about it then, None if nothing was known to help.
+    `alert` is as it was `at` the instant when it was last seen, `views` are those that do not answer. `why` says so
+    in words, with the columns that are missing. `advice` is what was to be done about it then, None if nothing was
+    known to help.
     """
 
     alert: Alert
     at: datetime
     views: tuple[str, ...]
     advice: EarlierAdvice | None = None
+    why: str = ""
 
     def shown(self, now: datetime) -> Alert:
-        """The alert with its age and the views that did not answer."""
-        return self.alert._replace(age=(now - self.at).total_seconds(), silent=self.views)
+        """The alert with its age and why it cannot be checked."""
+        return self.alert._replace(age=(now - self.at).total_seconds(), unchecked=self.why)
 
 
 class Evidence(NamedTuple):
