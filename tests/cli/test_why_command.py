@@ -36,4 +36,4 @@ def test_a_wait_longer_than_forecasts_look_back(inside: Run, tmp_path: Path, mon
         monkeypatch.setattr(look_command, "_MOST_BEFORE", most)
         found = json.loads(inside("why", "a.presman", asked, "--format", "json").stdout)
         assert [plain(each) for each in seen].index(found["reasons"][0]["since"]) in range(apart)
-        assert ("one poll in" in inside("why", "a.presman", asked).stdout) is (apart > 1)
+    assert "one poll in" in inside("why", "a.presman", asked).stdout, "of those before it that are read"

@@ -76,12 +76,12 @@ def over_the_wire(scenario: str, release: Release, scope: Scope) -> list[Snapsho
     ("scenario", "scope", "release"),
     some(
         [
-            ("storm", Scope.INSTANCE, RELEASES[1]),
+            ("mixed", Scope.INSTANCE, RELEASES[1]),
             ("rac", Scope.CLUSTER, RELEASES[2]),
         ],
         [
             *(("mixed", Scope.CLUSTER, release) for release in RELEASES),
-            *(("storm", Scope.INSTANCE, release) for release in RELEASES[::2]),
+            *(("storm", Scope.INSTANCE, release) for release in RELEASES[:3]),
             *(("rac", Scope.CLUSTER, release) for release in RELEASES[:2]),
         ],
     ),

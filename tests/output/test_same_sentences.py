@@ -47,7 +47,7 @@ from tests.tui.readings import busy
 POLLS, EVERY = (12, 12) if not THOROUGH else (200, 4)
 FORESEEN = 48
 """Polls of the scenarios after which their queues have forecasts."""
-LONG = frozenset({"mixed", "pdb", "storm"})
+LONG = frozenset({"mixed", "storm", *(["pdb"] if THOROUGH else [])})
 WIDTHS = (60, 80, 120)
 
 

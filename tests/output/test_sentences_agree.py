@@ -378,7 +378,7 @@ def test_do_names_the_same_idle_holder_while_servers_change(seed: int) -> None:
 @pytest.mark.parametrize("scenario", some(["pdb"], ["throttled"]))
 def test_the_subject_of_do_does_not_alternate(scenario: str) -> None:
     """With I/O limits, a queue, starved groups and a full pool each poll chose another subject."""
-    steps = [to_do(reading) for _, reading in polled(scenario, 300 if THOROUGH else 48)]
+    steps = [to_do(reading) for _, reading in polled(scenario, 300 if THOROUGH else 24)]
     about = [None if step is None else (step.step, step.subject) for step in steps]
     runs = [(what, len(list(polls))) for what, polls in groupby(about)]
     assert not [run for run in runs[1:-1] if run[1] <= 2], "no answer for single polls"

@@ -86,12 +86,13 @@ class Panel(PlainBackground):
         """Mark the widgets that a low terminal hides: all except the main table, by default the first not optional."""
         grids = [grid for grid in self.query(Grid) if grid not in self._optional]
         main = sorted(grids, key=lambda grid: not self.is_main(grid))[:1]
+        is_flat = self.screen.has_class("-flat")  # only there the marks have a style: elsewhere none is computed anew
         for node in main[0].ancestors_with_self if main else ():
             if node is self or not isinstance(node.parent, Widget):
                 break
-            node.add_class("-main")
+            node.add_class("-main", update=is_flat)
             for other in node.parent.children:
-                other.set_class(other is not node, "-aside")
+                other.set_class(other is not node, "-aside", update=is_flat)
 
     def _put_away(self, widget: Widget, empty: bool) -> None:
         """Hide an optional widget while it is `empty` or has no room."""

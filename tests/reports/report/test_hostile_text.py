@@ -63,7 +63,7 @@ def test_hostile_tables_add_no_parts_to_pages(tmp_path: Path) -> None:
     assert not held(pages_of_tables(attack(BAIT), tmp_path), pages_of_tables(HARMLESS, tmp_path))
 
 
-@pytest.mark.parametrize("number", some([EVERY, 0], list(rounds())[2:]))
+@pytest.mark.parametrize("number", some([EVERY], [each for each in rounds() if each != EVERY]))
 def test_hostile_views_add_no_parts_to_pages(number: int, tmp_path: Path) -> None:
     pages = list(pages_of_round(number, attack(BAIT), tmp_path))
     assert len(pages) >= 7 if number == EVERY else len(pages) == 2

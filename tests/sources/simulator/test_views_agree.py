@@ -13,6 +13,7 @@ from presman.base.release import Release
 from presman.sources.simulator.executions import SessionIds
 from tests.scenarios import with_short_past
 from tests.sources.simulator.conftest import Played
+from tests.thorough import some
 
 
 @pytest.fixture(scope="module", params=["pdb", "rac"])
@@ -161,7 +162,7 @@ WAITS = {"wait_class": str, "time_waited_micro": int}
 NOW = {"wait_class": str, "state": str, "event": str}
 
 
-@pytest.mark.parametrize("scenario", ["storm", "mixed"])
+@pytest.mark.parametrize("scenario", some(["mixed"], ["storm"]))
 def test_sessions_wait_for_io_as_often_as_the_instance_counts(scenario: str) -> None:
     """The list of waits showed 2.7 sessions, from V$SYSTEM_EVENT, and the top statements 82, from V$SESSION."""
     played = Played(with_short_past(scenario))
