@@ -62,12 +62,14 @@ def test_live_and_late_by_its_age(watch: Callable[..., WatchedDatabase]) -> None
     member = reaches(database, ConnectionState.LIVE)
     assert member.key_figures is not None
     assert member.since is None
+    assert database.live_reading is database.reading is not None
     clock.now += 12.0
     late = database.member()
     assert late.connection is ConnectionState.LATE
     assert late.key_figures == member.key_figures
     assert late.age is not None
     assert late.age >= 12.0
+    assert database.live_reading is None, "no action may rest on old data"
 
 
 def test_a_lost_database_is_retried_and_old_figures_are_hidden(watch: Callable[..., WatchedDatabase]) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp import WSMsgType, web
+from aiohttp.test_utils import make_mocked_request
 from aiohttp.web import AppRunner
 from msgspec.structs import replace
 from yarl import URL
@@ -519,6 +520,19 @@ async def test_a_connection_that_cannot_be_accepted_is_reported_once(monkeypatch
     async with site() as client, client.get("/alive") as answer:
         assert answer.status == 204
         assert client.log == ["web server: no connection can be accepted: Too many open files"]
+
+
+@pytest.mark.parametrize(
+    ("query", "size"),
+    [
+        ("?width=120&height=35", (120, 35)),
+        ("?width=120", (80, 24)),
+        ("?width=wide&height=35", (80, 24)),
+        ("", (80, 24)),
+    ],
+)
+def test_a_page_without_a_size_has_that_of_a_plain_terminal(query: str, size: tuple[int, int]) -> None:
+    assert viewer_slots._size(make_mocked_request("GET", f"/ws{query}")) == size
 
 
 def test_connections_are_limited_by_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
