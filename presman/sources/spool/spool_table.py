@@ -386,7 +386,8 @@ def _with_stand_ins(view: str, found: SpoolTable, release: Release) -> SpoolTabl
         if column in found.columns and stands_for in wanted and stands_for not in found.columns:
             index = found.columns.index(column)
             factor = _FACTORS.get(column, 1)  # a text times 1 is the text
-            values = [[row[index] and row[index] * factor for row in rows] for rows in found.rows]
+            columns = ([row[index] for row in rows] for rows in found.rows)
+            values = [[None if value is None else value * factor for value in column] for column in columns]
             found = _extended(found, stands_for, values)
     return found
 

@@ -152,9 +152,9 @@ class LatencyPanel(Panel):
             columns, first, history.bounds, moment.reading.header.num_cpus, cursor, track.event, track.inst_id,
             self._marks(moment, columns, first), min(each.size.height for each in shown), why_none,
         )  # fmt: skip
-        for each in shown:
-            each.show(data, self._bucket)
-            data = replace(data, why_none=why_none and " ")  # it is said once
+        below = replace(data, why_none=" ") if why_none else data  # the first map says why
+        for number, each in enumerate(shown):
+            each.show(below if number else data, self._bucket)
         self._readout.show_lines([] if why_none else [self._read(moment, history, column)])
 
     def _why_none(self, columns: Sequence[LatencyColumn]) -> str:
