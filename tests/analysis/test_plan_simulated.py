@@ -19,7 +19,7 @@ from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.test_simulated import SCENARIOS, Clock, started
 from tests.recording.recorded import polled
 from tests.sources.simulator.guarantees import guaranteed
-from tests.thorough import THOROUGH
+from tests.thorough import THOROUGH, some
 
 
 def moments(
@@ -39,7 +39,7 @@ def moments(
     return found
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("scenario", some(["mixed", "pdb", "quiesce", "rac", "tenants"], SCENARIOS))
 def test_guaranteed_shares_are_those_of_the_scheduler(scenario: str) -> None:
     source, clock = started(scenario, 1)
     poller = Poller(source)

@@ -17,8 +17,8 @@ from tests.forecast.hold import why_of
 from tests.scenarios import NOT_SO
 from tests.thorough import THOROUGH, some
 
-QUEUED = ["adb", "holders", "locked", "locked_rac", "lost", "mixed", "pdb", "rac", "storm"]
-"""Scenarios in which a queue has a head at one of the polls."""
+QUEUED = ["holders", "locked", "mixed", "pdb", "rac", "storm"]
+"""Scenarios in which a queue has a head at one of the polls, one of each kind."""
 
 
 def execution_of(source: SimulatorSource, statement: RunningStatement) -> Execution:

@@ -36,7 +36,7 @@ from tests.recording.recorded import polled
 from tests.scenarios import NOT_SO
 from tests.thorough import THOROUGH
 
-POLLS, EVERY = (120, 5) if THOROUGH else (12, 5)
+POLLS, EVERY = (120, 5) if THOROUGH else (12, 11)
 """Polls of a scenario, and the distance of those that are looked at."""
 
 

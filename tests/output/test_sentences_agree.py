@@ -348,7 +348,7 @@ def test_no_line_contradicts_another(scenario: str, seed: int) -> None:
     for number, reading in enumerate(readings):
         for wrong in (judged_twice, wanted_and_of_no_use, wanted_by_nobody, *ORDERS, *OFFERS):
             found += [(number, each) for each in wrong(reading)]
-        for size in SIZES:
+        for size in SIZES if THOROUGH else SIZES[number % len(SIZES) :][:1]:
             found += [(number, size, each) for each in contradictions(reading, screen(reading, *size))]
     for number, (before, after) in enumerate(pairwise(readings)):
         then, now = to_do(before), to_do(after)

@@ -118,12 +118,22 @@ def _play(scenario: str, release: str | None, step: float, focus: Focus | None, 
 
 def record(place: Path | str, moments: list[tuple[Snapshot, Reading]], target: str = "demo:x") -> None:
     """Write polls to a recording, and close it."""
+    if "://" not in str(place) and not Path(place).exists():
+        Path(place).write_bytes(_without_polls())
     store = Store(str(place), writing=True)
     writer = RecordingWriter(store, target, "simulator")
     for snapshot, reading in moments:
         writer.append(snapshot, reading)
     writer.close()
     store.close()
+
+
+@cache
+def _without_polls() -> bytes:
+    """Return a new recording: to create its tables takes longer than to write a poll."""
+    with TemporaryDirectory() as folder:
+        Store(f"{folder}/a.presman", writing=True).close()
+        return Path(folder, "a.presman").read_bytes()
 
 
 @cache

@@ -130,8 +130,8 @@ def _unlike(seen: Snapshot, found: Snapshot) -> list[str]:
     ("scenario", "release"),
     some(
         [
-            *[("mixed", "11.2"), ("pdb", "12.1"), ("rac", "19"), ("adb", "19"), ("tenants", "23.26")],
-            *[("lost", "19"), ("storm", "19")],  # an instance gone, idle holders
+            *[("mixed", "11.2"), ("pdb", "12.1"), ("tenants", "23.26")],
+            ("lost", "19"),  # an instance gone
         ],
         [(scenario, str(release)) for scenario in scenarios() for release in SUPPORTED],
     ),

@@ -42,6 +42,7 @@ def test_a_killed_recorder_loses_nothing_it_reported(tmp_path: Path) -> None:
 def test_an_existing_recording_is_continued(tmp_path: Path) -> None:
     path = tmp_path / "a.presman"
     moments = list(polled("queueing", 6))
+    Store(str(path), writing=True).close()
     record(path, moments[:3])
     record(path, moments[3:])
     with Recording(str(path)) as recording:

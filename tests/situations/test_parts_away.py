@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import pairwise
+from itertools import cycle, pairwise, product
 from typing import Any
 
 import pytest
@@ -31,9 +31,11 @@ from presman.rows.session_rows import PxSession, Session
 from presman.rows.snapshot import Problem, Section, Snapshot
 from tests.analysis.test_simulated import SCENARIOS
 from tests.recording.recorded import polled
-from tests.thorough import THOROUGH
+from tests.thorough import THOROUGH, some
 
 Poll = Callable[[Snapshot], Snapshot]
+SILENT = (Session, PxSession, ConsumerGroup, RsrcPlan)
+
 KNOWING = {Verdict.NOT_THROTTLED, Verdict.IDLE, Verdict.CONTENDED, Verdict.CAGED, Verdict.CAPPED, Verdict.STARVED}
 """Verdicts that say how much CPU a group got."""
 
@@ -193,8 +195,13 @@ def late(record: type[Any], before: Snapshot, now: Snapshot) -> Snapshot:
     return replace(now, sections={**sections, record: replace(known, problem=why)})
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS)
-@pytest.mark.parametrize("record", [Session, PxSession, ConsumerGroup, RsrcPlan])
+@pytest.mark.parametrize(
+    ("scenario", "record"),
+    some(
+        list(zip(SCENARIOS, cycle(SILENT), strict=False)),
+        list(product(SCENARIOS, SILENT)),
+    ),
+)
 def test_a_silent_view_makes_no_session_idle_or_offered(scenario: str, record: type[Any]) -> None:
     moments = list(polled(scenario, 6))
     for (before, old), (now, true) in pairwise(moments[1:]):

@@ -16,6 +16,7 @@ from presman.rows.instance_rows import Pdb, PdbMetricHistory
 from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.make import NOON, row, snapshot
 from tests.output.readings import reading
+from tests.thorough import some
 
 MINUTE = NOON.timestamp() // 60 * 60
 
@@ -91,7 +92,7 @@ def test_containers_whose_windows_end_at_another_second_than_those_of_groups() -
     assert [point["used", 1, 0, "BATCH"] for point in points.values()] == [5.0] * 3
 
 
-@pytest.mark.parametrize("scenario", ["mixed", "pdb", "rac"])
+@pytest.mark.parametrize("scenario", some(["pdb"], ["mixed", "rac"]))
 def test_no_hour_of_a_simulated_database_uses_more_cpus_than_it_has(scenario: str) -> None:
     # Windows a little longer than a minute, as a database has them: their ends drift past half past.
     source = SimulatorSource(scenario, seed=1, clock=lambda: 0.0, start=datetime(2026, 3, 14, 9, 0, 30, tzinfo=UTC))
