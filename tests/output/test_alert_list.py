@@ -41,6 +41,14 @@ def test_settings_are_listed_below_their_rule() -> None:
     assert lines[place + 2].strip() == "set: ETL: warning from 5 min, critical from 1 h, clears below 1 min, for 2 min"
 
 
+def test_a_setting_without_values_is_not_known_below_its_rule() -> None:
+    missing = 'latency of "log file sync": no histogram of it'
+    lines = listed((AlertSetting("latency", "log file sync", warning=0.02),), busy(), (missing,)).splitlines()
+    (number,) = (number for number, line in enumerate(lines) if line.strip() == f"not known: {missing}")
+    rule = next(line for line in reversed(lines[:number]) if not line.startswith(" "))
+    assert rule.split()[:2] == ["unknown", "latency"]
+
+
 def test_a_value_missing_on_one_instance_is_unknown() -> None:
     """The CPUs of two hosts are known, those of a third are not."""
     now = busy()
