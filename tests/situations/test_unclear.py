@@ -13,7 +13,9 @@ from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.not_known import not_known
+from presman.analysis.plans.plan_changes import SettingWatch
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import Cause
 from presman.recording.reader import Recording
 from presman.services.live import ReadingCame, Readings
 from tests.cli.run import Run
@@ -22,9 +24,9 @@ from tests.recording.recorded import polled, record
 
 @cache
 def live(scenario: str) -> list[ReadingCame]:
-    """Return four minutes, as a screen shows them."""
+    """Return five minutes, as a screen shows them."""
     readings = Readings()
-    return [readings.read(snapshot) for snapshot, _ in polled(scenario, 49)]
+    return [readings.read(snapshot) for snapshot, _ in polled(scenario, 60)]
 
 
 def course(scenario: str, second: int) -> Reading:
@@ -121,6 +123,49 @@ def test_close_polls_repeat_no_promise_that_was_broken() -> None:
     steps = [to_do(readings.read(snapshot).reading) for snapshot, _ in polled("unclear", 30, step=1.0)]
     promised = ["in about 0:04, when AUDIT 1:303 ends" in (step.text if step is not None else "") for step in steps]
     assert promised == [True] * 15 + [False] * 15
+
+
+def test_a_limit_that_another_view_contradicts_is_not_what_a_head_is_short_of() -> None:
+    """It was short by 13 (group limit), and beside that the limit was not known: by the other view it has room."""
+    (head,) = (head for head in course("unclear", 65).heads if head.group == "LOADS")
+    assert "short by 4 servers; how many servers LOADS may hold is not known (19 by" in head.sentence
+    assert head.cause is Cause.SYSTEM
+
+
+def test_an_alert_about_queued_statements_does_not_end_while_no_view_lists_them() -> None:
+    """It ended for a poll in which V$SESSION had no EVENT, and began again at the next."""
+    (text,) = (alert.text for alert in wrong(course("unclear", 120)) if alert.key == "queue_timeout")
+    assert text.startswith("1 queued times out within 5:00, the first: LOADS")
+    assert text.endswith("GV$SESSION lacks EVENT)")
+
+
+def test_an_alert_about_queued_statements_ends_when_nothing_is_queued() -> None:
+    """It stayed as long as the view of the timeouts did not answer, although V$SESSION listed no queue any more."""
+    found = course("unclear", 290)
+    assert not found.queue
+    assert found.why_unavailable("DBA_RSRC_PLAN_DIRECTIVES")
+    assert "queue_timeout" not in {alert.key for alert in wrong(found)}
+
+
+def test_a_column_without_values_is_no_change_of_the_plan() -> None:
+    """All directives were dropped when GROUP_OR_SUBPLAN had no values, and added when it had them again."""
+    watch = SettingWatch()
+    changes = [each for came in live("unclear") for each in watch.add(came.snapshot).directives]
+    assert {each.group for each in changes} == {"LOADS"}
+
+
+def test_servers_of_a_holder_are_at_least_as_many_while_an_instance_is_not_listed() -> None:
+    shown = [alert.short for alert in wrong(course("unclear_rac", 60)) if alert.key == "idle_holder"]
+    assert shown == ["1 idle holder keeps at least 8 servers"]
+
+
+def test_nobody_is_to_be_decided_about_for_a_head_that_has_just_come() -> None:
+    """DO left it to the user to end the idle holder, while TO START IT beside it said that it was too early."""
+    found = course("unclear", 80)
+    step, starts = to_do(found), [way.sentence for way in unblock(found)]
+    assert any("too early to end a session for it" in each for each in starts)
+    assert step is not None
+    assert "decide" not in step.text
 
 
 def test_groups_have_names_although_the_view_has_none() -> None:

@@ -14,6 +14,7 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
+from presman.analysis.advice.answers import too_early
 from presman.analysis.advice.contenders import Unblock, want_the_same
 from presman.analysis.advice.ending import ending, idle_to_end, saves_little
 from presman.analysis.advice.head_step import head_in_words, head_step, lasting_cure, queue_name
@@ -117,7 +118,7 @@ def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) ->
     for found in heads:
         helping = {each.statement.executing() for each in found.candidates}
         each = next((each for each in idle_to_end(reading) if each.executing() in helping), None)
-        if found.turns and each is not None and not found.leaves_soon:
+        if found.turns and each is not None and not found.leaves_soon and not too_early(found):
             lead, idle = f"wait, or decide whether to end {each.who}", f"(idle {each.idle_time})"
             keeps = f"it keeps {counted(each.servers, 'server')}"
             between = f"{lead} {idle}: {keeps} that queues take turns for"

@@ -156,7 +156,9 @@ def _step_before(old: UncheckedAlert, reading: Reading) -> ToDo | None:
 
 def with_unchecked(before: Reading | None, reading: Reading) -> Reading:
     """Return a reading with the alerts of the one before that it cannot check, and what was to be done about them."""
-    if before is None or not (reading.unseen or before.unchecked) or before.target != reading.target:
+    if before is None or before.target != reading.target:
+        return reading
+    if reading.lists_queue() and not (reading.unseen or before.unchecked):  # all answered
         return reading
 
     def advise(alert: Alert) -> EarlierAdvice | None:

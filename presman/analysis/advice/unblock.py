@@ -70,7 +70,8 @@ def sentence(found: Unblock, doubtful: int, reading: Reading) -> str:
         return f"{'too late to end a session for it' if found.times_out else 'wait'}: it {found.leaves_soon}"
     fixed = found.refused
     more = f"; {refused_holder(fixed)}" if fixed is not None and found.needed and found.soon is None else ""
-    later = found.may_end_later if found.answers and not found.turns else ""
+    loses_work = any(each.idle is None for answer in found.answers[:1] for each in answer)
+    later = found.may_end_later if loses_work and not found.turns else ""
     words = f"{_what_helps(found, doubtful, reading)}{more}{f'; {later}' if later else ''}"
     return f"{queues_behind_itself(found.itself)}; without it {words}" if found.itself is not None else words
 

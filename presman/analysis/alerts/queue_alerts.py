@@ -131,7 +131,9 @@ def idle_holders(reading: Reading) -> list[Alert]:
     held, (by_list, by_servers) = sum(statement.servers for statement in idle), _where_old(reading)
     who = _first_three([_idle_in_words(each, AGO if by_list else "") for each in idle])
     longest = max(statement.idle or 0.0 for statement in idle)
-    keep = f"keep{'s' * (len(idle) == 1)} {counted(held, 'server')}"
+    # It may have rows of some instances only.
+    least = "at least " if reading.why_unavailable("V$PX_SESSION") and not by_servers else ""
+    keep = f"keep{'s' * (len(idle) == 1)} {least}{counted(held, 'server')}"
     short = f"{counted(len(idle), 'idle holder')}{by_list} {keep}{by_servers}"
     # The limit of their group may not count these servers: then their end gives the group no more room.
     doubt = next((why for each in idle if (why := why_not_counted(each, reading))), "")

@@ -148,17 +148,23 @@ def views_of(foundation: str) -> tuple[str, ...]:
 
 def silent_views(key: str, reading: Reading) -> tuple[str, ...]:
     """Return the views that do not answer now and without which a rule finds nothing."""
-    return tuple(each.view for each in _silent(key, reading))
+    return tuple(each.view for each in unavailable_for(key, reading))
 
 
 def why_silent(key: str, reading: Reading) -> str:
     """Return why a rule finds nothing now, by the views that it needs, "" if they all answered."""
-    return listed(each.why for each in _silent(key, reading))
+    return listed(each.why for each in unavailable_for(key, reading))
 
 
-def _silent(key: str, reading: Reading) -> list[UnavailableView]:
-    needed = views_of(RULE_BOOK[key].rests_on)
-    return [each for each in reading.unseen if each.view.removeprefix("G") in needed]
+def unavailable_for(key: str, reading: Reading) -> list[UnavailableView]:
+    """Return the views without which a rule finds nothing, and that do not answer now or lack the values."""
+    rests_on = RULE_BOOK[key].rests_on
+    needed = views_of(rests_on)
+    found = [each for each in reading.unseen if each.view.removeprefix("G") in needed]
+    if rests_on in {"queue", "timeouts"} and not found and not reading.lists_queue():
+        # The view answered, but without values that show the queue.
+        found = [UnavailableView(each.views[0], each.lacking) for each in reading.basis if each.what == "queue"]
+    return found
 
 
 _NEVER_OLDER = frozenset({"starved group", "minimums", "downgrade", "host", "histograms", "queue", "quiesce"})

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 
-from presman.analysis.alerts.rule_book import RULE_BOOK, dated, silent_views
+from presman.analysis.alerts.rule_book import RULE_BOOK, dated, silent_views, unavailable_for
 from presman.analysis.readings.reading import Alert, EarlierAdvice, Reading, UncheckedAlert
 from presman.analysis.view_availability import TWO_POLLS
 from presman.base.formats import listed
@@ -35,15 +35,16 @@ def unchecked(
         views = _silent(each, before, now) if ranks.get(mark, 0) < _rank(each.alert) else ()
         if views and not _is_over(each.alert, now):
             advice = each.advice if each.views else advise(each.alert)
-            still.append(UncheckedAlert(each.alert, each.at, views, advice, _why(views, now)))
+            still.append(UncheckedAlert(each.alert, each.at, views, advice, _why(each.alert.key, views, now)))
     return tuple(still)
 
 
-def _why(views: Sequence[str], now: Reading) -> str:
+def _why(key: str, views: Sequence[str], now: Reading) -> str:
     """Return that these views did not answer, or what is missing in their answers."""
-    lacking = [each.why for each in now.unseen if each.view in views and each.why.startswith(f"{each.view} ")]
-    silent = [view for view in views if not any(why.startswith(f"{view} ") for why in lacking)]
-    return listed([*([f"{', '.join(silent)} did not answer"] if silent else []), *lacking])
+    whys = {each.view: each.why for each in unavailable_for(key, now)}
+    lacking = {view: why for view in views if (why := whys.get(view, "")).startswith(f"{view} ")}
+    silent = [view for view in views if view not in lacking]
+    return listed([*([f"{', '.join(silent)} did not answer"] if silent else []), *lacking.values()])
 
 
 def _as_answered(alert: Alert, before: Reading) -> UncheckedAlert:
@@ -70,7 +71,7 @@ def _silent(each: UncheckedAlert, before: Reading, now: Reading) -> tuple[str, .
 
     Those that were silent when it was found are not among them, unless their earlier rows stood in for an answer.
     """
-    never = {view.view for view in before.unseen} - {view.view for view in now.late} - {*each.views}
+    never = {*silent_views(each.alert.key, before)} - {view.view for view in now.late} - {*each.views}
     silent = tuple(view for view in silent_views(each.alert.key, now) if view not in never)
     if not silent and each.views and now.why_unknown(RULE_BOOK[each.alert.key].rests_on) == TWO_POLLS:
         return each.views
@@ -78,6 +79,8 @@ def _silent(each: UncheckedAlert, before: Reading, now: Reading) -> tuple[str, .
 
 
 def _is_over(alert: Alert, reading: Reading) -> bool:
-    """Whether another view shows the end: V$RSRC_CONSUMER_GROUP counts the queue that V$SESSION lists."""
+    """Whether another view shows the end: V$SESSION lists no queued statement, or V$RSRC_CONSUMER_GROUP counts none."""
+    if RULE_BOOK[alert.key].rests_on not in {"queue", "timeouts"}:
+        return False
     counts = (row.px_queued for row in reading.cluster_groups() if row.title == alert.subject)
-    return RULE_BOOK[alert.key].rests_on in {"queue", "timeouts"} and next(counts, None) == 0
+    return (reading.lists_queue() and not reading.queue) or next(counts, None) == 0

@@ -105,7 +105,7 @@ def _short_of_servers(wants: Servers, dop: int | None, state: QueueState) -> tup
     system = state.system
     binding = sorted((each for each in state.limits if wants.high > each.free), key=lambda limit: not limit.group)
     uncounted = [str(each) for each in binding if each.uncounted]
-    known = [each for each in binding if not each.uncounted]
+    known = [each for each in binding if not each.uncounted and not each.is_contradicted]
     by_system = system.free is not None and wants.high > system.free
     if not known and not by_system:
         return Cause.UNKNOWN, None, "; ".join([_want(wants, dop), *uncounted, *map(str, state.not_known)])

@@ -94,7 +94,9 @@ class Queues(NamedTuple):
             part = "" if whole is None or percent is None else f" ({percent} % of {whole})"
             uncounted = view_of(self.facts.snapshot, ConsumerGroup) if not group.is_counted else ""
             own, held = server_pools.group_limit_age(key, self.facts, inst_id), group.px_servers or 0
-            yield ServerLimit(group.name, held, limit, part, con_id, group.name, uncounted, limit_age=own or age)
+            other = server_pools.other_limit(key, self.facts, self.budgets, inst_id)
+            found = ServerLimit(group.name, held, limit, part, con_id, group.name, uncounted, limit_age=own or age)
+            yield found._replace(is_contradicted=bool(other))
 
     def state(self, head: QueuedStatement, placed: Placement) -> QueueState:
         """Return the budget, limits and competitors of a head."""

@@ -64,7 +64,8 @@ class ServerLimit(NamedTuple):
 
     `con_id` is the container's; `group` is "" for a container as a whole. `uncounted` names the view that shows which
     of the held servers the limit counts, if that view has no values: the limit may count none of them. `age` is how old
-    the number held is, `limit_age` how old the limit is, None if it is of the poll or proves as much.
+    the number held is, `limit_age` how old the limit is, None if it is of the poll or proves as much. With
+    `is_contradicted` another view shows another limit.
     """
 
     owner: str
@@ -76,6 +77,7 @@ class ServerLimit(NamedTuple):
     uncounted: str = ""
     age: float | None = None
     limit_age: float | None = None
+    is_contradicted: bool = False
 
     @property
     def free(self) -> int:
@@ -425,11 +427,8 @@ def limit_by_metric(key: Key, facts: Facts, found: Mapping[int, ServerBudget], i
     V$RSRCMGRMETRIC and V$RSRCPDBMETRIC show a limit as it was in a minute that is over when they are read.
     """
     con_id, group = key
-    is_shown = key in facts.plans.shown_servers_limits
-    by_metric = is_shown and facts.system.is_alone
-    # Without V$INSTANCE it may be alone: then no other limit proves anything.
-    may_contradict = by_metric or (is_shown and not facts.snapshot.rows(Instance))
-    if may_contradict and (other := _other_limit(key, facts, found, inst_id)):
+    by_metric = key in facts.plans.shown_servers_limits and facts.system.is_alone
+    if other := other_limit(key, facts, found, inst_id):
         return NotKnown(f"how many servers {group} may hold", other, _age(GroupMetric, facts), is_recent=True)
     if by_metric and not _has_directives(key, facts, inst_id):
         limited = group_limit(key, facts, found).servers is not None
@@ -444,8 +443,14 @@ _DOCUMENTED = Release(19)
 """The first release whose documents say that UTILIZATION_LIMIT limits parallel servers, too."""
 
 
-def _other_limit(key: Key, facts: Facts, found: Mapping[int, ServerBudget], inst_id: int) -> str:
-    """Return that V$RSRCMGRMETRIC shows another limit than the one taken from UTILIZATION_LIMIT alone, "" if not."""
+def other_limit(key: Key, facts: Facts, found: Mapping[int, ServerBudget], inst_id: int) -> str:
+    """Return that V$RSRCMGRMETRIC shows another limit than the one taken from UTILIZATION_LIMIT alone, "" if not.
+
+    Without V$INSTANCE the instance may be alone: then no other limit proves anything.
+    """
+    may_be_alone = facts.system.is_alone or not facts.snapshot.rows(Instance)
+    if key not in facts.plans.shown_servers_limits or not may_be_alone:
+        return ""
     directive, limit = facts.division.shares[inst_id].directives.get(key), group_limit(key, facts, found).servers
     if directive is None or directive.parallel_server_limit is not None or facts.snapshot.release >= _DOCUMENTED:
         return ""

@@ -105,7 +105,8 @@ class SettingWatch:
     def __init__(self) -> None:
         self._rows: dict[RecordType, tuple[Any, ...]] = {}
         self._parameters: dict[_SettingKey, str] = {}
-        self._directives: dict[RecordType, dict[_Name, Any]] = {}
+        self._directives: dict[RecordType, tuple[dict[_Name, Any], frozenset[str]]] = {}
+        """The directives as last read, and the columns that had no values then."""
 
     def add(self, snapshot: Snapshot) -> SettingChanges:
         """Return what changed since the last snapshot."""
@@ -155,9 +156,12 @@ class SettingWatch:
             rows = [row for row in self._news(snapshot, record) if row.status != "PENDING"]
             if not rows:
                 continue
-            before, now = self._directives.get(record), {_name(row): row for row in rows}
-            self._directives[record] = now
-            if before is not None:
+            absent, now = snapshot.section(record).absent, {_name(row): row for row in rows}
+            before, unknown = self._directives.get(record, (None, absent))
+            if not absent <= unknown:  # a column has no values now: that is no change of the plan
+                continue
+            self._directives[record] = now, absent
+            if before is not None and absent == unknown:
                 yield from _compared(before, now)
 
 
