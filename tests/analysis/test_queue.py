@@ -467,7 +467,7 @@ def test_room_is_what_is_left_under_the_target_and_every_limit(found: QueueState
          "; one queue for all groups, 2 statements of other groups ahead of it; 50 of the target's 64 are in use"),
         (Servers(14, 14), state(ahead=1), Cause.BEHIND, 0,
          " and 14 are free; one queue for all groups, 1 statement of other groups ahead of it"),
-        (Servers(14, 14), state(), Cause.NOT_CHOSEN, 0, " and 14 are free; it should start by the next poll"),
+        (Servers(14, 14), state(), Cause.NOT_CHOSEN, 0, " and 14 are free; nothing that presman sees holds it back"),
         (Servers(14, 14), state(rivals=("A", "B")), Cause.NOT_CHOSEN, 0,
          " and 14 are free; the plan chooses between it and A, B"),
         (Servers(14, 14), state(rivals=("A",), containers=("HR",)), Cause.NOT_CHOSEN, 0,

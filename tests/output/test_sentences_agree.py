@@ -330,7 +330,8 @@ def starts_promised_twice(before: Reading, after: Reading) -> Iterator[str]:
     then = {head.statement.sql_id: head.sentence for head in before.heads}
     for head in after.heads:
         if all(
-            "should start by the next poll" in each for each in (head.sentence, then.get(head.statement.sql_id, ""))
+            "nothing that presman sees holds it back" in each
+            for each in (head.sentence, then.get(head.statement.sql_id, ""))
         ):
             yield f"{head.group}: {head.sentence}"
 

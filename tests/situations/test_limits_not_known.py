@@ -199,7 +199,7 @@ def test_a_limit_that_was_raised_since_the_poll_before_explains_the_wait(tmp_pat
     first, second = readings(tmp_path, views)
     assert head(first).cause is Cause.GROUP
     assert (head(second).cause, head(second).held, head(second).allowed) == (Cause.NOT_CHOSEN, 16, 48)
-    assert head(second).sentence.endswith("and 32 are free; it should start by the next poll")
+    assert head(second).sentence.endswith("and 32 are free; nothing that presman sees holds it back")
 
 
 # The pools.

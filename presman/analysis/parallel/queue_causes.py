@@ -181,7 +181,7 @@ def _shortages(wants: Servers, state: QueueState) -> tuple[Shortage, ...]:
         whole = wants.low > system.target
         short = system.in_use if whole else wants.high - system.target + system.in_use
         found.append(Shortage(min(short, system.in_use), everybody=True, inst_ids=state.inst_ids))
-    for limit in state.limits:
+    for limit in (each for each in state.limits if not each.is_contradicted):
         short = min(wants.high - limit.free, limit.held)
         found.append(Shortage(short, con_id=limit.con_id, group=limit.group))
     return tuple(shortage for shortage in found if shortage.short > 0)
@@ -205,7 +205,7 @@ def _fitting(start: str, state: QueueState) -> tuple[Cause, int | None, str]:
     if state.containers:
         first = f"the CDB plan chooses between its container and {', '.join(state.containers)}"
         chooses = f"{first}, then {chooses}" if chooses else first
-    return Cause.NOT_CHOSEN, 0, f"{start}; {chooses or 'it should start by the next poll'}"
+    return Cause.NOT_CHOSEN, 0, f"{start}; {chooses or 'nothing that presman sees holds it back'}"
 
 
 def _statements_ahead(state: QueueState) -> str:
