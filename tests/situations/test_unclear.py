@@ -56,7 +56,7 @@ UNCLEAR = (
     Edge(10, "QUERIES", "short by 4 servers", step="end MARTIN 1:301 (idle ", offered=("MARTIN 1:301",)),
     Edge(35, "", "", "whether a session that holds parallel servers is idle or blocked (GV$SESSION lacks STATUS)"),
     Edge(45, "FEEDS", NO_SERVER, step=NO_SERVER),
-    Edge(55, "FEEDS", "wants 8 servers (DOP 4, two sets by its plan) and 8 are free; nothing that presman sees holds it back"),
+    Edge(55, "FEEDS", "(DOP 4, two sets by its plan) and 8 are free; nothing that presman sees holds it back"),
     Edge(60, "FEEDS", UNEXPLAINED, step="check what else limits the head of FEEDS: the servers it wants are free"),
     Edge(65, "FEEDS", UNEXPLAINED, step="check what else limits the head of FEEDS: the servers it wants are free"),
     Edge(65, "LOADS", CONTRADICTED),
