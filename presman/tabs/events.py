@@ -22,7 +22,7 @@ def tab_of(event: DatabaseEvent) -> str:
 
 
 TAB = Tab(
-    parts=(Rows(EVENTS, events, news=True),),
+    parts=(Rows(EVENTS, events),),  # of a single moment, none is no news
     notes=(
         "Enter goes to the time of the row, on the tab that shows it best. n and p go to the next event and to the "
         "one before, from any tab, and skip those that only end something; J and : go to a time (:19:08, "
