@@ -111,7 +111,7 @@ async def test_every_tab_supports_all_operations(
     assert moment is not None
     text = full(moment.reading, None, moment.snapshots)
     for part in tab(name.name).rows():
-        if part.rows(moment) and part.in_text != 0:
+        if part.rows(moment) and part.in_text != 0 and name.name != "events":  # a text knows a single moment
             assert f"-- {part.table.title} (" in text, part.table.key
 
 
