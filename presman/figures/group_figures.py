@@ -65,7 +65,9 @@ def held_servers(row: GroupReading) -> str:
 def _servers(row: GroupReading) -> str:
     """Return the servers held of those allowed: on one of several instances, which share the limit, as its percent."""
     percent = None if row.may_hold is not None else row.servers_limit_percent
-    return f"{held_servers(row)}/{count(row.may_hold) if percent is None else f'{percent} %'}"
+    is_unknown = row.may_hold is None and percent is None and bool(row.limit_view)
+    allowed = "?" if is_unknown else count(row.may_hold) if percent is None else f"{percent} %"
+    return f"{held_servers(row)}/{allowed}"
 
 
 def _servers_state(row: GroupReading) -> State:
@@ -206,10 +208,10 @@ GROUPS: Figures[GroupReading] = Figures(
     Group("px_servers_active", "PX servers", COUNT, "Parallel servers the group holds now "
           f"({_VIEW}.CURRENT_PQ_SERVERS_ACTIVE) of those the plan lets it hold (PARALLEL_SERVER_LIMIT of "
           "DBA_RSRC_PLAN_DIRECTIVES, else UTILIZATION_LIMIT, as percent of the target; without either what its PDB may "
-          "hold; ┊ marks the limit). On one instance of a cluster the limit is a percent of the target of all, and "
-          "counts what all hold together. The whole width of the bar is PARALLEL_SERVERS_TARGET, or what is held if "
-          "that is more. At the poll. Statements that bypass the queue are not in it. ≤: that view does not show it "
-          "now; this is what all its statements hold.", "px_servers", text=_servers, side="left", width=18, most=26,
+          "hold; ┊ marks the limit; ?: it is not known). On one instance of a cluster the limit is a percent of the "
+          "target of all, and counts what all hold together. The whole width of the bar is PARALLEL_SERVERS_TARGET, or "
+          "what is held if that is more. At the poll. Statements that bypass the queue are not in it. ≤: that view does "
+          "not show it now; this is what all its statements hold.", "px_servers", text=_servers, side="left", width=18, most=26,
           bar=_servers_bar, state=_servers_state, narrow=False, vital=True),
     Group("px_servers_limit", "PX limit", COUNT, "Servers the plan lets the group hold: PARALLEL_SERVER_LIMIT of "
           "DBA_RSRC_PLAN_DIRECTIVES, else UTILIZATION_LIMIT, of the target; empty without a limit.", "servers_limit"),

@@ -248,7 +248,7 @@ FACTS: Table[SpanFacts] = Table(
                    "in that bucket. Percents under and over a limit count whole buckets only, so neither is too high; "
                    "1,024 µs counts as 1 ms.", "name", sortable=False, width=20),
         FactFigure("now", "now", TEXT, "Since the histogram was read before: at the last poll, or up to a minute ago "
-                   "if the tab was not open; the first line says for how long.", "now", sortable=False, width=20),
+                   "if the tab was not open; the row *over* says for how long.", "now", sortable=False, width=20),
         FactFigure("window", "window", TEXT, "Over the minutes chosen with w, as far as presman has polled them; the "
                    "first line says how far.", "window", sortable=False, width=20),
         FactFigure("startup", "since startup", TEXT, "Since the instance was started.", "startup", sortable=False,

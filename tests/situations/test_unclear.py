@@ -16,6 +16,7 @@ from presman.analysis.alerts.not_known import not_known
 from presman.analysis.plans.plan_changes import SettingWatch
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause
+from presman.figures.group_figures import OVERVIEW
 from presman.recording.reader import Recording
 from presman.services.live import ReadingCame, Readings
 from tests.cli.run import Run
@@ -115,6 +116,7 @@ def test_what_an_edge_shows(scenario: str, edge: Edge) -> None:
 def test_the_table_of_groups_does_not_know_the_limit_either(scenario: str, second: int, group: str, why: str) -> None:
     (row,) = (row for row in course(scenario, second).cluster_groups() if row.name == group)
     assert (row.servers_limit, row.limit_view) == (None, why)
+    assert OVERVIEW.column("px_servers_active").show(row).endswith("/?")
 
 
 def test_close_polls_repeat_no_promise_that_was_broken() -> None:

@@ -67,7 +67,8 @@ def sentence(found: Unblock, doubtful: int, reading: Reading) -> str:
     if found.doubt is not None:
         return f"{found.doubt}, so which session to end is not known either"
     if found.leaves_soon and found.only_waits:
-        return f"{'too late to end a session for it' if found.times_out else 'wait'}: it {found.leaves_soon}"
+        is_late = bool(found.times_out and found.candidates)  # an earlier end might have helped
+        return f"{'too late to end a session for it' if is_late else 'wait'}: it {found.leaves_soon}"
     fixed = found.refused
     more = f"; {refused_holder(fixed)}" if fixed is not None and found.needed and found.soon is None else ""
     loses_work = any(each.idle is None for answer in found.answers[:1] for each in answer)
