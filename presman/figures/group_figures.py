@@ -210,8 +210,9 @@ GROUPS: Figures[GroupReading] = Figures(
           "DBA_RSRC_PLAN_DIRECTIVES, else UTILIZATION_LIMIT, as percent of the target; without either what its PDB may "
           "hold; ┊ marks the limit; ?: it is not known). On one instance of a cluster the limit is a percent of the "
           "target of all, and counts what all hold together. The whole width of the bar is PARALLEL_SERVERS_TARGET, or "
-          "what is held if that is more. At the poll. Statements that bypass the queue are not in it. ≤: that view does "
-          "not show it now; this is what all its statements hold.", "px_servers", text=_servers, side="left", width=18, most=26,
+          "what is held if that is more. At the poll. Statements that bypass the queue are not in it. ≤: that view "
+          "does not show it now; this is what all its statements hold.",
+          "px_servers", text=_servers, side="left", width=18, most=26,
           bar=_servers_bar, state=_servers_state, narrow=False, vital=True),
     Group("px_servers_limit", "PX limit", COUNT, "Servers the plan lets the group hold: PARALLEL_SERVER_LIMIT of "
           "DBA_RSRC_PLAN_DIRECTIVES, else UTILIZATION_LIMIT, of the target; empty without a limit.", "servers_limit"),
