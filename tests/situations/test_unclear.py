@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
+from presman.analysis.advice.freeing import no_use
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import wrong
@@ -132,6 +133,14 @@ def test_a_limit_that_another_view_contradicts_is_not_what_a_head_is_short_of() 
     (head,) = (head for head in course("unclear", 65).heads if head.group == "LOADS")
     assert "short by 4 servers; how many servers LOADS may hold is not known (19 by" in head.sentence
     assert head.cause is Cause.SYSTEM
+
+
+@pytest.mark.parametrize("second", [80, 210], ids=["contradicted", "uncounted"])
+def test_no_end_is_useless_by_a_limit_that_is_not_known(second: int) -> None:
+    """The end of CRM was said not to help, by the limit of LOADS; under the other one it would help."""
+    found = course("unclear", second)
+    (crm,) = (each for each in found.running if each.user == "CRM")
+    assert "LOADS" not in no_use(crm, found)
 
 
 def test_an_alert_about_queued_statements_does_not_end_while_no_view_lists_them() -> None:
