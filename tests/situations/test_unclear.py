@@ -17,6 +17,7 @@ from presman.analysis.alerts.not_known import not_known
 from presman.analysis.plans.plan_changes import SettingWatch
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause
+from presman.analysis.trends.database_events import TIMEOUT, EventWatch
 from presman.figures.group_figures import OVERVIEW
 from presman.recording.reader import Recording
 from presman.services.live import ReadingCame, Readings
@@ -26,9 +27,9 @@ from tests.recording.recorded import polled, record
 
 @cache
 def live(scenario: str) -> list[ReadingCame]:
-    """Return five minutes, as a screen shows them."""
+    """Return six minutes, as a screen shows them."""
     readings = Readings()
-    return [readings.read(snapshot) for snapshot, _ in polled(scenario, 60)]
+    return [readings.read(snapshot) for snapshot, _ in polled(scenario, 72)]
 
 
 def course(scenario: str, second: int) -> Reading:
@@ -163,6 +164,14 @@ def test_a_column_without_values_is_no_change_of_the_plan() -> None:
     watch = SettingWatch()
     changes = [each for came in live("unclear") for each in watch.add(came.snapshot).directives]
     assert {each.group for each in changes} == {"LOADS"}
+
+
+def test_a_timeout_is_an_event_although_its_group_was_missing_when_it_came() -> None:
+    """REPORTS had no row while the view of the directives did not name it."""
+    events = EventWatch()
+    found = [each for came in live("unclear") for each in events.add(came.reading, came.snapshot)]
+    reached = [each.text for each in found if each.kind == TIMEOUT]
+    assert "REPORTS: 1 queue timeout" in reached
 
 
 def test_servers_of_a_holder_are_at_least_as_many_while_an_instance_is_not_listed() -> None:
