@@ -57,10 +57,11 @@ def instant_of(
 ) -> datetime:
     """Return the last instant in UTC that `words` mean, in a recording from `first` to `last`. Raises TimeError.
 
-    "3m ago" is three minutes before the last poll. A time of day is its last occurrence not after the last poll. A time
-    without an offset is in `zone`, by default the user's. If clocks show a time twice, the first occurrence is taken,
-    unless only the second is in the recording and not before `since`. A time given to the second means the end of that
-    second, at most the last poll: shown times are truncated, and a user who enters one means what happened in it.
+    "3m ago" is three minutes before the last poll. A time of day is its last occurrence not after the last poll, or
+    the next one if nothing was recorded by then and that is nearer to the recording. A time without an offset is in
+    `zone`, by default the user's. If clocks show a time twice, the first occurrence is taken, unless only the second is
+    in the recording and not before `since`. A time given to the second means the end of that second, at most the last
+    poll: shown times are truncated, and a user who enters one means what happened in it.
     """
     found = _begin_meant(words, first, last, zone, note, since)
     if ":" not in words or found > last:
@@ -83,8 +84,10 @@ def _begin_meant(
         if clock:
             zone = _zone_of(clock) or zone
             at = _naive(last.astimezone(zone).date(), clock)
-            is_to_come = at.replace(tzinfo=zone).astimezone(UTC) > last
-            return _chosen_instant(at - timedelta(days=is_to_come), zone, low, last, note)
+            if at.replace(tzinfo=zone).astimezone(UTC) <= last:
+                return _chosen_instant(at, zone, low, last, note)
+            found, today = (_chosen_instant(each, zone, low, last, note) for each in (at - timedelta(days=1), at))
+            return today if first - found > today - last else found
         found = datetime.fromisoformat(words)
         if 1900 < found.year < 9000:  # with zones and durations, years at the end of the calendar would overflow
             return _chosen_instant(found, zone, low, last, note)
@@ -99,11 +102,10 @@ def span_of(
     """Return the first and the last instant that `start` and `end` mean; None for "", an open end. Raises TimeError.
 
     If the window begins on the day of the last poll, its end may be a later time of that day: in a recording up to
-    21:30, the window from 20:00 to 23:00 does not end at yesterday's 23:00. Nor does a window from 22:00 begin
-    yesterday if nothing was recorded by then, and the recording ends sooner before 22:00 than it begins after it.
+    21:30, the window from 20:00 to 23:00 does not end at yesterday's 23:00.
     """
     notes: list[str] = []
-    begins = _window_begin(start, first, last, zone, note) if start else None
+    begins = _begin_meant(start, first, last, zone, note) if start else None
     since = first if begins is None else begins
     ends = instant_of(end, first, last, zone, notes.append, since) if end else None
     clock = _CLOCK.fullmatch(end.strip())
@@ -117,16 +119,6 @@ def span_of(
         window, whole = spelled_span(begins, ends), spelled_span(first, last)
         raise TimeError(f"the window {window} ends before it begins; the recording is {whole}")
     return begins, ends
-
-
-def _window_begin(start: str, first: datetime, last: datetime, zone: tzinfo | None, note: Note | None) -> datetime:
-    """Return the begin of a window: of a time of day that was not recorded, the occurrence nearer to the recording."""
-    found, clock = _begin_meant(start, first, last, zone, note), _CLOCK.fullmatch(start.strip())
-    if clock is None or found >= first:
-        return found
-    zone = _zone_of(clock) or zone
-    today = _chosen_instant(_naive(last.astimezone(zone).date(), clock), zone, first, last, None)
-    return today if first - found > today - last > timedelta(0) else found
 
 
 def nothing_in(name: str, window: str, first: datetime | None, last: datetime | None) -> EmptyWindowError:

@@ -27,6 +27,8 @@ def test_a_shown_time_can_be_typed_to_find_its_poll() -> None:
     assert instant_of("21:23:14", first, last, UTC) < FIRST
     assert instant_of("21:23:15.2", first, last, UTC) < first
     assert instant_of("21:29:46", first, last, UTC) == last, "nothing follows it, which is no error"
+    assert instant_of("21:36", first, last, UTC) == LAST.replace(minute=36, second=0), "not yesterday's"
+    assert instant_of("09:22", first, last, UTC).hour == 9
     for words in ("2s ago", "-2s"):
         assert instant_of(words, first, last, UTC) == last - timedelta(seconds=2)
 

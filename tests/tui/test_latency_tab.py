@@ -408,7 +408,7 @@ async def test_every_figure_says_what_it_is_on_the_smallest_terminal() -> None:
         lines = (await shown(acting, 12)).splitlines()
         assert [line.split()[:3] for line in lines[9:11]] == [["now", "2.0", "s"], ["window", "24.0", "s"]]
         assert [line.split()[4] for line in lines[9:11]] == ["avg", "avg"]
-        assert lines[13].endswith(" avg sess")
+        assert lines[13].endswith(" s waited/s")
         await acting.keys("b")
         for title in ("window: 24.0 s of 15 min", "since startup: 41d 00:00", "now: last 2.0 s"):
             assert f"Buckets  {title}, * estimate" in await acting.press("b")
@@ -449,7 +449,7 @@ async def test_a_quiet_poll_leaves_the_cell_that_is_read() -> None:
             for each in latencies(2).histograms
         ]
         await acting.show(replace(latencies(2), histograms=tuple(quiet), waits=()))
-        assert ": 0.00 waits/s, ~0.00 avg sess" in acting.screen
+        assert ": 0.00 waits/s, ~0.00 s waited/s" in acting.screen
 
 
 @acted

@@ -215,6 +215,7 @@ def _decided(found: Unblock, reading: Reading) -> Iterator[str]:
     whole, name = _wait_or_decide(found, reading), queue_name(found.head)
     if not (ends := _ends_offered(found, estimates=False)):
         yield f"{whole} for {name}"
+        yield "wait, or decide whose work to end"
         return
     yield whole
     yield f"wait, or{whole.partition(', or')[2]}"

@@ -205,7 +205,7 @@ class LatencyPanel(Panel):
         held = "CPUs: not known" if column.throttled is None else f"{column.throttled:.1f} CPUs"
         line: Line = (
             (f" {at}  ", "title"), (f"{index}: ", "dim"), (f"{waits:,.2f} waits/s", ""), (", ", "dim"),
-            (f"~{seconds:.{1 if seconds >= 1 else 2}f} avg sess", ""),
+            (f"~{seconds:.{1 if seconds >= 1 else 2}f} s waited/s", ""),
         )  # fmt: skip
         throttled: Line = (("  waited for ", "dim"), (held, "waiting"))
         return (*line, *throttled) if length((*line, *throttled)) <= self._readout.size.width else line
