@@ -10,7 +10,7 @@ from presman.rows.instance_rows import SEED, Database, Instance, Osstat, Pdb, Sy
 
 def host_busy(facts: Facts) -> dict[int, float]:
     """Return the busy fraction (0..1) of each instance's host since the last poll."""
-    before = {(row.inst_id, row.stat_name): row.value for row in facts.deltas.before(Osstat)}
+    before = {(row.inst_id, row.stat_name): row.value for row in facts.deltas.counters_before(Osstat)}
     grown = {key: now - before[key] for key, now in facts.system.osstat.items() if key in before and now >= before[key]}
     found: dict[int, float] = {}
     for inst_id in facts.system.inst_ids:

@@ -27,7 +27,7 @@ from presman.rows.group_rows import (
     PlanDirective,
     RsrcPlan,
 )
-from presman.rows.instance_rows import Instance, Pdb, Sysstat
+from presman.rows.instance_rows import Instance, Pdb, RsrcPdb, Sysstat
 from presman.rows.queries import RecordType, Scope, field_types, main_records, view_read
 from presman.rows.session_rows import PxSession, Session, SessionCount
 from presman.rows.snapshot import Snapshot
@@ -36,7 +36,7 @@ _NOT_THERE = " is not there"
 
 _NAMING: Mapping[RecordType, tuple[str, ...]] = {
     Session: ("sid",),
-    PxSession: ("qcsid",),
+    PxSession: ("sid", "qcsid"),
     ConsumerGroup: ("name",),
     RsrcPlan: ("name",),
     PlanDirective: ("plan", "group_or_subplan"),
@@ -177,7 +177,8 @@ def unavailable_views(facts: Facts) -> tuple[UnavailableView, ...]:
     """
     snapshot = facts.snapshot
     asked = (each for each in main_records(snapshot.release) if each in snapshot.sections and each is not SessionCount)
-    fields: dict[RecordType, tuple[str, ...]] = {Session: ("status",)}  # nothing else shows whether a session is idle
+    # Nothing else shows whether a session is idle, or what CPU a container gets.
+    fields: dict[RecordType, tuple[str, ...]] = {Session: ("status",), RsrcPdb: CPU_COLUMNS}
     whys = ((record, unavailable(snapshot, record, fields.get(record, ()))) for record in asked)
     found = [(record, why or _without_some_rows(facts, record)) for record, why in whys]
     return tuple(UnavailableView(view_of(snapshot, record), why) for record, why in found if why)
@@ -199,13 +200,18 @@ _COLUMNS_OF = {
 }
 """Figures of a group that may be unknown, with the columns of V$RSRC_CONSUMER_GROUP that they need."""
 
+_GAUGES = frozenset({"execution_waiters", "queue_length"})
+"""Those of them that are known as soon as their column has values; what is counted takes two polls."""
 
-def known_only(rows: tuple[GroupReading, ...], snapshot: Snapshot) -> tuple[GroupReading, ...]:
-    """Return the groups without figures whose columns are missing: they are not zero."""
+
+def known_only(rows: tuple[GroupReading, ...], facts: Facts) -> tuple[GroupReading, ...]:
+    """Return the groups without figures whose columns are missing, or were at the last poll: they are not zero."""
+    snapshot = facts.snapshot
     absent = snapshot.section(ConsumerGroup).absent
+    uncounted = absent | (facts.deltas.changed(ConsumerGroup) - _GAUGES)
     if why := unavailable(snapshot, ConsumerGroup):
         return tuple(row._replace(doubt=why) for row in rows)
-    gone: dict[str, Any] = {field: None for field, columns in _COLUMNS_OF.items() if not columns.isdisjoint(absent)}
+    gone: dict[str, Any] = {field: None for field, columns in _COLUMNS_OF.items() if not columns.isdisjoint(uncounted)}
     lost = {
         field: {name: None for name, column in columns.items() if column in absent}
         for field, columns in (TOTALS_OF.items() if absent else ())
@@ -213,7 +219,7 @@ def known_only(rows: tuple[GroupReading, ...], snapshot: Snapshot) -> tuple[Grou
     if not gone and not any(lost.values()):
         return rows
     if not gone.keys().isdisjoint({"used", "waiting"}):
-        gone["doubt"] = unavailable(snapshot, ConsumerGroup, CPU_COLUMNS)
+        gone["doubt"] = unavailable(snapshot, ConsumerGroup, CPU_COLUMNS) or TWO_POLLS
     known = []
     for row in rows:
         figures = {field: _without(getattr(row, field), names) for field, names in lost.items()} | gone

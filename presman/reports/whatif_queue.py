@@ -297,15 +297,19 @@ def _left_for(head: QueueHead, reading: Reading, now: Rules, then: Rules) -> tup
     is_confined = head.target != now.target or any(each.inst_ids for each in head.shortages)
     has_container_limit = group is not None and group.container_servers is not None
     has_container_limit = has_container_limit or any(each.limit == "container limit" for each in head.shortages)
-    left, wants = head.statement.servers_left, head.wants
-    is_pool_short = left is not None and wants is not None and left < wants.high
+    pool, wants = head.statement.servers_left, head.wants
+    is_pool_short = pool is not None and wants is not None and pool < wants.high
     if head.not_known or head.in_use is None or is_confined or has_container_limit or is_pool_short:
         return None, ""
-    of_target = then.target - head.in_use, "target"
-    if (most := then.limits.get(Group(head.con_id, head.group))) is None:
-        return of_target
-    held = group.px_servers if group is not None and group.is_counted else None
-    return (None, "") if held is None else min(of_target, (most - held, "group limit"))
+    found = [(then.target - head.in_use, "target")]
+    if pool is not None:  # it has room for the head, but maybe for less than the target then leaves
+        found.append((pool, "PARALLEL_MAX_SERVERS"))
+    if (most := then.limits.get(Group(head.con_id, head.group))) is not None:
+        held = group.px_servers if group is not None and group.is_counted else None
+        if held is None:
+            return None, ""
+        found.append((most - held, "group limit"))
+    return min(found)
 
 
 class _Start(NamedTuple):

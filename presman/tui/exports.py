@@ -219,7 +219,7 @@ async def write_past(monitor: Monitor, poll_recording: PollRecording, latest: Re
     earliest = latest.at - timedelta(minutes=monitor.choices.window)
     number, kept, first = monitor.timeline.first_number(), 0, latest.at
     while (newest := monitor.latest) is not None and number <= newest.number:
-        pair = monitor.timeline.moment(number, kept=True)
+        pair = monitor.timeline.numbered(number)
         number += 1
         if pair is not None and pair[1].at >= earliest:
             poll_recording.past(pair)

@@ -196,12 +196,11 @@ class Monitor:
         """Return the instant on screen with all data of a tab; None before the first poll."""
         if self.reading is None or self.latest is None:
             return None
-        line, number = self.timeline, self.reading.number
-        newest, events = self.latest.at, self.events
+        line, newest, events = self.timeline, self.latest.at, self.events
         choices = replace(self.choices, recorded=True) if self.link.is_past else self.choices
         if choices.paused is not None:  # nothing changes when the screen is redrawn: newer polls do not exist yet
             choices, newest, events = replace(choices, behind=0), self.reading.at, self._events_then
-        moment_of = partial(line.moment, number)
+        moment_of = partial(line.pair_of, self.reading)
         return Moment(
             self.reading, choices, self.alerts, newest, line.series, line.latencies, line.watch, events, moment_of
         )

@@ -1,7 +1,7 @@
 """The polls of the recent past, for scrolling back, sparklines and charts."""
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -54,6 +54,8 @@ class Timeline:
         """The times of the snapshots that are kept, and of some that no longer are, in seconds since 1970."""
         self._numbers: list[int] = []
         """Their numbers: those of extra polls are missing."""
+        self._growing = 0
+        """Index of the number from which on they grow: a new connection may begin again at 1."""
         self._extra: tuple[Snapshot | None, Snapshot] | None = None
         """The last extra poll, and the poll from which its rates were computed."""
         self._history: History | None = None
@@ -97,14 +99,17 @@ class Timeline:
 
         history = self._history = self._history or History()
         history.append(snapshot)
+        if self._numbers and self._numbers[-1] >= snapshot.number:
+            self._growing = len(self._numbers)
         self._times.append(snapshot.at.timestamp())
         self._numbers.append(snapshot.number)
         if self._extra is not None and snapshot.number <= self._extra[1].number:
             self._extra = None  # of an earlier connection
         # Not at each poll: whatever is removed at the front moves all the others.
-        if len(self._times) > 2 * len(history):
-            del self._times[: -len(history)]
-            del self._numbers[: -len(history)]
+        if (gone := len(self._times) - len(history)) > len(history):
+            del self._times[:gone]
+            del self._numbers[:gone]
+            self._growing = max(0, self._growing - gone)
         return history
 
     def first(self) -> datetime | None:
@@ -123,23 +128,27 @@ class Timeline:
 
     def first_number(self) -> int:
         """Return the number of the oldest poll from which on numbers grow: a new connection may begin again at 1."""
-        if not len(self):
-            return 1
-        index = len(self._numbers) - 1
-        while index > len(self._numbers) - len(self) and self._numbers[index - 1] < self._numbers[index]:
-            index -= 1
-        return self._numbers[index]
+        return self._numbers[self._first_growing()] if len(self) else 1
 
-    def moment(self, number: int, *, kept: bool = False) -> tuple[Snapshot | None, Snapshot] | None:
-        """Return the snapshots of poll `number` and of the one before it, None if it is no longer kept.
+    def _first_growing(self) -> int:
+        return max(self._growing, len(self._numbers) - len(self))
 
-        With `kept` it must be one of those that are kept; else it may be the last extra one.
-        """
-        if self._extra is not None and self._extra[1].number == number and not kept:
+    def pair_of(self, reading: Reading) -> tuple[Snapshot | None, Snapshot] | None:
+        """Return the snapshots that a reading was made from; None if they are no longer kept."""
+        number, at = reading.number, reading.at
+        if self._extra is not None and (self._extra[1].number, self._extra[1].at) == (number, at):
             return self._extra
-        # Numbers are no distances: those of extra polls are missing, and a new connection may begin again at 1.
-        behind = next((each for each in range(len(self)) if self._numbers[-1 - each] == number), -1)
-        return self._pair(behind)
+        # Its number alone may be that of a poll of another connection, too.
+        alike = (each for each in range(len(self)) if self._numbers[-1 - each] == number)
+        seconds = at.timestamp()
+        return self._pair(next((each for each in alike if abs(self._times[-1 - each] - seconds) <= _SAME), -1))
+
+    def numbered(self, number: int) -> tuple[Snapshot | None, Snapshot] | None:
+        """Return the snapshots of poll `number` of this connection and of the one before it; None if it is not kept."""
+        # Numbers are no distances: those of extra polls are missing.
+        index = bisect_left(self._numbers, number, self._first_growing())
+        is_kept = self._numbers[index : index + 1] == [number]
+        return self._pair(len(self._numbers) - 1 - index) if is_kept else None
 
     def reading(self, behind: int) -> Reading | None:
         """Return the reading `behind` polls before the newest, None if there is none."""

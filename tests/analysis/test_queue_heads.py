@@ -21,6 +21,7 @@ from presman.forecast.queue_now import queue_rules
 from presman.rows.commands import CommandKind
 from presman.rows.instance_rows import ActiveService, Parameter, PdbMetric
 from presman.rows.session_rows import PxProcess, PxProcessSysstat, PxSession, Session, SessionInfo
+from presman.rows.snapshot import Problem
 from tests.analysis.make import active_plan, directive, group, instance, queued_session, row, snapshot
 
 FORCE = [row(Parameter, inst_id=inst_id, name="parallel_force_local", value="TRUE") for inst_id in (1, 2)]
@@ -106,18 +107,31 @@ def test_one_instance_adds_no_remark() -> None:
     assert "instances" not in found.sentence
 
 
-def test_ending_servers_elsewhere_does_not_help() -> None:
-    def runs(inst_id: int, sid: int, servers: int) -> list[Any]:
-        coordinator = row(Session, inst_id=inst_id, sid=sid, serial=1, status="ACTIVE", sql_id=f"sql{sid}",
-                          resource_consumer_group="BATCH")  # fmt: skip
-        held = {"qcinst_id": inst_id, "qcsid": sid, "qcserial": 1, "degree": servers, "req_degree": servers}
-        numbers = range(sid * 100, sid * 100 + servers)
-        names = [row(PxProcess, inst_id=inst_id, server_name=f"P{n}", sid=n, serial=1, is_gv="FALSE") for n in numbers]
-        return [coordinator, *names, *(row(PxSession, inst_id=inst_id, sid=n, serial=1, **held) for n in numbers)]
+def runs(inst_id: int, sid: int, servers: int) -> list[Any]:
+    """A statement of BATCH that holds servers of an instance."""
+    coordinator = row(Session, inst_id=inst_id, sid=sid, serial=1, status="ACTIVE", sql_id=f"sql{sid}",
+                      resource_consumer_group="BATCH")  # fmt: skip
+    held = {"qcinst_id": inst_id, "qcsid": sid, "qcserial": 1, "degree": servers, "req_degree": servers}
+    numbers = range(sid * 100, sid * 100 + servers)
+    names = [row(PxProcess, inst_id=inst_id, server_name=f"P{n}", sid=n, serial=1, is_gv="FALSE") for n in numbers]
+    return [coordinator, *names, *(row(PxSession, inst_id=inst_id, sid=n, serial=1, **held) for n in numbers)]
 
+
+def test_ending_servers_elsewhere_does_not_help() -> None:
     there, here = runs(2, 20, 16), runs(1, 10, 16)
     (found,) = unblock(analyse(None, cluster(*FORCE, *here, *there)))
     assert [each.statement.sid for each in found.candidates] == [10]
+
+
+@pytest.mark.parametrize(("inst_id", "left"), [(1, 6), (2, 96)])
+def test_servers_held_elsewhere_leave_no_fewer_while_their_view_is_late(inst_id: int, left: int) -> None:
+    """V$PX_SESSION lists 90 of the 96 servers of one instance; those of instance 2 were taken from the head's."""
+    most = [row(Parameter, inst_id=each, name="parallel_max_servers", value="96") for each in (1, 2)]
+    used = [row(PxProcessSysstat, inst_id=each, statistic="Servers In Use", value=0) for each in (1, 2)]
+    seen = cluster(*FORCE, *most, *used, *runs(inst_id, 20, 90), busy=(0, 0))
+    late = replace(seen.section(PxProcessSysstat), problem=Problem("", "no answer in time", late=True))
+    (found,) = analyse(None, replace(seen, sections={**seen.sections, PxProcessSysstat: late})).heads
+    assert found.statement.servers_left == left
 
 
 @pytest.mark.parametrize(("on_first", "is_offered"), [(96, False), (60, True)])

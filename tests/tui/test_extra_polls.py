@@ -72,36 +72,37 @@ async def test_the_time_that_rates_cover_is_shown_where_it_is_not_the_interval()
         assert "rates over 20s" in acting.screen
 
 
-def test_a_poll_is_found_by_its_number_though_those_of_extra_polls_are_missing() -> None:
+def test_a_poll_is_found_though_the_numbers_of_extra_polls_are_missing() -> None:
     play, timeline = Play("quiet"), Timeline()
-    for number in (1, 2, 3, 4, 5, 6, 7):
-        found = play.read()
-        assert isinstance(found, ReadingCame)
+    found = [play.read() for _ in range(7)]
+    for number, each in enumerate(found, 1):
+        assert isinstance(each, ReadingCame)
         if number in {3, 5, 6}:
-            timeline.show_extra(found.snapshot)
+            timeline.show_extra(each.snapshot)
         else:
-            timeline.add(found.reading, found.snapshot)
-    pairs = {number: timeline.moment(number) for number in range(9)}
-    assert {number: pair[0] and pair[0].number for number, pair in pairs.items() if pair is not None} == {
-        1: None, 2: 1, 4: 2, 6: 2, 7: 4,
-    }  # fmt: skip
-    assert timeline.moment(6, kept=True) is None
+            timeline.add(each.reading, each.snapshot)
+    pairs = [timeline.pair_of(each.reading) for each in found if isinstance(each, ReadingCame)]
+    assert [pair and (pair[0] and pair[0].number, pair[1].number) for pair in pairs] == [
+        (None, 1), (1, 2), None, (2, 4), None, (2, 6), (4, 7),
+    ]  # fmt: skip
+    assert [timeline.numbered(number) is not None for number in range(9)] == [0, 1, 1, 0, 1, 0, 0, 1, 0]
     assert timeline.first_number() == 1
 
 
 def test_after_another_login_polls_may_begin_at_1_again() -> None:
     """With another password the source is another one, and so is its poller."""
     timeline = Timeline()
-    assert (timeline.first_number(), timeline.moment(1)) == (1, None)
+    assert (timeline.first_number(), timeline.numbered(1)) == (1, None)
     play = Play("quiet")
     found = [play.read() for _ in range(3)]
     for number, each in zip((8, 9, 1, 3), [found[0], *found], strict=True):
         assert isinstance(each, ReadingCame)
         timeline.add(each.reading, replace(each.snapshot, number=number))
+        extra = replace(each.reading, number=10)
         if number == 9:
             timeline.show_extra(replace(each.snapshot, number=10))
-            assert timeline.moment(10) is not None
-    assert timeline.moment(10) is None, "poll 10 of this connection would be taken for it"
+            assert timeline.pair_of(extra) is not None
+    assert timeline.pair_of(extra) is None, "an extra poll of before is gone"
     assert timeline.first_number() == 1
-    pairs = [timeline.moment(number) for number in (1, 2, 3)]
-    assert [pair and pair[1].number for pair in pairs] == [1, None, 3]
+    pairs = [timeline.numbered(number) for number in (1, 2, 3, 8)]
+    assert [pair and pair[1].number for pair in pairs] == [1, None, 3, None]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
+from presman.polling.history import History
 from presman.tui.timeline import _KEPT_READINGS, Timeline
 from tests.recording.recorded import polled
 
@@ -20,7 +22,7 @@ def timeline() -> Timeline:
 
 def test_a_timeline_is_empty_before_the_first_poll() -> None:
     empty = Timeline()
-    assert (len(empty), empty.first(), empty.reading(0), empty.moment(1)) == (0, None, None, None)
+    assert (len(empty), empty.first(), empty.reading(0), empty.numbered(1)) == (0, None, None, None)
 
 
 def test_an_instant_maps_to_the_last_poll_before_it(timeline: Timeline) -> None:
@@ -33,7 +35,7 @@ def test_an_instant_maps_to_the_last_poll_before_it(timeline: Timeline) -> None:
 
 def test_a_poll_is_found_by_its_number(timeline: Timeline) -> None:
     for behind in range(6):
-        found = timeline.moment(6 - behind)
+        found = timeline.numbered(6 - behind)
         assert found is not None
         assert found[1].number == 6 - behind
         assert (found[0] is None) == (behind == 5)
@@ -41,7 +43,7 @@ def test_a_poll_is_found_by_its_number(timeline: Timeline) -> None:
         assert reading is not None
         assert reading.number == 6 - behind
     for beyond in (-1, 6):
-        assert timeline.moment(6 - beyond) is None
+        assert timeline.numbered(6 - beyond) is None
         assert timeline.reading(beyond) is None
 
 
@@ -62,7 +64,35 @@ def test_a_timeline_may_begin_before_its_first_reading() -> None:
     found.begin(before)
     found.add(reading, snapshot)
     assert len(found) == 2
-    pair = found.moment(2)
+    pair = found.numbered(2)
     assert pair is not None
     assert (pair[0], pair[1].number) == (before, 2)
     assert found.first() == before.at
+
+
+def test_numbers_that_begin_again_are_found_after_old_polls_are_gone() -> None:
+    """The history keeps four polls; in the list of numbers those before are removed now and then."""
+    timeline, ((snapshot, reading),) = Timeline(), polled("quiet", 1)
+    timeline._history = History(count=4)
+    numbers = (7, 8, 1, 2, 3, 5, 6, 7, 8, 9, 11, 12, 13, 14)
+    for total, number in enumerate(numbers, 1):
+        timeline.add(reading, replace(snapshot, number=number))
+        kept = numbers[:total][-len(timeline) :]
+        of_this_connection = list(kept[kept.index(1) :] if 1 in kept else kept)
+        assert timeline.first_number() == of_this_connection[0]
+        found = {each: timeline.numbered(each) for each in range(16)}
+        assert [each for each, pair in found.items() if pair is not None] == of_this_connection
+        assert all(pair is None or pair[1].number == each for each, pair in found.items())
+
+
+def test_a_reading_has_the_snapshots_of_its_own_connection() -> None:
+    """After another login polls began at 1 again: a reading of before had those of the new poll with its number."""
+    timeline, polls = Timeline(), list(polled("quiet", 4))
+    for (snapshot, reading), number in zip(polls, (1, 2, 1, 2), strict=True):
+        timeline.add(replace(reading, number=number), replace(snapshot, number=number))
+    for behind in range(4):
+        reading = timeline.reading(behind)
+        assert reading is not None
+        pair = timeline.pair_of(reading)
+        assert pair is not None
+        assert (pair[1].at, pair[1].number) == (reading.at, reading.number)

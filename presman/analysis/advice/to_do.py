@@ -158,7 +158,7 @@ def with_unchecked(before: Reading | None, reading: Reading) -> Reading:
     """Return a reading with the alerts of the one before that it cannot check, and what was to be done about them."""
     if before is None or before.target != reading.target:
         return reading
-    if reading.lists_queue() and not (reading.unseen or before.unchecked):  # all answered
+    if reading.lists_queue() and not (reading.unseen or reading.lacks_values() or before.unchecked):  # all answered
         return reading
 
     def advise(alert: Alert) -> EarlierAdvice | None:

@@ -190,7 +190,7 @@ class Judge:
     def _unchecked(self, reading: Reading) -> tuple[UncheckedAlert, ...]:
         """Return the alerts of rules of config.ini that the readings before had, and that this one cannot check."""
         before = self._before
-        if before is None or not (reading.unseen or self._kept):
+        if before is None or not (reading.unseen or reading.lacks_values() or self._kept):
             return ()
         answers = (asked(each, self._settings) for each in (before, reading))
         then, now = ([alert for answer in each for alert in answer.alerts] for each in answers)

@@ -161,10 +161,17 @@ def unavailable_for(key: str, reading: Reading) -> list[UnavailableView]:
     rests_on = RULE_BOOK[key].rests_on
     needed = views_of(rests_on)
     found = [each for each in reading.unseen if each.view.removeprefix("G") in needed]
+    # A view may have answered without the values that show the queue, the pools or what a group waits for.
     if rests_on in {"queue", "timeouts"} and not found and not reading.lists_queue():
-        # The view answered, but without values that show the queue.
         found = [UnavailableView(each.views[0], each.lacking) for each in reading.basis if each.what == "queue"]
+    why = reading.why_unknown(_SHOWN_AS.get(rests_on, ""))
+    if " lacks " in why and not found:
+        found = [UnavailableView(why.partition(" ")[0], why)]
     return found
+
+
+_SHOWN_AS = {"starved group": "starved group", "pools": "queue"}
+"""What rules rest on that is known by the same columns as something in `Reading.basis`."""
 
 
 _NEVER_OLDER = frozenset({"starved group", "minimums", "downgrade", "host", "histograms", "queue", "quiesce"})

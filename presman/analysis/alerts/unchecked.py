@@ -35,7 +35,8 @@ def unchecked(
         views = _silent(each, before, now) if ranks.get(mark, 0) < _rank(each.alert) else ()
         if views and not _is_over(each.alert, now):
             advice = each.advice if each.views else advise(each.alert)
-            still.append(UncheckedAlert(each.alert, each.at, views, advice, _why(each.alert.key, views, now)))
+            why = each.why if views == each.views and not silent_views(each.alert.key, now) else ""
+            still.append(UncheckedAlert(each.alert, each.at, views, advice, why or _why(each.alert.key, views, now)))
     return tuple(still)
 
 

@@ -73,9 +73,19 @@ class Deltas(Struct, frozen=True):
             return ()
         return self.previous.section(record).rows
 
+    def changed(self, record: type[Any]) -> frozenset[str]:
+        """Return the columns that have values in only one of the two reads: they did not grow from 0, or fall to 0."""
+        if self.previous is None:
+            return frozenset()
+        return self.previous.section(record).absent ^ self.current.section(record).absent
+
+    def counters_before(self, record: type[Any]) -> tuple[Any, ...]:
+        """Return the previous rows of one kind to subtract; empty if a column has values in only one of the reads."""
+        return () if self.changed(record) else self.before(record)
+
     def pairs(self, record: type[Row], key: Callable[[Row], Hashable]) -> Iterator[tuple[Row, Row | None]]:
         """Yield the rows of one kind, each with its previous row of the same key; None if its instance restarted."""
-        before = {key(row): row for row in self.before(record)}
+        before = {key(row): row for row in self.counters_before(record)}
         for row in self.current.rows(record):
             yield row, before.get(key(row)) if self.same_start(row.inst_id) else None
 

@@ -128,7 +128,8 @@ def _counted(facts: Facts, found: Statements, waits: Mapping[GroupKey, session_p
     grown = of_groups(facts.deltas, rows, before)
     loads: dict[int, dict[Key, entitlement.Load]] = defaultdict(dict)
     # Without the counters of CPU there are no loads, rather than loads of 0.
-    milliseconds = 0.0 if seconds is None or "consumed_cpu_time" in section.absent else seconds * 1000
+    lacking = section.absent | facts.deltas.changed(ConsumerGroup)
+    milliseconds = 0.0 if seconds is None or "consumed_cpu_time" in lacking else seconds * 1000
     for group_key, deltas in grown.items() if milliseconds else ():
         row = rows[group_key]
         loads[row.inst_id][row.con_id, row.name] = entitlement.Load(

@@ -102,8 +102,9 @@ def reached(row: Limited) -> str:
 
 def grown_io(facts: Facts, deltas: CounterDeltas | None) -> IoRates | None:
     """Return a container's I/O per second; None without a delta, or if the I/O columns are missing."""
-    seconds = facts.deltas.interval(RsrcPdb)
-    if deltas is None or not seconds or facts.snapshot.section(RsrcPdb).absent >= CONTAINER_IO:
+    seconds, changed = facts.deltas.interval(RsrcPdb), facts.deltas.changed(RsrcPdb)
+    lacks = facts.snapshot.section(RsrcPdb).absent >= CONTAINER_IO or not changed.isdisjoint(CONTAINER_IO)
+    if deltas is None or not seconds or lacks:
         return None
     return rates(deltas, seconds)
 

@@ -5,7 +5,7 @@ The I/O is what the database sees, not what the storage cells do.
 
 from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from presman.analysis.facts.deltas import Deltas, difference
 from presman.analysis.facts.facts import Facts
@@ -73,9 +73,15 @@ def by_group(rows: Iterable[ConsumerGroup]) -> dict[GroupKey, ConsumerGroup]:
 def of_groups(
     deltas: Deltas, rows: Mapping[GroupKey, ConsumerGroup], before: Mapping[GroupKey, ConsumerGroup]
 ) -> dict[GroupKey, CounterDeltas]:
-    """Return the deltas of every group whose counters continued in the same plan window of the same instance."""
+    """Return the deltas of every group whose counters continued in the same plan window of the same instance.
+
+    A counter that has values in only one of the two reads grows by 0 here; `known_only` takes its figures out.
+    """
     same = {place for place in {key[:2] for key in rows} if deltas.same_window(*place)}
     pairs = ((key, row, old) for key, row in rows.items() if (old := before.get(key)) and key[:2] in same)
+    if changed := deltas.changed(ConsumerGroup).intersection(CounterDeltas._fields):
+        no_growth: dict[str, Any] = dict.fromkeys(changed, 0)
+        pairs = ((key, row._replace(**no_growth), old._replace(**no_growth)) for key, row, old in pairs)
     grown = ((key, difference(_group_counters(row), _group_counters(old))) for key, row, old in pairs)
     return {key: CounterDeltas._make(counters) for key, counters in grown if counters is not None}
 
@@ -87,7 +93,7 @@ def of_sessions(facts: Facts) -> dict[tuple[int, int], SessionRates]:
     """
     deltas = facts.deltas
     seconds = deltas.interval(SessionInfo)
-    infos = by_session(deltas.before(SessionInfo))
+    infos = by_session(deltas.counters_before(SessionInfo))
     if not infos or seconds is None:
         return {}
     sessions = by_session(deltas.before(Session))
@@ -135,14 +141,17 @@ def together(parts: Sequence[IoRates]) -> IoRates:
 
 def of_containers(facts: Facts, inst_id: int) -> dict[int, CounterDeltas]:
     """Return the deltas of each container's counters within one instance start and one window of the CDB plan."""
-    cpu_missing = not facts.snapshot.section(RsrcPdb).absent.isdisjoint(CPU_COLUMNS)
+    changed = facts.deltas.changed(RsrcPdb)
+    cpu_missing = not (facts.snapshot.section(RsrcPdb).absent | changed).isdisjoint(CPU_COLUMNS)
     if cpu_missing or not facts.deltas.same_window(inst_id, ROOT):
         return {}
     before = {row.con_id: row for row in facts.deltas.before(RsrcPdb) if row.inst_id == inst_id}
+    uncounted: dict[str, Any] = dict.fromkeys(changed.intersection(_CONTAINER_COLUMNS), 0)
     found = {}
     for row in facts.snapshot.rows(RsrcPdb):
         if row.inst_id == inst_id and row.con_id in before:
-            grown = difference(_container_counters(row), _container_counters(before[row.con_id]))
+            now, old = (each._replace(**uncounted) for each in (row, before[row.con_id]))
+            grown = difference(_container_counters(now), _container_counters(old))
             if grown is not None:
                 found[row.con_id] = _NO_GROWTH._replace(**dict(zip(_CONTAINER_COLUMNS, grown, strict=True)))
     return found

@@ -167,14 +167,14 @@ def budget_of(facts: Facts, pool: ServerPool, where: str = "", inst_ids: tuple[i
         where,
         inst_ids,
         age=age,
-        left=_left(facts, pool),
+        left=_left(facts, pool, inst_ids or facts.system.inst_ids),
         maximum=pool.maximum,
         shows_maximum=view_of(facts.snapshot, Parameter),
     )
 
 
-def _left(facts: Facts, pool: ServerPool) -> float:
-    """Return the servers left in a pool, at least.
+def _left(facts: Facts, pool: ServerPool, inst_ids: Iterable[int]) -> float:
+    """Return the servers left in the pool of these instances, at least.
 
     While V$PX_PROCESS_SYSSTAT does not answer, V$PX_SESSION may show that fewer are left than it did. Where
     PARALLEL_MAX_SERVERS is not known and more servers are in use than the queue counts, only those are sure that
@@ -182,8 +182,7 @@ def _left(facts: Facts, pool: ServerPool) -> float:
     """
     if facts.snapshot.age_if_late(PxProcessSysstat) is not None and pool.maximum is not None:
         held = servers_held(facts)
-        now = held.total() if pool.inst_id == CLUSTER else held[pool.inst_id]
-        return max(0, min(pool.left(), pool.maximum - now))
+        return max(0, min(pool.left(), pool.maximum - sum(held[inst_id] for inst_id in inst_ids)))
     if pool.maximum is not None or pool.in_use is None or pool.target is None or pool.counted is None:
         return pool.left()
     is_more = pool.in_use > pool.counted and bool(facts.snapshot.rows(PxProcessSysstat))

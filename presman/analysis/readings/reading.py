@@ -492,6 +492,10 @@ class Reading(Struct, frozen=True, dict=True):
         """Return why it is not known whether there is a `what` of the basis (queue, ...), "" if it is known."""
         return next((each.lacking for each in self.basis if each.what == what), "")
 
+    def lacks_values(self) -> bool:
+        """Whether a view of the basis answered without values of a column that Oracle always fills."""
+        return any(" lacks " in each.lacking for each in self.basis)
+
     def lists_queue(self) -> bool:
         """Whether V$SESSION lists the queued statements of all instances in view, even if these are not the cluster."""
         return self.why_unknown("queue") in {"", self.part}

@@ -318,6 +318,13 @@ def test_without_a_forecast_it_is_known_whether_a_head_has_room(change: Change, 
     assert room_words(head_of_batch(), Knowing().load, frozenset({change})) == [sentence]
 
 
+def test_no_more_servers_are_free_than_the_pool_has_left() -> None:
+    """PARALLEL_MAX_SERVERS leaves 20: a target of 128 leaves 88, and the limit of BATCH 32."""
+    reading = head_of_batch(statement=replace(queued(1), servers_left=20))
+    (sentence,) = room_words(reading, Knowing().load, frozenset({Change("target", None, 128)}))
+    assert sentence.endswith("has room: it wants 16, 20 are free.")
+
+
 @pytest.mark.parametrize(
     "fields",
     [
