@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
+from presman.analysis.advice.freeing import no_use
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import wrong
@@ -16,6 +17,7 @@ from presman.analysis.alerts.not_known import not_known
 from presman.analysis.plans.plan_changes import SettingWatch
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause
+from presman.analysis.trends.database_events import TIMEOUT, EventWatch
 from presman.figures.group_figures import OVERVIEW
 from presman.recording.reader import Recording
 from presman.services.live import ReadingCame, Readings
@@ -25,9 +27,9 @@ from tests.recording.recorded import polled, record
 
 @cache
 def live(scenario: str) -> list[ReadingCame]:
-    """Return five minutes, as a screen shows them."""
+    """Return six minutes, as a screen shows them."""
     readings = Readings()
-    return [readings.read(snapshot) for snapshot, _ in polled(scenario, 60)]
+    return [readings.read(snapshot) for snapshot, _ in polled(scenario, 72)]
 
 
 def course(scenario: str, second: int) -> Reading:
@@ -134,6 +136,14 @@ def test_a_limit_that_another_view_contradicts_is_not_what_a_head_is_short_of() 
     assert head.cause is Cause.SYSTEM
 
 
+@pytest.mark.parametrize("second", [80, 210], ids=["contradicted", "uncounted"])
+def test_no_end_is_useless_by_a_limit_that_is_not_known(second: int) -> None:
+    """The end of CRM was said not to help, by the limit of LOADS; under the other one it would help."""
+    found = course("unclear", second)
+    (crm,) = (each for each in found.running if each.user == "CRM")
+    assert "LOADS" not in no_use(crm, found)
+
+
 def test_an_alert_about_queued_statements_does_not_end_while_no_view_lists_them() -> None:
     """It ended for a poll in which V$SESSION had no EVENT, and began again at the next."""
     (text,) = (alert.text for alert in wrong(course("unclear", 120)) if alert.key == "queue_timeout")
@@ -154,6 +164,14 @@ def test_a_column_without_values_is_no_change_of_the_plan() -> None:
     watch = SettingWatch()
     changes = [each for came in live("unclear") for each in watch.add(came.snapshot).directives]
     assert {each.group for each in changes} == {"LOADS"}
+
+
+def test_a_timeout_is_an_event_although_its_group_was_missing_when_it_came() -> None:
+    """REPORTS had no row while the view of the directives did not name it."""
+    events = EventWatch()
+    found = [each for came in live("unclear") for each in events.add(came.reading, came.snapshot)]
+    reached = [each.text for each in found if each.kind == TIMEOUT]
+    assert "REPORTS: 1 queue timeout" in reached
 
 
 def test_servers_of_a_holder_are_at_least_as_many_while_an_instance_is_not_listed() -> None:

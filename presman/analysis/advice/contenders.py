@@ -343,7 +343,7 @@ def _others(
 
 def own_limits(other: QueueHead, reading: Reading) -> list[Shortage]:
     """Return the shortages of a queue under the limits of its group and container, whichever statement is first."""
-    own = (each for each in other.shortages if not each.everybody)
+    own = (each for each in other.shortages if each.is_certain and not each.everybody)
     return [each for each in own if each.short > spare(other, reading)]
 
 

@@ -76,8 +76,9 @@ def no_use(statement: RunningStatement, reading: Reading) -> dict[str, str]:
     counts = Counted.of(reading)
     found = {}
     for head in reading.heads:
-        lacking = [each for each in head.shortages if freeing(statement, [each], counts) is None]
-        certain = [each for each in lacking if len(lacking) == len(head.shortages) or each.short > spare(head, reading)]
+        certain = [each for each in head.shortages if each.is_certain]
+        lacking = [each for each in certain if freeing(statement, [each], counts) is None]
+        certain = [each for each in lacking if len(lacking) == len(certain) or each.short > spare(head, reading)]
         if certain:
             found[group_title(head)] = _why_no_use(statement, certain[0], counts)
     return found

@@ -183,7 +183,7 @@ def _shortages(wants: Servers, state: QueueState) -> tuple[Shortage, ...]:
         found.append(Shortage(min(short, system.in_use), everybody=True, inst_ids=state.inst_ids))
     for limit in (each for each in state.limits if not each.is_contradicted):
         short = min(wants.high - limit.free, limit.held)
-        found.append(Shortage(short, con_id=limit.con_id, group=limit.group))
+        found.append(Shortage(short, con_id=limit.con_id, group=limit.group, is_certain=not limit.uncounted))
     return tuple(shortage for shortage in found if shortage.short > 0)
 
 

@@ -342,7 +342,8 @@ class Shortage(Struct, frozen=True):
     """Servers that a head is `short` of under one limit that binds: what must be freed there before it can start.
 
     The system's target concerns `everybody`, a container's limit the statements of `con_id`, a group's limit those of
-    `group` in it. If `inst_ids` is not empty, only servers on these instances help.
+    `group` in it. If `inst_ids` is not empty, only servers on these instances help. Without `is_certain` it is not
+    known which servers the limit counts, so it may not bind.
     """
 
     short: int
@@ -350,6 +351,7 @@ class Shortage(Struct, frozen=True):
     con_id: int = 0
     group: str = ""
     inst_ids: tuple[int, ...] = ()
+    is_certain: bool = True
 
     @property
     def limit(self) -> str:

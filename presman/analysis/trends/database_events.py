@@ -128,6 +128,8 @@ class EventWatch:
         """The pluggable databases that are open on each instance, by name."""
         self._verdicts: dict[tuple[int, str], _Verdicts] = {}
         self._downgraded: dict[Executing, datetime] = {}
+        self._timeouts: dict[tuple[int, str, str], int] = {}
+        """The timeouts of each group and kind when last shown: a group may be missing from a poll."""
 
     @property
     def has_alerts(self) -> bool:
@@ -144,7 +146,7 @@ class EventWatch:
         found += self._changed_plan(reading)
         found += _quiesced(before, reading) if before is not None else []
         found += self._changed_settings(reading, snapshot) + self._changed_queues(reading)
-        found += _timeouts(before, reading) if before is not None else []
+        found += self._new_timeouts(reading)
         found += self._changed_verdicts(reading) + self._new_downgrades(reading)
         turns = self._alerts.take(reading, before.at if before is not None and is_gap else None)
         return found + [DatabaseEvent(each.at, f"alert {each.change}", "", "", each.text) for each in turns]
@@ -237,6 +239,22 @@ class EventWatch:
                 known.lasting, known.polls = new, 0
         return found
 
+    def _new_timeouts(self, reading: Reading) -> list[DatabaseEvent]:
+        """Return how many statements left a queue, or calls a session pool, by timeout (V$RSRC_CONSUMER_GROUP)."""
+        found = []
+        for group in reading.cluster_groups():
+            numbers = {"queue timeout": group.totals.timeouts, "session pool timeout": group.sessions.pool_timeouts}
+            for what, number in numbers.items():
+                if number is None:
+                    continue
+                key = (group.con_id, group.name, what)
+                before = self._timeouts.get(key, number)
+                self._timeouts[key] = number
+                if number > before:
+                    text = f"{group.title}: {counted(number - before, what)}"
+                    found.append(DatabaseEvent(reading.at, TIMEOUT, group.name, "", text))
+        return found
+
     def _new_downgrades(self, reading: Reading) -> list[DatabaseEvent]:
         found, known = [], self._downgraded
         self._downgraded = {}
@@ -280,25 +298,6 @@ def _plan_text(old: str, new: str, window: str) -> str:
 def plan_after(event: DatabaseEvent) -> str:
     """Return the plan that a change of plan brought, as its text has it: "none" if it ended."""
     return event.text.partition(" → ")[2].partition(" (by ")[0]
-
-
-def _timeouts(before: Reading, now: Reading) -> list[DatabaseEvent]:
-    """Return how many statements left a queue, or calls a session pool, by timeout (V$RSRC_CONSUMER_GROUP)."""
-    old = {(each.con_id, each.name): each for each in before.cluster_groups()}
-    found = []
-    for group in now.cluster_groups():
-        earlier = old.get((group.con_id, group.name))
-        if earlier is None:
-            continue
-        grown = {
-            "queue timeout": (earlier.totals.timeouts, group.totals.timeouts),
-            "session pool timeout": (earlier.sessions.pool_timeouts, group.sessions.pool_timeouts),
-        }
-        for what, (then, since) in grown.items():
-            if then is not None and (since or 0) > then:
-                text = f"{group.title}: {counted((since or 0) - then, what)}"
-                found.append(DatabaseEvent(now.at, TIMEOUT, group.name, "", text))
-    return found
 
 
 def lost(at: datetime, text: str) -> DatabaseEvent:
