@@ -90,14 +90,15 @@ class Polling:
         The interval is not part of the timeout.
         """
         *_, (previous, last) = self.pairs(interval=interval, polls=2 if self.endless else None, newest=2)
-        found = self._with_goals(self._meaning(previous, last))
-        if found.queue and self.endless:
-            found = Forecaster().read(found, previous, last, None)
-        elif found.queue:
+        found = self._meaning(previous, last)
+        if found.queue and not self.endless:
             # The polls before the newest are read, too: forecasts learn from them, and they show broken promises.
             self._with_forecasts = True
             for came in self.moments(newest=LEADING_POLLS):
-                found = self._with_goals(came.reading)
+                found = came.reading
+        found = self._with_goals(found)
+        if found.queue and self.endless:
+            found = Forecaster().read(found, previous, last, None)
         return ReadingCame(found, last, previous)
 
     def _meaning(self, previous: Snapshot | None, last: Snapshot) -> Reading:

@@ -14,7 +14,7 @@ from presman.analysis.readings.group_readings import throttled_percent
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.database_events import DatabaseEvent
 from presman.base.formats import counted
-from presman.base.sums import sum_of_known
+from presman.base.sums import grouped, sum_of_known
 from presman.forecast.shown import as_shown
 from presman.recording import chain_reader
 from presman.recording import playback_values as stored
@@ -77,9 +77,9 @@ class StoredRows:
     def parts(self, start: datetime | None = None, end: datetime | None = None) -> Iterator[PlaybackPart]:
         """Yield the stores that have polls between two instants, each with the numbers of its first and last poll."""
         low, high = _bounds(start, end)
+        by_store = grouped(self._index.between(low, high), lambda each: each.store)
         for store, database_id in self._parts:
-            chains = [each for each in self._index.between(low, high) if each.store is store]
-            if not chains:
+            if not (chains := by_store.get(store)):
                 continue
             first = min(each.chain + _first_from(each, low) for each in chains)
             last = max(each.chain + _last_until(each, high) for each in chains)
@@ -350,7 +350,7 @@ class Playback(StoredRows):
 
     def went_back(self, indexes: range) -> list[tuple[datetime, datetime]]:
         """Return the instants between which the clock went back among consecutive polls."""
-        own = [chain for chain, _ in self._index.among(indexes)]
+        own = {chain for chain, _ in self._index.among(indexes)}
         pairs = [(one, other) for one, other in self._index.went_back if one in own and other in own]
         return [(instant(one.last_at), instant(other.first_at)) for one, other in pairs]
 

@@ -52,13 +52,14 @@ COUNTERS: frozenset[RecordType] = frozenset({group_rows.ConsumerGroup, instance_
 """Records whose counters Oracle always fills: if such a column has no value, it was not read."""
 
 FILLED: Mapping[RecordType, tuple[str, ...]] = {
-    group_rows.ConsumerGroup: ("name",),
+    group_rows.ConsumerGroup: ("name", *group_rows.CPU_COLUMNS),
     group_rows.ContainerPlanDirective: ("plan", "group_or_subplan"),
     group_rows.GroupMetric: ("consumer_group_name",),
     instance_rows.Osstat: ("stat_name", "value"),
     group_rows.PlanDirective: ("plan", "group_or_subplan"),
     session_rows.PxProcessSysstat: ("statistic", "value"),
     session_rows.PxSession: ("sid", "qcsid"),
+    instance_rows.RsrcPdb: group_rows.CPU_COLUMNS,
     group_rows.RsrcPlan: ("name", "cpu_managed"),
     session_rows.Session: ("sid", "status", "event"),
     session_rows.SessionInfo: (*group_rows.CPU_COLUMNS, *group_rows.IO_COLUMNS),

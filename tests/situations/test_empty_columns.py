@@ -13,6 +13,7 @@ from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.assemble import analyse
 from presman.analysis.groups.containers import pdbs
 from presman.analysis.readings.reading import Reading
+from presman.recording.playback import silent
 from presman.rows.group_rows import ConsumerGroup, RsrcPlan
 from presman.rows.instance_rows import Osstat, RsrcPdb, Sysstat
 from presman.rows.queries import RecordType, null_row
@@ -108,3 +109,9 @@ def test_no_session_host_or_operation_counts_from_zero() -> None:
 def test_sessions_keep_their_rates_while_v_session_shows_no_events() -> None:
     *_, after, _ = around("storm", Session, "event")
     assert any(row.used is not None for row in after.sessions)
+
+
+def test_a_recording_looks_for_the_alerts_of_before_where_a_column_is_empty() -> None:
+    now = polls("throttled")[-1]
+    empty = emptied(emptied(now, ConsumerGroup, "cpu_wait_time"), PxSession, "sid")
+    assert (silent(now), silent(empty)) == (set(), {ConsumerGroup, PxSession})
