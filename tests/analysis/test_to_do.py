@@ -130,7 +130,7 @@ def test_without_an_idle_holder_a_person_decides() -> None:
     found = advice(reading)
     assert found.text == f"{nobody}, or decide {cancel(526)}"
     assert (found.short, found.commands) == ("wait, or cancel MARTIN 1:526: you decide", ())
-    assert plain(ends_it(unblock(reading)[0])).startswith(" TO START IT  decide: cancel ① MARTIN ")
+    assert plain(ends_it(unblock(reading)[0])).startswith(" TO START IT  wait, or cancel ① MARTIN ")
     head = reading.heads[0]
     starts = replace(head, statement=replace(head.statement, starts=StartForecast(50.0, 48.0, 64.0)))
     soon = [

@@ -160,7 +160,7 @@ def test_the_three_statements_that_lose_least_are_named() -> None:
     assert [each.why_not for each in found.candidates][3] == "those above are enough"
     line = plain(ends_it(found, key=True))
     assert re.findall(r"([①②③④]) MARTIN (?:SQL Developer )?1:(\d+)", line) == [("①", "405"), ("②", "605"), ("③", "705")]
-    assert line.startswith(" TO START IT  decide: cancel ① MARTIN")
+    assert line.startswith(" TO START IT  wait, or cancel ① MARTIN")
     lines = [
         plain(line) for line in candidates_lines(replace(found, candidates=(replace(found.candidates[0], lost=28.0),)))
     ]

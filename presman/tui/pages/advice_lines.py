@@ -112,9 +112,9 @@ def _named(every: Sequence[Candidate], index: int, joint: str) -> list[Run]:
 def _verb(candidate: Candidate) -> str:
     """Return the verb of a candidate's first command, "" if there is none because one waits for it.
 
-    "decide" comes first if a DBA must decide whether its work may be lost.
+    "wait, or" comes first if a DBA must decide whether its work may be lost.
     """
-    decide = "decide: " if Proof.DBA_DECIDES in candidate.proven else ""
+    decide = "wait, or " if Proof.DBA_DECIDES in candidate.proven else ""
     return f"{decide}{candidate.verb} " if candidate.verb else decide
 
 
