@@ -121,11 +121,9 @@ class ActionDialog(ModalScreen[Command | None]):
 def question(about: str, command: Command) -> str:
     """Return the exact statement with its binds, and what it does."""
     binds = ", ".join(f":{name} = {value!r}" for name, value in command.binds.items())
-    return "\n".join([
-        about, "", "This will be sent:", "", f"  {command.statement}", f"  binds: {binds or ABSENT}", "", command.note,
-        "Its session is read again first; nothing is sent if it has changed. What is done is logged.", "",
-        "Type y and Enter to send it.",
-    ])  # fmt: skip
+    sent = f"This will be sent:\n\n  {command.statement}\n  binds: {binds or ABSENT}\n"
+    safe = "Its session is read again first; nothing is sent if it has changed. What is done is logged.\n"
+    return "\n".join([about, "", sent, command.note, safe, "Type y and Enter to send it."])
 
 
 # ---- Offers of the dialog: the commands for a row of a table.

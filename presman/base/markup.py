@@ -111,9 +111,17 @@ def picture(panels: Sequence[Sequence[Markup]], height: float) -> str:
     paper = element("rect", width=WIDTH, height=whole, fill="#ffffff")
     drawn = (element("g", *parts, transform=f"translate(0 {row * height:.0f})") for row, parts in enumerate(panels))
     document = element(
-        "svg", element("metadata", BY), paper, *drawn, xmlns="http://www.w3.org/2000/svg", width=WIDTH, height=whole,
-        viewBox=f"0 0 {WIDTH:.0f} {whole:.0f}", font_family=_FONTS, font_size=13,
-    )  # fmt: skip
+        "svg",
+        element("metadata", BY),
+        paper,
+        *drawn,
+        xmlns="http://www.w3.org/2000/svg",
+        width=WIDTH,
+        height=whole,
+        viewBox=f"0 0 {WIDTH:.0f} {whole:.0f}",
+        font_family=_FONTS,
+        font_size=13,
+    )
     return f"{document}\n"
 
 

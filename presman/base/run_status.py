@@ -336,9 +336,19 @@ class _Reporter:
             self._before = now, cpu
         percent = None if self._percent is None else round(self._percent, 1)
         return RunStatus(
-            FORMAT, self._command, os.getpid(), platform.node(), __version__, self._since, datetime.now(UTC),
-            self._output, round(cpu, 2), percent, round(memory_mb(), 1), tuple(self._statuses()),
-        )  # fmt: skip
+            format=FORMAT,
+            command=self._command,
+            pid=os.getpid(),
+            host=platform.node(),
+            version=__version__,
+            since=self._since,
+            written=datetime.now(UTC),
+            output=self._output,
+            cpu_seconds=round(cpu, 2),
+            cpu_percent=percent,
+            memory_mb=round(memory_mb(), 1),
+            databases=tuple(self._statuses()),
+        )
 
 
 def _complain(error: OSError, report: Report) -> None:

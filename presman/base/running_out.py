@@ -58,7 +58,7 @@ def ran_out(error: BaseException, *, expected: bool = True) -> str:
     if expected:
         return ""
     what = _FILES if _files_left() < FEW else _MEMORY if _is_full_of_memory() else ""
-    return what and what + _allowed(what)
+    return what + _allowed(what) if what else ""
 
 
 def load_thread_exit() -> None:

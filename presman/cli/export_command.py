@@ -172,9 +172,14 @@ def _file(measure: str, options: Namespace) -> CsvExport | ParquetExport:
 
         return ParquetExport(path, measure)
     return CsvExport(
-        path or console.data(), measure, options.layout, column=options.column, as_json=options.format == "jsonl",
-        durable=options.fsync, note=console.note,
-    )  # fmt: skip
+        path or console.data(),
+        measure,
+        options.layout,
+        column=options.column,
+        as_json=options.format == "jsonl",
+        durable=options.fsync,
+        note=console.note,
+    )
 
 
 class _Export:

@@ -73,10 +73,18 @@ def live(fleet: LiveFleet, targets: Mapping[str, Resolved], options: Namespace, 
         if found.theme:
             check_theme(found.theme)
         return run_monitor(
-            lambda post, refresh: WatchedFeed(database, post, refresh), name=name, refresh=found.refresh,
-            theme=found.theme or view.theme, packs=found.packs, gateway=gateway, ascii_only=console.wants_ascii(),
-            fixed=fixed(found, options), targets=list(fleet.databases), bell=found.bell, home=True,
-        )  # fmt: skip
+            lambda post, refresh: WatchedFeed(database, post, refresh),
+            name=name,
+            refresh=found.refresh,
+            theme=found.theme or view.theme,
+            packs=found.packs,
+            gateway=gateway,
+            ascii_only=console.wants_ascii(),
+            fixed=fixed(found, options),
+            targets=list(fleet.databases),
+            bell=found.bell,
+            home=True,
+        )
 
     return opened
 
@@ -89,8 +97,12 @@ def recorded(store: Target) -> Open:
 
         target = store.of_database(name)
         return run_replay(
-            target.recording, name=target.name, theme=target.settings.theme or view.theme,
-            ascii_only=console.wants_ascii(), home=True, follow=True,
-        )  # fmt: skip
+            target.recording,
+            name=target.name,
+            theme=target.settings.theme or view.theme,
+            ascii_only=console.wants_ascii(),
+            home=True,
+            follow=True,
+        )
 
     return opened

@@ -86,7 +86,7 @@ class Parser(argparse.ArgumentParser):
         for given, name in _TIMES.items():
             if given not in self._times and getattr(found, given, None) is not None:
                 used = listed([other for each, other in _TIMES.items() if each in self._times])
-                self.error(f"{self.prog} does not use {name}{used and f', but {used}'}")
+                self.error(f"{self.prog} does not use {name}" + (f", but {used}" if used else ""))
         return found
 
     def _stray(self, word: str) -> str:

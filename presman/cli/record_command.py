@@ -178,9 +178,16 @@ def _status(recorder: DatabaseRecorder) -> DatabaseStatus:
     """Return the status of a database of the recorder, for `presman status`."""
     target = recorder.target
     return DatabaseStatus(
-        target.name, target.interval, recorder.written, recorder.polled_at, recorder.waiting, recorder.given_up,
-        recorder.reachability.trouble, recorder.output_trouble, recorder.reachability.next_try,
-    )  # fmt: skip
+        name=target.name,
+        every=target.interval,
+        polls=recorder.written,
+        last_poll=recorder.polled_at,
+        waiting=recorder.waiting,
+        given_up=recorder.given_up,
+        trouble=recorder.reachability.trouble,
+        output_trouble=recorder.output_trouble,
+        next_try=recorder.reachability.next_try,
+    )
 
 
 _QUIET = 5.0

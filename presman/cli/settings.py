@@ -81,9 +81,16 @@ class Resolved(Struct, frozen=True):
 
         target = self.target
         return LiveTarget(
-            target.name, target.make_source, interval or self.refresh, self.scope, self.packs, self.budget, notifier,
-            self.renewal, target.kind,
-        )  # fmt: skip
+            name=target.name,
+            make_source=target.make_source,
+            interval=interval or self.refresh,
+            scope=self.scope,
+            packs=self.packs,
+            budget=self.budget,
+            notifier=notifier,
+            renewed=self.renewal,
+            kind=target.kind,
+        )
 
     def notifier(self, *, first_is_news: bool = False) -> AlertNotifier | None:
         """Return the judge of its alerts, which runs `on_alert`; None if config.ini has neither alerts nor goals."""
@@ -150,7 +157,7 @@ def resolve(
         on_alert=_command(settings, config),
         goals=settings.goals or (),
         renewal=_renewal(text, target, config, options),
-    )  # fmt: skip
+    )
 
 
 def _target(text: str, config: Config, options: Namespace) -> Target:

@@ -105,11 +105,19 @@ def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = 
 
     try:
         return run_monitor(
-            _feed(resolved, gateway, head_start, notifier), name=resolved.target.name, refresh=resolved.refresh,
-            theme=resolved.theme, packs=resolved.packs, gateway=gateway, ascii_only=console.wants_ascii(),
-            fixed=fixed(resolved, options), targets=config.targets, bell=resolved.bell, notice=notice,
+            _feed(resolved, gateway, head_start, notifier),
+            name=resolved.target.name,
+            refresh=resolved.refresh,
+            theme=resolved.theme,
+            packs=resolved.packs,
+            gateway=gateway,
+            ascii_only=console.wants_ascii(),
+            fixed=fixed(resolved, options),
+            targets=config.targets,
+            bell=resolved.bell,
+            notice=notice,
             tour=_wants_tour(resolved, options),
-        )  # fmt: skip
+        )
     finally:
         if head_start is not None:
             head_start.end()

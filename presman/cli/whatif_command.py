@@ -161,8 +161,9 @@ def _show_cpu(options: Namespace) -> None:
         _refuse_options(options, autonomous=came.reading.header.autonomous)
         demands.take(Facts.of(came.previous, came.snapshot, cache), came.reading)
     if not demands.found:
-        why = demands.hidden and f"what CPU groups would get is not known: {demands.hidden}"
-        raise Failure(why or "no plan divided CPU while presman watched", exit_codes.SOURCE)
+        unknown = f"what CPU groups would get is not known: {demands.hidden}"
+        why = unknown if demands.hidden else "no plan divided CPU while presman watched"
+        raise Failure(why, exit_codes.SOURCE)
     known = groups_with_cpu(demands.found)
     changes: dict[str, dict[str, float]] = {}
     for given, kind in (("share", "shares"), ("level", "levels"), ("cpu_limit", "cpu")):

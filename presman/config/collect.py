@@ -117,10 +117,18 @@ def collect_script(release: Release) -> str:
     by_key = [each for each in views if each.by_key]
     whole = [each for each in views if not each.by_key]
     return _TEMPLATE.read_text("utf-8").format(
-        script=SCRIPT, release=release, selects=len(whole) + 1, lookups=len(by_key),
-        views="\n".join(map(_block, whole)), answers="\n-- ".join(text for each in by_key for text in each.answers),
-        cursor=CURSOR, cursors=CURSORS, prompts=_prompts(by_key), keys=keys_of_cursors(), samples=SAMPLES,
-    )  # fmt: skip
+        script=SCRIPT,
+        release=release,
+        selects=len(whole) + 1,
+        lookups=len(by_key),
+        views="\n".join(map(_block, whole)),
+        answers="\n-- ".join(text for each in by_key for text in each.answers),
+        cursor=CURSOR,
+        cursors=CURSORS,
+        prompts=_prompts(by_key),
+        keys=keys_of_cursors(),
+        samples=SAMPLES,
+    )
 
 
 def _block(each: Spooled) -> str:

@@ -56,9 +56,12 @@ class Answers(Struct, frozen=True):
     def values(self, *, password: str = "", command: str = "") -> dict[str, str]:
         """Return the options of the section, with `password` or `command` (password_command) if it should have one."""
         values = {
-            "connection_string": self.shown, "mode": self.mode, "password": password, "password_command": command,
+            "connection_string": self.shown,
+            "mode": self.mode,
+            "password": password,
+            "password_command": command,
             **{name: _written(getattr(self, name)) for name in _HOW},
-        }  # fmt: skip
+        }
         return {option: value for option, value in values.items() if value}
 
     def name(self) -> str:

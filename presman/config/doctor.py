@@ -368,10 +368,11 @@ def _rows_in_words(rows: Sequence[Observation]) -> str:
     'BATCH 16 (8), ETL 4, RUNNING'
     """
     parts = [
-        (row.name or "(empty)") + ("" if row.value is None else f" {_number(row.value)}")
+        (row.name or "(empty)")
+        + ("" if row.value is None else f" {_number(row.value)}")
         + ("" if row.against is None else f" ({_number(row.against)})")
         for row in rows[:_MOST]
-    ]  # fmt: skip
+    ]
     more = f" and {len(rows) - _MOST} more" if len(rows) > _MOST else ""
     return one_line(", ".join(parts) + more, _WIDTH)
 

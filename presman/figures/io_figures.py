@@ -18,14 +18,14 @@ def _rate(key: str, head: str, unit: Unit, path: str, columns: str, width: int, 
 
 def _of_kinds(unit: Unit, what: str, columns: str, head: str, width: int) -> tuple[Group, ...]:
     """Return the figures of small and large reads and writes."""
-    return tuple(
-        _rate(
-            f"{size}_{kind}_{what}_per_s", f"{size} {short}{head}", unit,
-            f"io.{size}_{kind}_{what}", f"{size}_{kind}_{columns}".upper(), width, narrow=False,
+
+    def rate(size: str, kind: str, short: str) -> Figure[GroupReading]:
+        of, column = f"{size}_{kind}", f"{size}_{kind}_{columns}".upper()
+        return _rate(
+            f"{of}_{what}_per_s", f"{size} {short}{head}", unit, f"io.{of}_{what}", column, width, narrow=False
         )
-        for size in ("small", "large")
-        for kind, short in (("read", "rd"), ("write", "wr"))
-    )  # fmt: skip
+
+    return tuple(rate(size, *each) for size in ("small", "large") for each in (("read", "rd"), ("write", "wr")))
 
 
 def _bar(row: GroupReading) -> Bar | None:

@@ -52,11 +52,17 @@ def _of(name: str) -> Figure[Blocking]:
 
     figure: Figure[SessionReading] = ALL.column(name)
     return Holds(
-        figure.key, figure.head, figure.unit, figure.help,
+        figure.key,
+        figure.head,
+        figure.unit,
+        figure.help,
         lambda row: figure.value(row.session) if row.session else None,
         text=lambda row: figure.show(row.session) if row.session else ABSENT,
-        width=figure.width, most=figure.most, narrow=figure.narrow, sortable=False,
-    )  # fmt: skip
+        width=figure.width,
+        most=figure.most,
+        narrow=figure.narrow,
+        sortable=False,
+    )
 
 
 def _tree(row: Blocking) -> str:

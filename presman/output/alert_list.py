@@ -21,7 +21,8 @@ def listed(settings: AlertSettings, reading: Reading | None, lacking: tuple[str,
     if reading is not None:
         found = wrong(reading)
         unused = {each: f" ({text})" for each, text in groupless(settings, reading).items()}
-        lines.append(f"{reading.header.database or reading.target}{of and f' as of {of}'}: alerts by rule")
+        as_of = f" as of {of}" if of else ""
+        lines.append(f"{reading.header.database or reading.target}{as_of}: alerts by rule")
     for rule in RULE_BOOK.values():
         alerts = [alert for alert in found if alert.key == rule.key]
         of_rule = [each for each in settings if each.key == rule.key]

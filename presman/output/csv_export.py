@@ -97,10 +97,14 @@ def past_minutes(snapshot: Snapshot, measure: str) -> Iterator[PastMinute]:
 
 def _cells(row: GroupMetricHistory, database: str, figures: _Figures) -> Mapping[str, Cell]:
     return {
-        "time": row.end_time, "database": database, "interval_s": row.intsize_csec / 100, "inst_id": row.inst_id,
-        "con_id": row.con_id, "consumer_group": row.consumer_group_name,
+        "time": row.end_time,
+        "database": database,
+        "interval_s": row.intsize_csec / 100,
+        "inst_id": row.inst_id,
+        "con_id": row.con_id,
+        "consumer_group": row.consumer_group_name,
         **{key: value(row) for key, value in figures.items()},
-    }  # fmt: skip
+    }
 
 
 def within(minutes: Sequence[PastMinute], start: datetime | None, end: datetime | None) -> list[PastMinute]:

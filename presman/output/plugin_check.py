@@ -330,7 +330,7 @@ def perfdata(reading: Reading, settings: AlertSettings) -> str:
         _figure("cpu_used", now.used, "", most=now.cpus),
         _figure("cpu_waiting", now.waiting, ""),
         _figure("poll", reading.poll_seconds, "s", _limits(settings, "own_cost")),
-    ]  # fmt: skip
+    ]
     answers = [alert for answer in asked(reading, settings) for alert in answer.alerts if alert.amount is not None]
     # The amount of own_cost is already there as `poll`.
     return " ".join([*found, *(_asked(alert, settings) for alert in answers if alert.key != "own_cost")])

@@ -57,8 +57,11 @@ PARALLEL = (
 )  # fmt: skip
 EMPHASIS = ("GROUP_OR_SUBPLAN", *(f"MGMT_P{level}" for level in range(1, LEVELS + 1)))
 COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "cpu": CPU, "session_io": SESSION_IO, "parallel": PARALLEL, "emphasis": EMPHASIS,
-}  # fmt: skip
+    "cpu": CPU,
+    "session_io": SESSION_IO,
+    "parallel": PARALLEL,
+    "emphasis": EMPHASIS,
+}
 """The headings of each measure, which do not depend on the data."""
 
 NOTES = {"cpu": "(the last whole minute; HOST_CPU: since the last poll, so it may be less than ORACLE_CPU)"}
@@ -93,12 +96,12 @@ def cpu(snapshot: Snapshot, reading: Reading) -> V1Table:
         seconds = row.intsize_csec / 100
         consumed = row.cpu_consumed_time / 1000
         host_busy = busy.get(row.inst_id)
-        return (
-            row.inst_id, label(row.consumer_group_name, row.con_id), row.num_cpus, round(consumed, 2),
-            _percent(consumed, row.num_cpus * seconds), round(row.cpu_wait_time / 1000, 2), row.cpu_utilization_limit,
-            _percent(consumed, host_cpus.get(row.inst_id, 0) * seconds),
-            None if host_busy is None else round(100 * host_busy, 2),
-        )  # fmt: skip
+        used = round(consumed, 2), _percent(consumed, row.num_cpus * seconds)
+        throttled = round(row.cpu_wait_time / 1000, 2)
+        of_host = _percent(consumed, host_cpus.get(row.inst_id, 0) * seconds)
+        busy_percent = None if host_busy is None else round(100 * host_busy, 2)
+        who = row.inst_id, label(row.consumer_group_name, row.con_id)
+        return (*who, row.num_cpus, *used, throttled, row.cpu_utilization_limit, of_host, busy_percent)
 
     return _table(CPU, map(line, metrics))
 
@@ -130,14 +133,13 @@ def parallel(snapshot: Snapshot, _reading: Reading) -> V1Table:
     """
     found = snapshot.rows(ConsumerGroup)
     label = _labels(row.con_id for row in found)
-    rows = (
-        (
-            row.inst_id, label(row.name, row.con_id), round(row.pq_active_time / 1000, 2), row.current_pqs_active,
-            row.current_pqs_queued, row.pq_queued_time, row.current_pq_servers_active, row.pq_queue_time_outs,
-        )
-        for row in found
-    )  # fmt: skip
-    return _table(PARALLEL, rows)
+
+    def line(row: ConsumerGroup) -> tuple[Value, ...]:
+        who, seconds = (row.inst_id, label(row.name, row.con_id)), round(row.pq_active_time / 1000, 2)
+        queued = row.current_pqs_queued, row.pq_queued_time
+        return (*who, seconds, row.current_pqs_active, *queued, row.current_pq_servers_active, row.pq_queue_time_outs)
+
+    return _table(PARALLEL, map(line, found))
 
 
 def emphasis(snapshot: Snapshot, reading: Reading) -> V1Table:
@@ -170,8 +172,11 @@ def _table(columns: tuple[str, ...], rows: Iterable[tuple[Value, ...]]) -> V1Tab
 
 
 TABLES: Mapping[str, Callable[[Snapshot, Reading], V1Table]] = {
-    "cpu": cpu, "session_io": session_io, "parallel": parallel, "emphasis": emphasis,
-}  # fmt: skip
+    "cpu": cpu,
+    "session_io": session_io,
+    "parallel": parallel,
+    "emphasis": emphasis,
+}
 """The measures of presman 1.x."""
 
 # ---- The screen of presman 1.x as text: parameters, table, one bar per group.

@@ -284,11 +284,12 @@ class BucketWriter:
                     row = BucketRow(histogram, bucket)
                     buckets.append((self._database_id, number, *(each.kept(row) for each in BUCKET)))
         run(connection, _NEW_BUCKET, buckets)
-        run(connection, _END, [
+        ended = [
             (index - 1, self._database_id, span, known.first, known.number)
             for key, known in before.items()
             if key not in now or now[key].first != known.first
-        ])  # fmt: skip
+        ]
+        run(connection, _END, ended)
         run(connection, _NEW_WAITS, begun)
         run(connection, _ADD[index], added)
         self._span, self._open = span, now

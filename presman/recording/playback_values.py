@@ -141,16 +141,23 @@ def event_of(row: Row) -> DatabaseEvent:
 def life_of(row: Row) -> StatementLife:
     """Return a row of `statements` as a life."""
     names = "queued_at", "started_at", "idle_at", "ended_at", "held_from"
-    times = {name: None if row[name] is None else instant(row[name]) for name in names}
+    times: dict[str, Any] = {name: None if row[name] is None else instant(row[name]) for name in names}
     came, gone = instant(row["came"]), instant(row["gone"])
     group, user, sql_id = clean(row["consumer_group"]), clean(row["user"]), clean(row["sql_id"])
     # 0 + raises TypeError for the text that a forged file may have in place of a number: the row is then skipped.
+    numbers = {name: 0 + row[name] for name in ("inst_id", "sid", "serial", "con_id", "servers")}
     return StatementLife(
-        0 + row["inst_id"], 0 + row["sid"], 0 + row["serial"], sql_id, 0 + row["con_id"], group, user,
-        0 + row["servers"],
-        first_seen=instant(row["first_seen"]), last_seen=instant(row["last_seen"]),
-        came=came, gone=max(came, gone), came_to=group, **times,
-    )  # fmt: skip
+        **numbers,
+        **times,
+        sql_id=sql_id,
+        group=group,
+        user=user,
+        first_seen=instant(row["first_seen"]),
+        last_seen=instant(row["last_seen"]),
+        came=came,
+        gone=max(came, gone),
+        came_to=group,
+    )
 
 
 def whole(found: Iterable[StatementLife]) -> list[StatementLife]:
@@ -160,8 +167,10 @@ def whole(found: Iterable[StatementLife]) -> list[StatementLife]:
         key = (life.inst_id, life.sid, life.serial, life.sql_id, life.first_seen)
         before = lives.get(key, life)
         lives[key] = life._replace(
-            queued_at=before.queued_at or life.queued_at, started_at=before.started_at or life.started_at,
-            came=min(before.came, life.came), held_from=before.held_from or life.held_from,
+            queued_at=before.queued_at or life.queued_at,
+            started_at=before.started_at or life.started_at,
+            came=min(before.came, life.came),
+            held_from=before.held_from or life.held_from,
             came_to=before.came_to,
-        )  # fmt: skip
+        )
     return list(lives.values())

@@ -153,9 +153,13 @@ class Redactor:
             return lambda value, row: self._name(_OF_ATTRIBUTE.get(getattr(row, "attribute", ""), field), value)
         kind_named = _NAMED_BY.get(record, field) if field == "name" else _KINDS.get(field, field)
         redact = {
-            "program": self._program, "sql_text": self._statement, "other_xml": _facts,
-            "access_predicates": _left_out, "filter_predicates": _left_out, "comments": _left_out,
-        }.get(field, partial(self._name, kind_named))  # fmt: skip
+            "program": self._program,
+            "sql_text": self._statement,
+            "other_xml": _facts,
+            "access_predicates": _left_out,
+            "filter_predicates": _left_out,
+            "comments": _left_out,
+        }.get(field, partial(self._name, kind_named))
         return lambda value, _: redact(value)
 
     def _name(self, what: str, value: str) -> str:

@@ -177,9 +177,13 @@ def opened(path: Path, way: str, limits: StatementLimits) -> ReadConnection:
     """Open a file, whose path has no links, with parameters of SQLite's URI (`way`); nothing is written or executed."""
     _check_beside(path)
     connection = sqlite3.connect(
-        f"{path.as_uri()}?{way}", uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False,
+        f"{path.as_uri()}?{way}",
+        uri=True,
+        timeout=BUSY_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
         factory=ReadConnection,
-    )  # fmt: skip
+    )
     with closed_on_error(connection):
         limits.hold_reading(connection)
         # Functions in its schema do not run, nothing is written, and cells of a damaged page are found as it is read.

@@ -136,11 +136,16 @@ def run_until(life: StatementLife, at: datetime) -> StatementRun:
     times = (life.queued_at, life.started_at, life.idle_at, life.gone if life.gone < at else life.ended_at)
     queued, started, idle, ended = (when if when is not None and when <= at else None for when in times)
     return StatementRun(
-        life.inst_id, life.sid, life.serial, life.sql_id, life.con_id, life.group, life.user, life.servers,
-        queued=queued, started=started, idle=idle, ended=ended, first_seen=life.first_seen,
-        waiting_at=at if started is None else None, cut=ended is not None and life.ended_at is None,
+        *life[:8],  # up to its servers both have the same fields
+        queued=queued,
+        started=started,
+        idle=idle,
+        ended=ended,
+        first_seen=life.first_seen,
+        waiting_at=at if started is None else None,
+        cut=ended is not None and life.ended_at is None,
         came_to=life.came_to,
-    )  # fmt: skip
+    )
 
 
 def _has_changed(known: _Written) -> bool:
@@ -176,20 +181,21 @@ def _left_open(connection: Connection, database_id: int, last: datetime) -> dict
 
 
 def _identity(run: StatementRun) -> dict[str, Any]:
-    return {
-        "inst_id": run.inst_id, "sid": run.sid, "serial": run.serial, "sql_id": run.sql_id,
-        "con_id": run.con_id, "user": run.user,
-    }  # fmt: skip
+    return {name: getattr(run, name) for name in ("inst_id", "sid", "serial", "sql_id", "con_id", "user")}
 
 
 def _life(run: StatementRun) -> dict[str, Any]:
     # The start of idleness is computed from a moving clock: rounded, it stays the same.
     idle = None if run.idle is None else round(kept(run.idle) / 10_000_000) * 10_000_000
     return {
-        "consumer_group": run.group, "servers": run.servers, "queued_at": kept(run.queued),
-        "started_at": kept(run.started), "idle_at": idle, "ended_at": kept(run.ended),
+        "consumer_group": run.group,
+        "servers": run.servers,
+        "queued_at": kept(run.queued),
+        "started_at": kept(run.started),
+        "idle_at": idle,
+        "ended_at": kept(run.ended),
         "first_seen": kept(run.first_seen),
-    }  # fmt: skip
+    }
 
 
 def past_runs(playback: Playback, start: datetime, at: datetime) -> list[StatementRun]:

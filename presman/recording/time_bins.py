@@ -125,12 +125,20 @@ def time_bins(playback: Playback, start: datetime, end: datetime, width: int) ->
 
 def _time_bin(part: PlaybackPart, row: Row) -> TimeBin:
     return TimeBin(
-        (part.store.name, row["bin"]), instant(row["start_at"]), instant(row["end_at"]), row["polls"],
-        float(row["known"] or 0.0), a_number(row["queued"]), row["busy"], a_number(row["servers"]),
-        a_number(row["target"]),
-        _mean(row["used"], row["known"]), _mean(row["waited"], row["counted"]), float(row["counted"] or 0.0),
-        _mean(row["used_then"], row["counted"]),
-    )  # fmt: skip
+        key=(part.store.name, row["bin"]),
+        start=instant(row["start_at"]),
+        end=instant(row["end_at"]),
+        polls=row["polls"],
+        known=float(row["known"] or 0.0),
+        queued=a_number(row["queued"]),
+        busy=row["busy"],
+        servers=a_number(row["servers"]),
+        target=a_number(row["target"]),
+        used=_mean(row["used"], row["known"]),
+        waited=_mean(row["waited"], row["counted"]),
+        counted=float(row["counted"] or 0.0),
+        used_then=_mean(row["used_then"], row["counted"]),
+    )
 
 
 def group_bins(playback: Playback, bins: list[TimeBin], start: datetime, end: datetime, width: int) -> list[GroupBin]:
@@ -376,18 +384,13 @@ def statement_sums(playback: Playback, start: datetime, end: datetime) -> list[S
 
 
 def _sum(row: Row) -> StatementSum:
-    # 0 + raises TypeError for the text that a forged file may have in place of a number: the row is then skipped.
-    return StatementSum(
-        clean(row["sql_id"]), clean(row["user"]), clean(row["consumer_group"]), row["executions"],
-        row["statements"], 0 + row["servers"],
-        *(float(row[each]) / MICRO for each in ("queued", "longest", "ran", "work")),
-    )  # fmt: skip
+    sql_id, user, group = (clean(row[each]) for each in ("sql_id", "user", "consumer_group"))
+    seconds = (float(row[each]) / MICRO for each in ("queued", "longest", "ran", "work"))
+    return StatementSum(sql_id, user, group, row["executions"], row["statements"], 0 + row["servers"], *seconds)
 
 
 def _added(one: StatementSum, other: StatementSum) -> StatementSum:
-    """Add two sums of the same statement."""
-    return StatementSum(
-        *one[:3], one.executions + other.executions, one.statements + other.statements, max(one.servers, other.servers),
-        one.queued + other.queued, max(one.longest_wait, other.longest_wait), one.ran + other.ran,
-        one.server_seconds + other.server_seconds,
-    )  # fmt: skip
+    sums = ("executions", "statements", "queued", "ran", "server_seconds")
+    added = {name: getattr(one, name) + getattr(other, name) for name in sums}
+    largest = {name: max(getattr(one, name), getattr(other, name)) for name in ("servers", "longest_wait")}
+    return one._replace(**added, **largest)

@@ -151,9 +151,11 @@ def ever_queued(playback: Playback, start: datetime, end: datetime) -> int:
 
 def lines_of(playback: Playback, part: PlaybackPart, figures: Sequence[str]) -> GroupLines:
     """Return the lines of all groups in one piece."""
-    polls = {poll: (float(at), nan if seconds is None else float(seconds))
-             for poll, at, seconds in playback.rows(part, _POLLS)
-             if is_number(at) and (seconds is None or is_number(seconds)) and _is_among(poll, part)}  # fmt: skip
+    polls = {
+        poll: (float(at), nan if seconds is None else float(seconds))
+        for poll, at, seconds in playback.rows(part, _POLLS)
+        if is_number(at) and (seconds is None or is_number(seconds)) and _is_among(poll, part)
+    }
     columns = ", ".join(FIGURES[each] for each in figures)
     statement = text(_ROWS.format(columns, _WITH_CASES if "c." in columns else ""))
     rows = playback.rows(part, statement) if has_groups(playback, part) else []
@@ -333,9 +335,11 @@ def latency_bins(
     parts = (each._replace(step=step) for each in playback.parts(start, end))
     for part in (piece for each in parts for piece in pieces(playback, each, AT_ONCE)):
         rows = playback.rows(part, _POLLS)
-        polls = {poll: _Poll((before + index) // width, float(since))
-                 for index, (poll, _, since) in enumerate(rows)
-                 if since and is_number(since) and _is_whole(poll)}  # fmt: skip
+        polls = {
+            poll: _Poll((before + index) // width, float(since))
+            for index, (poll, _, since) in enumerate(rows)
+            if since and is_number(since) and _is_whole(poll)
+        }
         before += len(rows)
         for (span, event), buckets in groupby(span_waits(playback, part), key=itemgetter(0, 1)):
             span_polls = [polls.get(poll) for poll in range(span * SPAN, (span + 1) * SPAN)]

@@ -72,9 +72,14 @@ class SnapshotWriter:
 
     def _write(self, poll: int, frames: list[bytes], first_at: int, last_at: int, connection: Connection) -> None:
         row = {
-            "database_id": self._database_id, "poll": poll, "chain": self._first_poll, "polls": len(frames),
-            "first_at": first_at, "last_at": last_at, "content": pack_block(frames),
-        }  # fmt: skip
+            "database_id": self._database_id,
+            "poll": poll,
+            "chain": self._first_poll,
+            "polls": len(frames),
+            "first_at": first_at,
+            "last_at": last_at,
+            "content": pack_block(frames),
+        }
         if len(frames) > 1:
             _replace_chain(row, connection)
         else:
@@ -266,10 +271,13 @@ def _poll_row(snapshot: Snapshot, reading: Reading) -> dict[str, Any]:
     groups, servers, queued = reading.cluster_groups(), reading.header.servers, queued_now(reading)
     waits = [group.waiting for group in groups if group.used is not None]
     return {
-        "at": microseconds(snapshot.at), "number": snapshot.number, "epoch": snapshot.epoch,
+        "at": microseconds(snapshot.at),
+        "number": snapshot.number,
+        "epoch": snapshot.epoch,
         "interval_us": None if reading.interval is None else round(reading.interval * MICRO),
         "queued": NOT_KNOWN if queued is None else queued,
-        "servers_in_use": servers.in_use, "servers_target": servers.target,
+        "servers_in_use": servers.in_use,
+        "servers_target": servers.target,
         "used_cpus": scaled(sum_of_known(group.used for group in groups)),
         "waited_cpus": scaled(added(waits) if waits else None),
-    }  # fmt: skip
+    }

@@ -220,15 +220,31 @@ def advise(
     if best:
         found = tuple(_with_promise(*each, finals[0][1], days, load) for each in zip(found, goals, strict=True))
     seconds = (max(each.last for each in arrivals) - min(each.first for each in arrivals)).total_seconds()
+    scripts, notes = _script_and_notes(load, best, kinds, [after.replayed.peak for _, after in finals])
     advice = Advice(
-        verdict, message, len(arrivals) - load.skipped, seconds, seed, error_now,
-        len(search.scored), is_over, found, tuple(curves),
-        _replayed_choice(load, PRESENT, before, before, _meets_all(before, asked, error_now)),
-        tuple(_replayed_choice(load, each, before, then, _meets_all(then, asked, error_now)) for each, then in finals),
-        needed, *_script_and_notes(load, best, kinds, [after.replayed.peak for _, after in finals]), _cpu(best, cpu),
-        SERVICE_ASSUMPTIONS if plan.autonomous else ASSUMPTIONS, plan.maximum, load.skipped,
-        load.rules.target if plan.autonomous else None,
-    )  # fmt: skip
+        verdict=verdict,
+        message=message,
+        statements=len(arrivals) - load.skipped,
+        seconds=seconds,
+        seed=seed,
+        replay_error=error_now,
+        replayed=len(search.scored),
+        interrupted=is_over,
+        goals=found,
+        curves=tuple(curves),
+        now=_replayed_choice(load, PRESENT, before, before, _meets_all(before, asked, error_now)),
+        choices=tuple(
+            _replayed_choice(load, each, before, then, _meets_all(then, asked, error_now)) for each, then in finals
+        ),
+        servers_needed=needed,
+        scripts=scripts,
+        notes=notes,
+        cpu=_cpu(best, cpu),
+        assumptions=SERVICE_ASSUMPTIONS if plan.autonomous else ASSUMPTIONS,
+        servers_maximum=plan.maximum,
+        before=load.skipped,
+        autonomous_target=load.rules.target if plan.autonomous else None,
+    )
     return AdviceFound(advice, tuple(choice for choice, _ in finals))
 
 

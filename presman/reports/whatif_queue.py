@@ -159,7 +159,8 @@ class PresentLimits(Struct, frozen=True):
         """Return a sentence on the CPUs that groups lack at this poll, now and under a choice."""
         demands = self.demands.found
         if not demands:
-            return f"What CPU groups would get is not known{self.demands.hidden and f': {self.demands.hidden}'}."
+            why = f": {self.demands.hidden}" if self.demands.hidden else ""
+            return f"What CPU groups would get is not known{why}."
         seconds = demands[0].seconds
         lacks = []
         for (_, name), each in replay_cpu(demands, changes_of_cpu(choice)).items():

@@ -415,9 +415,13 @@ async def accepting(
 
     def handler() -> web.RequestHandler:
         return _PlainErrors(
-            server, loop=loop, logger=complaints.logger(), keepalive_timeout=KEPT,
-            lingering_time=LINGERING, auto_decompress=False,
-        )  # fmt: skip
+            server,
+            loop=loop,
+            logger=complaints.logger(),
+            keepalive_timeout=KEPT,
+            lingering_time=LINGERING,
+            auto_decompress=False,
+        )
 
     tasks = [asyncio.create_task(connections.accept(each, handler)) for each in sockets]
     tasks += [asyncio.create_task(connections.close_late()), asyncio.create_task(connections.shake_hands())]

@@ -86,9 +86,13 @@ def sampler_of(
 ) -> Sampler:
     """Return the sampler of a target, not yet started. Everything else keeps the sampler's defaults."""
     sampler = Sampler(
-        target.make_source, refresh=target.interval, scope=target.scope, post=post, packs=target.packs,
+        target.make_source,
+        refresh=target.interval,
+        scope=target.scope,
+        post=post,
+        packs=target.packs,
         carry_out=carry_out,
-    )  # fmt: skip
+    )
     sampler.budget, sampler.phase = target.budget, phase
     sampler.polled.renewed, sampler.polled.needs = target.renewed, needs
     sampler.set_detail_level(target.needed(detail_level))
@@ -280,9 +284,14 @@ class Reachability:
         self.report("polled", f"poll {number} {done}", "debug", **figures)
 
     def lose(
-        self, trouble: str, cause: str, message: str, event: str = "lost", level: Level = "warning",
+        self,
+        trouble: str,
+        cause: str,
+        message: str,
+        event: str = "lost",
+        level: Level = "warning",
         next_try: datetime | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Note a loss and report `message`, unless the database was already lost for the same `cause`."""
         self.trouble, self.next_try = trouble, next_try
         if cause != self._cause:

@@ -64,9 +64,13 @@ class WatchedDatabase:
         self._readings = Readings(target.notifier)
         self.steady_step = SteadyStep()
         self.sampler = sampler_of(
-            target._replace(interval=interval), self._on_event, detail_level=DetailLevel.NARROW,
-            needs=PollNeeds(few=True), phase=phase, carry_out=carry_out,
-        )  # fmt: skip
+            target._replace(interval=interval),
+            self._on_event,
+            detail_level=DetailLevel.NARROW,
+            needs=PollNeeds(few=True),
+            phase=phase,
+            carry_out=carry_out,
+        )
 
     # ---- called by other threads
 
@@ -91,9 +95,17 @@ class WatchedDatabase:
         since = None if connection in {ConnectionState.LIVE, ConnectionState.LATE} else now - seen.since
         retry_in = None if seen.retry_at is None else max(0.0, seen.retry_at - now)
         return Member(
-            self.target.name, connection, seen.key_figures, age, since, seen.reason, retry_in, seen.past,
-            seen.outlook, seen.wants_password,
-        )  # fmt: skip
+            name=self.target.name,
+            connection=connection,
+            key_figures=seen.key_figures,
+            age=age,
+            since=since,
+            reason=seen.reason,
+            retry_in=retry_in,
+            past=seen.past,
+            outlook=seen.outlook,
+            wants_password=seen.wants_password,
+        )
 
     @property
     def reading(self) -> Reading | None:

@@ -37,12 +37,16 @@ def classes(moment: Moment) -> tuple[top_figures.ClassActivity, ...]:
     everything = sum(seconds or 0.0 for _, seconds in window.values())
     rows = [
         top_figures.ClassActivity(
-            name, now.by_class.get(name, 0) if now else None, _average(moment, name, _MINUTE)[0], mean, seconds,
+            name,
+            now.by_class.get(name, 0) if now else None,
+            _average(moment, name, _MINUTE)[0],
+            mean,
+            seconds,
             seconds / everything if seconds is not None and everything else None,
         )
         for name, (mean, seconds) in window.items()
         if seconds or (now is not None and now.by_class.get(name))
-    ]  # fmt: skip
+    ]
     return tuple(sorted(rows, key=lambda row: (-(row.seconds or 0.0), -(row.now or 0))))
 
 
@@ -85,8 +89,11 @@ def about(moment: Moment) -> list[Line]:
     now = f"{active.active} now, {active.by_class.get(ON_CPU, 0)} on CPU" if active else "not known"
     mean = f"; {number(sum(means))} on average {over(moment)}" if means else ""
     first: Line = (
-        (" Host CPU ", "dim"), (", ".join(hosts) or ABSENT, ""), ("   Active sessions ", "dim"), (now + mean, ""),
-    )  # fmt: skip
+        (" Host CPU ", "dim"),
+        (", ".join(hosts) or ABSENT, ""),
+        ("   Active sessions ", "dim"),
+        (now + mean, ""),
+    )
     note = f"Sampled by presman each {choices.refresh:g} s from V$SESSION while it runs; no ASH, no pack."
     return [first, ((f" {note}", "dim"),)]
 

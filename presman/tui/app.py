@@ -179,9 +179,15 @@ def _view_of(app: MonitorApp) -> SavedView:
     choices = app.monitor.choices
     refresh = choices.refresh if app.replayed is None else None  # a replay has that of its recording
     return SavedView(
-        app.theme, refresh, None, choices.window, choices.by_instance, choices.unfolded, app.is_ascii,
+        theme=app.theme,
+        refresh=refresh,
+        fleet_refresh=None,
+        window=choices.window,
+        by_instance=choices.by_instance,
+        unfolded=choices.unfolded,
+        ascii_only=app.is_ascii,
         **set_in_tables(app.panels.all_grids),
-    )  # fmt: skip
+    )
 
 
 def feed_of(make_sampler: MakeSampler, notifier: Notifier | None = None) -> Callable[[Post, float], SamplerFeed]:

@@ -152,15 +152,12 @@ POLL_NOW = time_keys.POLL_NOW.worded(
     run=poll_now,
 )
 COPY = AppKey(Key("copy", "c", "c", "copy", "Copy the row: to the clipboard (OSC 52) and to a file."), copy)
-FLEET_KEYS: tuple[AppKey, ...] = (
-    HELP, OPEN, ESCAPE, LEAVE, PAUSE, FILTER, SORT, REVERSE, COLUMNS, SLOWER, FASTER, POLL_NOW, COPY, THEME, SIGNS,
-    PALETTE, SUSPEND, QUIT,
-)  # fmt: skip
+_OF_TABLE = (PAUSE, FILTER, SORT, REVERSE, COLUMNS, SLOWER, FASTER, POLL_NOW, COPY)
+_SETTINGS = (THEME, SIGNS, PALETTE)
+FLEET_KEYS: tuple[AppKey, ...] = (HELP, OPEN, ESCAPE, LEAVE, *_OF_TABLE, *_SETTINGS, SUSPEND, QUIT)
 """In the order of the help page."""
 
-_OFFERED = (
-    HELP, LEAVE, OPEN, FILTER, SORT, REVERSE, PAUSE, POLL_NOW, COPY, SLOWER, FASTER, COLUMNS, THEME, SIGNS, PALETTE,
-)  # fmt: skip
+_OFFERED = (HELP, LEAVE, OPEN, FILTER, SORT, REVERSE, PAUSE, POLL_NOW, COPY, SLOWER, FASTER, COLUMNS, *_SETTINGS)
 
 
 NOTES = (
@@ -172,9 +169,8 @@ NOTES = (
 
 # ---- The screen: state, alerts, the database under the cursor.
 
-_SEVERITIES: dict[int, tuple[Severity, str]] = {
-    0: ("bad", "✕"), 1: ("bad", "✕"), 2: ("warn", "✕"), 3: ("warn", "▲"), 4: ("note", "?"),
-}  # fmt: skip
+_SEVERE: Sequence[tuple[Severity, str]] = (("bad", "✕"), ("bad", "✕"), ("warn", "✕"), ("warn", "▲"), ("note", "?"))
+_SEVERITIES = dict(enumerate(_SEVERE))
 """Severity and sign by rank: lost, critical alert, refused, warning or late, something not seen."""
 
 

@@ -123,6 +123,14 @@ def test_ending_servers_elsewhere_does_not_help() -> None:
     assert [each.statement.sid for each in found.candidates] == [10]
 
 
+def test_an_instance_that_the_view_leaves_out_has_the_servers_that_sessions_show() -> None:
+    """V$PX_PROCESS_SYSSTAT has rows of instance 1 alone, and no view counts for the queue: instance 2 held none."""
+    plans = [active_plan("DAY", inst_id=i, target=64)._replace(parallel_servers_active=None) for i in (1, 2)]
+    used = row(PxProcessSysstat, inst_id=1, statistic="Servers In Use", value=4)
+    found = analyse(None, snapshot(*(instance(i, parallel="YES") for i in (1, 2)), *plans, used, *runs(2, 20, 16)))
+    assert [each.servers.in_use for each in found.header.instances] == [4, 16]
+
+
 @pytest.mark.parametrize(("inst_id", "left"), [(1, 6), (2, 96)])
 def test_servers_held_elsewhere_leave_no_fewer_while_their_view_is_late(inst_id: int, left: int) -> None:
     """V$PX_SESSION lists 90 of the 96 servers of one instance; those of instance 2 were taken from the head's."""

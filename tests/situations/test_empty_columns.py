@@ -49,7 +49,8 @@ def around(scenario: str, record: type[Any], *columns: str) -> tuple[Reading, Re
         ("throttled", ConsumerGroup, "requests", "cpu_zero_share", 0),
         ("throttled", RsrcPlan, "cpu_managed", "cpu_zero_share", 1),
         ("holders", PxSession, "sid", "blocked_holder", 1),
-        ("tenants", RsrcPdb, "cpu_wait_time", "cpu_minimum", 1),
+        ("tenants", RsrcPdb, "cpu_wait_time", "cpu_minimum", 2),
+        ("tenants", ConsumerGroup, "active_sessions", "cpu_minimum", 0),
         ("tenants", RsrcPdb, "small_read_requests", "cpu_minimum", 0),
     ],
 )

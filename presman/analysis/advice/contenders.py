@@ -304,11 +304,13 @@ def take_turns(
     others += [
         row.title
         for row in reading.cluster_groups()
-        if keeps_on and (row.px_queued_minute or 0.0) > 0.0
-        and (row.con_id, row.name) not in now and is_rival(row.con_id, row.name)
+        if keeps_on
+        and (row.px_queued_minute or 0.0) > 0.0
+        and (row.con_id, row.name) not in now
+        and is_rival(row.con_id, row.name)
         and not (reading.header.has_one_queue() and row.con_id == head.con_id)
         and not (row.is_full and _are_kept([Shortage(1, con_id=row.con_id, group=row.name)], freed, counts))
-    ]  # fmt: skip
+    ]
     return tuple(sorted({group_title(head), *others})) if others else ()
 
 

@@ -259,12 +259,25 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     rivals = contenders(head, freed, reading, counts) if freed else ()
     turns = take_turns(head, freed, reading, counts)
     whole = Unblock(
-        head, found, needed, commands, "", soon, blocked, by_itself, rivals, turns,
-        who_is_first(head, turns or rivals, reading), first_may_want_more(head, reading) or str(recent or ""), itself,
-        unknown,
-        too_large(head, rivals, freed, reading, counts), starts_within=_starts_within(head, reading),
-        too_few=too_few(blocked, head, reading), doubt=doubt,
-    )  # fmt: skip
+        head=head,
+        candidates=found,
+        needed=needed,
+        commands=commands,
+        sentence="",
+        soon=soon,
+        blocked=blocked,
+        by_itself=by_itself,
+        rivals=rivals,
+        turns=turns,
+        order=who_is_first(head, turns or rivals, reading),
+        unsure=first_may_want_more(head, reading) or str(recent or ""),
+        itself=itself,
+        unknown=unknown,
+        in_vain=too_large(head, rivals, freed, reading, counts),
+        starts_within=_starts_within(head, reading),
+        too_few=too_few(blocked, head, reading),
+        doubt=doubt,
+    )
     together = reading.effect_of(*next(iter(whole.possible), ())) if needed > 1 else None
     whole = answered(replace(whole, effect=together), reading)
     return replace(whole, sentence=sentence(whole, len(reading.running) - len(certain), reading))

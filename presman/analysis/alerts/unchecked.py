@@ -74,9 +74,11 @@ def _silent(each: UncheckedAlert, before: Reading, now: Reading) -> tuple[str, .
     """
     never = {*silent_views(each.alert.key, before)} - {view.view for view in now.late} - {*each.views}
     silent = tuple(view for view in silent_views(each.alert.key, now) if view not in never)
-    if not silent and each.views and now.why_unknown(RULE_BOOK[each.alert.key].rests_on) == TWO_POLLS:
-        return each.views
-    return silent
+    rests_on = RULE_BOOK[each.alert.key].rests_on
+    has_one_poll = now.why_unknown(rests_on) == TWO_POLLS
+    # What a container gets is counted between two polls, too: `Reading.basis` does not say that of it.
+    has_one_poll = has_one_poll or (rests_on == "minimums" and bool(silent_views(each.alert.key, before)))
+    return each.views if not silent and has_one_poll else silent
 
 
 def _is_over(alert: Alert, reading: Reading) -> bool:

@@ -128,15 +128,16 @@ def _counted(facts: Facts, found: Statements, waits: Mapping[GroupKey, session_p
     grown = of_groups(facts.deltas, rows, before)
     loads: dict[int, dict[Key, entitlement.Load]] = defaultdict(dict)
     # Without the counters of CPU there are no loads, rather than loads of 0.
-    lacking = section.absent | facts.deltas.changed(ConsumerGroup)
-    milliseconds = 0.0 if seconds is None or "consumed_cpu_time" in lacking else seconds * 1000
+    changed = facts.deltas.changed(ConsumerGroup)
+    is_counted = "consumed_cpu_time" not in section.absent | changed
+    milliseconds = seconds * 1000 if seconds is not None and is_counted else 0.0
     for group_key, deltas in grown.items() if milliseconds else ():
-        row = rows[group_key]
+        row, sessions_before = rows[group_key], before[group_key].active_sessions
         loads[row.inst_id][row.con_id, row.name] = entitlement.Load(
             deltas.consumed_cpu_time / milliseconds,
             deltas.cpu_wait_time / milliseconds,
             row.execution_waiters,
-            entitlement.lasting(before[group_key].active_sessions, row.active_sessions),
+            1.0 if "active_sessions" in changed else entitlement.lasting(sessions_before, row.active_sessions),
             exhausted.get(group_key),
         )
     has_servers = server_pools.counts_servers(facts)

@@ -121,7 +121,9 @@ def _tree(names: Mapping[int, str], given: Mapping[int, Allotment]) -> Branch:
 
 
 def _lasting(facts: Facts, inst_id: int) -> dict[int, float]:
-    """Return the part of each container's active sessions that were there before and still are."""
+    """Return the part of each container's active sessions that were there before and still are, as far as known."""
+    if "active_sessions" in facts.deltas.changed(ConsumerGroup):
+        return {}
     both = (facts.deltas.before(ConsumerGroup), facts.snapshot.rows(ConsumerGroup))
     before, now = (summed((row.con_id, row.active_sessions) for row in rows if row.inst_id == inst_id) for rows in both)
     return {con_id: entitlement.lasting(before.get(con_id, 0), sessions) for con_id, sessions in now.items()}

@@ -103,7 +103,8 @@ def pools(facts: Facts) -> dict[int, ServerPool]:
     valued_rows = section.rows if "value" not in section.absent else ()
     statistics = {(row.inst_id, row.statistic.strip().lower()): row.value for row in valued_rows}
     sees_sessions = not unavailable(facts.snapshot, PxSession)
-    busy = Counter[int]() if statistics else servers_held(facts)
+    is_counted = all((inst_id, "servers in use") in statistics for inst_id in facts.system.inst_ids)
+    busy = Counter[int]() if is_counted else servers_held(facts)
     is_older = _is_older_than_the_pools(facts)
     found: dict[int, ServerPool] = {}
     for inst_id in facts.system.inst_ids:

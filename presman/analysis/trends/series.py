@@ -52,9 +52,12 @@ class Series:
         self._meet({group.inst_id for group in reading.groups} - {CLUSTER})
         for group in reading.groups:
             values = {
-                "used": group.used, "waiting": group.waiting, "servers": group.px_servers, "queued": group.px_queued,
+                "used": group.used,
+                "waiting": group.waiting,
+                "servers": group.px_servers,
+                "queued": group.px_queued,
                 "io": None if group.io is None else group.io.mb,
-            }  # fmt: skip
+            }
             self._append(values, group.inst_id, group.con_id, group.name)
         for pdb in containers:
             self._append({"pdb_used": pdb.used, "pdb_waiting": pdb.waiting}, pdb.inst_id, pdb.con_id, pdb.name)
@@ -241,10 +244,12 @@ def _of_groups(snapshot: Snapshot) -> Iterator[_Window]:
         if row.end_time is None or row.intsize_csec <= 0:
             continue
         values = {
-            "used": row.avg_running_sessions, "waiting": row.avg_waiting_sessions,
-            "io": row.io_megabytes * 100 / row.intsize_csec, "servers": row.avg_active_parallel_servers,
+            "used": row.avg_running_sessions,
+            "waiting": row.avg_waiting_sessions,
+            "io": row.io_megabytes * 100 / row.intsize_csec,
+            "servers": row.avg_active_parallel_servers,
             "queued": row.avg_queued_parallel_stmts,
-        }  # fmt: skip
+        }
         name = row.consumer_group_name
         yield _Window("group", row.inst_id, row.end_time, row.intsize_csec, values, row.con_id, name)
 

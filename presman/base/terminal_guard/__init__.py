@@ -121,9 +121,12 @@ def _spawn(words: list[str], waiting: int, files: list[int]) -> None:
     words = ["sh", "-c", WAIT, str(go), sys.executable, "-I", "-S", "-c", BEGIN, *words]
     # A signal that ends presman must not end a guard that is not ready yet: signals stay blocked until it is.
     os.posix_spawn(
-        "/bin/sh", words, environment, setsigmask=signal.valid_signals(),
+        "/bin/sh",
+        words,
+        environment,
+        setsigmask=signal.valid_signals(),
         file_actions=[(os.POSIX_SPAWN_DUP2, waiting, go)],
-    )  # fmt: skip
+    )
     for file in files:
         os.set_inheritable(file, False)
 

@@ -107,13 +107,23 @@ class PollEncoder:
             known[record] = section, content
         self._known = known
         poll = _PackedPoll(
-            snapshot.at, snapshot.number, snapshot.epoch, snapshot.seconds, snapshot.round_trips,
-            snapshot.statements_to_come, snapshot.lists_idle, clean(snapshot.target), snapshot.kind,
-            f"{snapshot.release.major}.{snapshot.release.minor}", snapshot.scope.value, snapshot.cloud_service,
-            list(snapshot.notes), [section.at for section, _ in known.values()],
-            [max(0, round(1000 * section.seconds)) for section, _ in known.values()],
-            [Raw(content) for _, content in known.values()],
-        )  # fmt: skip
+            at=snapshot.at,
+            number=snapshot.number,
+            epoch=snapshot.epoch,
+            seconds=snapshot.seconds,
+            round_trips=snapshot.round_trips,
+            statements_to_come=snapshot.statements_to_come,
+            lists_idle=snapshot.lists_idle,
+            target=clean(snapshot.target),
+            kind=snapshot.kind,
+            release=f"{snapshot.release.major}.{snapshot.release.minor}",
+            scope=snapshot.scope.value,
+            cloud_service=snapshot.cloud_service,
+            notes=list(snapshot.notes),
+            read_at=[section.at for section, _ in known.values()],
+            milliseconds=[max(0, round(1000 * section.seconds)) for section, _ in known.values()],
+            sections=[Raw(content) for _, content in known.values()],
+        )
         return _encode(poll)
 
 
@@ -192,10 +202,21 @@ class PollDecoder:
         self._known = known
         word = self._clean
         return Snapshot(
-            word(poll.target), word(poll.kind), Release.parse(poll.release), Scope(poll.scope), poll.at, poll.number,
-            poll.epoch, poll.seconds, poll.round_trips, MappingProxyType(sections), word(poll.cloud_service),
-            tuple(map(word, poll.notes)), poll.statements_to_come, poll.lists_idle,
-        )  # fmt: skip
+            target=word(poll.target),
+            kind=word(poll.kind),
+            release=Release.parse(poll.release),
+            scope=Scope(poll.scope),
+            at=poll.at,
+            number=poll.number,
+            epoch=poll.epoch,
+            seconds=poll.seconds,
+            round_trips=poll.round_trips,
+            sections=MappingProxyType(sections),
+            cloud_service=word(poll.cloud_service),
+            notes=tuple(map(word, poll.notes)),
+            statements_to_come=poll.statements_to_come,
+            lists_idle=poll.lists_idle,
+        )
 
     def _section(
         self, shape: Shape, packed: _PackedSection, rows: Rows, at: datetime | None, seconds: float

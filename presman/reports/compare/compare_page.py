@@ -112,11 +112,10 @@ def _table(lines: Sequence[Line], *, sections: bool = False) -> Markup:
         last = line.subject
         values = (value_of(line, line.first), value_of(line, line.second), compare_text.percent_of(line))
         state = "warn" if line.difference in MARKS else ""
-        rows.append([
-            element("td", subject), element("td", line.figure),
-            *(element("td", each, class_="right") for each in values),
-            element("td", _bar(line), class_="bar"), element("td", judgement_of(line), class_=state or None),
-        ])  # fmt: skip
+        cells = (element("td", each, class_="right") for each in values)
+        judgement = element("td", judgement_of(line), class_=state or None)
+        bar = element("td", _bar(line), class_="bar")
+        rows.append([element("td", subject), element("td", line.figure), *cells, bar, judgement])
     heads = [element("th", head, class_="right" if head in {"A", "B", "B to A %"} else None) for head in _HEADS]
     return cell_table(heads, rows)
 

@@ -146,8 +146,10 @@ def _at_end(directives: figures.Directives, key: tuple[str, str]) -> Any:
 def histograms(first: WindowFigures, second: WindowFigures) -> tuple[ComparedHistogram, ...]:
     """Return the waits of both windows for the events whose waits took most time in either."""
     events = first.histograms.keys() | second.histograms.keys()
-    found = [ComparedHistogram(event, *(total(each.histograms.get(event, ())) for each in (first, second)))
-             for event in events]  # fmt: skip
+    found = [
+        ComparedHistogram(event, *(total(each.histograms.get(event, ())) for each in (first, second)))
+        for event in events
+    ]
 
     def most(each: ComparedHistogram) -> int:
         return max(sum(upper * waits for upper, waits in own.items()) for own in (each.first, each.second))

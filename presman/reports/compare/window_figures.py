@@ -29,9 +29,8 @@ from presman.reports.compare.noise import Value
 from presman.rows.group_rows import ContainerPlanDirective, PlanDirective
 from presman.rows.snapshot import Snapshot
 
-CPU, IO, PARALLEL, QUEUE, LATENCY, STATEMENTS = (
-    "CPU", "I/O", "parallel servers", "queue", "latency", "statements by servers x time"
-)  # fmt: skip
+CPU, IO, PARALLEL = "CPU", "I/O", "parallel servers"
+QUEUE, LATENCY, STATEMENTS = "queue", "latency", "statements by servers x time"
 SECTIONS = (CPU, IO, PARALLEL, QUEUE, LATENCY, STATEMENTS)
 MEAN_WAIT = "mean ms (estimated)"
 ALL = "all"

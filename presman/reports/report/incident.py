@@ -107,8 +107,17 @@ def gather(
     groups = tuple(time_bins.group_bins(playback, bins, start, end, width))
     gaps = tuple(time_bins.gaps(playback, start, end))
     return Incident(
-        source=recording.name, target=playback.target, start=start, end=end, polls=len(indexes),
-        width=width, usual=usual, bins=tuple(bins), groups=groups, gaps=gaps, marks=tuple(marks),
+        source=recording.name,
+        target=playback.target,
+        start=start,
+        end=end,
+        polls=len(indexes),
+        width=width,
+        usual=usual,
+        bins=tuple(bins),
+        groups=groups,
+        gaps=gaps,
+        marks=tuple(marks),
         events=tuple(time_bins.first_events(playback, start, end, EVENTS, time_bins.CALM if many > EVENTS else "")),
         lives=tuple(time_bins.busiest_lives(playback, start, end, report_charts.MOST)),
         sums=tuple(time_bins.statement_sums(playback, start, end)),
@@ -121,7 +130,7 @@ def gather(
         colours=GroupColours((each.con_id, each.group) for each in groups),
         goals=goals_between(playback, goals, start, end),
         queued_unseen=sum(ever_queued(playback, each.start, each.end) for each in gaps),
-    )  # fmt: skip
+    )
 
 
 def _samples(playback: Playback, indexes: range, at: datetime | None) -> tuple[Sample, ...]:

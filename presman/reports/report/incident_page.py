@@ -128,10 +128,15 @@ def what_happened(incident: Incident, axis: report_charts.TimeAxis) -> Markup:
     """Return the story, and the alerts of the polls that were read again."""
     read = len(incident.samples)
     rows = [
-        (f"{each.alert.glyph} {each.alert.text}", axis.instant(each.sample.at), f"{each.polls} of {read}",
-         axis.instant(each.first.at), axis.instant(each.last.at))
+        (
+            f"{each.alert.glyph} {each.alert.text}",
+            axis.instant(each.sample.at),
+            f"{each.polls} of {read}",
+            axis.instant(each.first.at),
+            axis.instant(each.last.at),
+        )
         for each in alert_spans(incident.samples)[:_TOP]
-    ]  # fmt: skip
+    ]
     table = (
         word_table(("What was wrong", "Text from", "In polls checked", "First of them", "Last of them"), rows)
         if rows
@@ -176,10 +181,10 @@ def all_events(incident: Incident, axis: report_charts.TimeAxis) -> Markup:
     total = sum(each.many for each in incident.marks)
     if not incident.events:
         return Markup()
-    left = "" if len(incident.events) == total else (
-        f"{len(incident.events)} of {total:,} are listed: with this many, events of queues are left out, "
-        f"and at most {EVENTS} are shown."
-    )  # fmt: skip
+    left = ""
+    if len(incident.events) != total:
+        with_so_many = f"with this many, events of queues are left out, and at most {EVENTS} are shown"
+        left = f"{len(incident.events)} of {total:,} are listed: {with_so_many}."
     return section("List of events", _listed(incident.events, axis, incident.colours), note=left)
 
 
@@ -198,10 +203,16 @@ def over_time(incident: Incident, axis: report_charts.TimeAxis) -> Markup:
         _chart(incident, "CPUs used", "CPUs", lambda each: each.used, lambda _: cpus, "all CPUs"),
         _chart(incident, "CPUs waited for (throttled)", "CPUs", lambda each: each.waiting),
         _chart(incident, "Parallel servers", "servers", lambda each: each.servers, lambda step: step.target, "target"),
-        _chart(incident, "Statements in the parallel queue", "queued", lambda each: each.queued,
-               lambda step: step.queued, "most in a poll"),
+        _chart(
+            incident,
+            "Statements in the parallel queue",
+            "queued",
+            lambda each: each.queued,
+            lambda step: step.queued,
+            "most in a poll",
+        ),
         _chart(incident, "I/O", "MB/s", lambda each: each.io),
-    )  # fmt: skip
+    )
     each = "each poll" if incident.width == 1 else f"each step is the mean of up to {count(incident.width)} polls"
     caption = f"Stacked areas, {each}. Rates are since the last poll; grey: no polls."
     note = _noted(caption, "Hover for figures.")
@@ -214,9 +225,13 @@ def _noted(caption: str, on_screen: str) -> Markup:
 
 
 def _chart(
-    incident: Incident, title: str, unit: str, value: Callable[[GroupBin], float | None],
-    line: Callable[[TimeBin], float | None] = lambda _: None, line_name: str = "",
-) -> report_charts.AreaChart:  # fmt: skip
+    incident: Incident,
+    title: str,
+    unit: str,
+    value: Callable[[GroupBin], float | None],
+    line: Callable[[TimeBin], float | None] = lambda _: None,
+    line_name: str = "",
+) -> report_charts.AreaChart:
     """Return a chart of a figure; each group with a colour has its own layer, the others share one."""
     totals: dict[tuple[int, str], float] = defaultdict(float)
     values: dict[Any, dict[tuple[int, str], float | None]] = defaultdict(dict)
@@ -266,10 +281,19 @@ def statements(incident: Incident, axis: report_charts.TimeAxis) -> Markup:
         note += f"; the chart shows the {len(incident.lives)} with most servers x time"
     colours = incident.colours
     rows = [
-        (each.sql_id or "-", each.user, group_name(each.group, colours), count(each.executions), count(each.servers),
-         number(each.server_seconds / 60), spelled(each.ran), spelled(each.queued), spelled(each.longest_wait))
+        (
+            each.sql_id or "-",
+            each.user,
+            group_name(each.group, colours),
+            count(each.executions),
+            count(each.servers),
+            number(each.server_seconds / 60),
+            spelled(each.ran),
+            spelled(each.queued),
+            spelled(each.longest_wait),
+        )
         for each in incident.sums[:_TOP]
-    ]  # fmt: skip
+    ]
     legend = element("span", report_charts.legend(incident.lives, colours), class_="legend")
     chart = report_charts.life_chart(incident.lives, axis, colours)
     figure = element("figure", element("figcaption", legend), chart)

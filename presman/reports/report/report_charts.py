@@ -121,12 +121,16 @@ def _life(life: StatementLife, index: int, axis: TimeAxis, style: str) -> Markup
     looks = ((HUES[style].page, _QUEUED), (HUES[style].page, _RUNNING), (svg.IDLE, _RUNNING))
     bars = [
         svg.element(
-            "rect", x=axis.x(begin), y=y + _LIFE_LINE * (1 - tall) / 2, width=max(1.0, axis.x(stop) - axis.x(begin)),
-            height=_LIFE_LINE * tall, fill=fill,
+            "rect",
+            x=axis.x(begin),
+            y=y + _LIFE_LINE * (1 - tall) / 2,
+            width=max(1.0, axis.x(stop) - axis.x(begin)),
+            height=_LIFE_LINE * tall,
+            fill=fill,
         )
         for (begin, stop), (fill, tall) in zip(life.phases, looks, strict=True)
         if begin is not None and stop > axis.start and begin < axis.end
-    ]  # fmt: skip
+    ]
     name = life.sql_id or f"{life.inst_id}:{life.sid}"
     title = svg.element("title", "\n".join(facts(life)))
     return svg.element("g", title, *bars, svg.label(LEFT - 6, y + 11, name[:13], "end", size=10), class_="life")

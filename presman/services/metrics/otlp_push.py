@@ -152,8 +152,11 @@ def _metric(family: Family, started: Mapping[Place, int], now: int, begun: int) 
     if metric.kind is MetricKind.HISTOGRAM:
         data = otlp.Histogram([_histogram(each, started, now, begun) for each in family.samples], CUMULATIVE)
     elif metric.kind is MetricKind.COUNTER:
-        data = otlp.Sum([_number(each, started.get(_place(each.labels), begun), now) for each in family.samples],
-                   CUMULATIVE, is_monotonic=True)  # fmt: skip
+        data = otlp.Sum(
+            [_number(each, started.get(_place(each.labels), begun), now) for each in family.samples],
+            CUMULATIVE,
+            is_monotonic=True,
+        )
     else:
         data = otlp.Gauge([_number(each, None, now) for each in family.samples])
     # Receivers add "_total" to counters only; info metrics have no kind there, and keep their name.

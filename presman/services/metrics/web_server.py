@@ -107,9 +107,13 @@ class WebServer:
         self._app, self._note = app, note
         self._sockets = listening_sockets(host, port)
         self._connections = Connections(
-            AT_ONCE, OF_ADDRESS, note, longest=LONGEST, certificates=certificates,
+            AT_ONCE,
+            OF_ADDRESS,
+            note,
+            longest=LONGEST,
+            certificates=certificates,
             is_known=self._has_password if app.credentials else None,
-        )  # fmt: skip
+        )
         self.url = f"{'https' if certificates else 'http'}://{host_and_port(host, self._sockets[0].getsockname()[1])}"
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ends = asyncio.Event()

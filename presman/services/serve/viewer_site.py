@@ -82,9 +82,13 @@ class ViewerSite:
         access = self._serving.access
         self._lines.note(request, Standing.SAFE)
         response.set_cookie(
-            access.cookie, access.pass_for_token(), path=access.path, httponly=True, samesite="Strict",
+            access.cookie,
+            access.pass_for_token(),
+            path=access.path,
+            httponly=True,
+            samesite="Strict",
             secure=access.is_encrypted,
-        )  # fmt: skip
+        )
         return response
 
     def _asks_again(self, request: web.Request) -> web.Response:
@@ -282,9 +286,12 @@ async def running(
     """Serve while the context is open."""
     most = most_connections(serving.viewers)
     connections = Connections(
-        most, most // 2, serving.note, certificates=certificates,
+        most,
+        most // 2,
+        serving.note,
+        certificates=certificates,
         is_known=serving.access.shows_token if serving.access.token is not None else None,
-    )  # fmt: skip
+    )
     runner = web.AppRunner(ViewerSite(serving, connections).application(), shutdown_timeout=PATIENCE)
     await runner.setup()
     assert runner.server is not None

@@ -270,9 +270,13 @@ class Viewer:
         size = {"COLUMNS": str(columns), "ROWS": str(rows)}
         # Ctrl-C in the terminal reaches presman serve alone, which then ends its monitors; `_kill` ends a whole group.
         self._process = await asyncio.create_subprocess_exec(
-            *self._launch.command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env={**self._launch.environment, **size},
+            *self._launch.command,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            env={**self._launch.environment, **size},
             start_new_session=True,
-        )  # fmt: skip
+        )
         # The target and its password go through the pipe: other users can read a command line.
         with suppress(ConnectionError):  # it has already ended: `run` finds out why
             await self.send(self._launch.orders.reveal().encode() + b"\n")

@@ -157,7 +157,7 @@ class ActivePlans:
             bypass=critical == "BYPASS_QUEUE",
             always=critical == "QUEUE",
             degree_limit=directive.parallel_degree_limit_p1,
-        )  # fmt: skip
+        )
 
     def resolve(self, con_id: int, name: str) -> Group:
         """Return the group of sessions that are mapped to `name`: OTHER_GROUPS if the active plan lacks it."""

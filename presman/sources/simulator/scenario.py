@@ -451,11 +451,14 @@ class Scenario:
 
         def grown(spec: Sized, names: str, **others: Any) -> Sized:
             values = ((name, getattr(spec, name)) for name in names.split())
-            return replace(spec, **{name: value and max(1, round(value * size)) for name, value in values}, **others)
+            return replace(
+                spec, **{name: max(1, round(value * size)) if value else value for name, value in values}, **others
+            )
 
         numbers = "cpu_count host_cpus parallel_servers_target parallel_max_servers"
         capacity = grown(self.capacity, numbers, io_mb_per_second=self.capacity.io_mb_per_second * size)
-        streams = (grown(each, "burst sessions", every=each.every and each.every / size) for each in self.streams)
+        pauses = (each.every / size if each.every else each.every for each in self.streams)
+        streams = (grown(each, "burst sessions", every=every) for each, every in zip(self.streams, pauses, strict=True))
         pools = (grown(each, "count") for each in self.pools)
         return replace(self, capacity=capacity, streams=tuple(streams), pools=tuple(pools))
 

@@ -127,9 +127,15 @@ _STATES = (
 )
 
 
-def help_page(tab: str, keys: Iterable[Key], in_table: Iterable[Binding], tables: Sequence[Table[Any]],
-              more: Sequence[str] = (), states: Sequence[tuple[str, str, str]] = _STATES,
-              at_times: Sequence[Table[Any]] = ()) -> list[Line]:  # fmt: skip
+def help_page(
+    tab: str,
+    keys: Iterable[Key],
+    in_table: Iterable[Binding],
+    tables: Sequence[Table[Any]],
+    more: Sequence[str] = (),
+    states: Sequence[tuple[str, str, str]] = _STATES,
+    at_times: Sequence[Table[Any]] = (),
+) -> list[Line]:
     """Return the help of a tab: every column with its source, other facts, its keys, the states.
 
     Tables that are shown only `at_times` follow those that are always shown.

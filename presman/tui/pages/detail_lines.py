@@ -135,9 +135,11 @@ def cost_lines(cost: CursorCost | None) -> Iterable[Line]:
         return
     yield _fact("executions", f"{cost.executions:,} done, {cost.running} running now")
     parts = (
-        (cost.elapsed, "elapsed"), (cost.cpu, "CPU"), (cost.io_wait, "I/O wait"),
+        (cost.elapsed, "elapsed"),
+        (cost.cpu, "CPU"),
+        (cost.io_wait, "I/O wait"),
         (cost.concurrency_wait, "concurrency wait"),
-    )  # fmt: skip
+    )
     longest = max((seconds for seconds, _ in parts if seconds is not None), default=0.0)
     times = (f"{_as_long(seconds, longest)} {what}" for seconds, what in parts if seconds is not None)
     yield _fact("each, on average", ", ".join(times))

@@ -128,11 +128,15 @@ def _coordinator(row: statement_readings.RunningStatement) -> str:
 def running(row: statement_readings.RunningStatement, reading: Reading) -> list[Line]:
     """Return the page of a running statement."""
     lines = [
-        *_head("Running", row), BLANK, title("What it does"),
+        *_head("Running", row),
+        BLANK,
+        title("What it does"),
         sentence(_coordinator(row), "" if row.idle is None else "bad"),
-        fact("elapsed", statement_readings.elapsed_time(row)), BLANK, title("What it holds"),
+        fact("elapsed", statement_readings.elapsed_time(row)),
+        BLANK,
+        title("What it holds"),
         fact("servers", f"{row.servers} in {counted(row.sets, 'server set')}"),
-    ]  # fmt: skip
+    ]
     if len(row.servers_by_instance) > 1:
         where = ", ".join(f"instance {inst}: {n}" for inst, n in sorted(row.servers_by_instance.items()))
         lines.append(fact("by instance", where))
@@ -193,9 +197,10 @@ def dop_story(dop: statement_readings.DopStory, requested: int | None) -> list[s
         less = f"{dop.degree}, less than the {derived} derived" if dop.degree < derived else f"DOP {dop.degree}"
         sentences.append(f"The optimizer chose {less}.")
     reasons = (
-        ("Reason in the plan", dop.reason), ("Reason of the operation", dop.operation_reason),
+        ("Reason in the plan", dop.reason),
+        ("Reason of the operation", dop.operation_reason),
         ("Queuing reason in the plan", dop.queuing_reason),
-    )  # fmt: skip
+    )
     sentences += [f"{what}: {reason}." for what, reason in reasons if reason]
     if requested is not None:
         sentences.append(f"The execution asked for DOP {requested}.")

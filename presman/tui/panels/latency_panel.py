@@ -149,9 +149,17 @@ class LatencyPanel(Panel):
         shown = [each for each in self._maps if each.display]
         why_none = self._why_none(columns)
         data = HeatData(
-            columns, first, history.bounds, moment.reading.header.num_cpus, cursor, track.event, track.inst_id,
-            self._marks(moment, columns, first), min(each.size.height for each in shown), why_none,
-        )  # fmt: skip
+            columns=columns,
+            first=first,
+            bounds=history.bounds,
+            cpus=moment.reading.header.num_cpus,
+            cursor=cursor,
+            event=track.event,
+            inst_id=track.inst_id,
+            marks=self._marks(moment, columns, first),
+            height=min(each.size.height for each in shown),
+            why_none=why_none,
+        )
         below = replace(data, why_none=" ") if why_none else data  # the first map says why
         for number, each in enumerate(shown):
             each.show(below if number else data, self._bucket)
@@ -204,9 +212,12 @@ class LatencyPanel(Panel):
         )
         held = "CPUs: not known" if column.throttled is None else f"{column.throttled:.1f} CPUs"
         line: Line = (
-            (f" {at}  ", "title"), (f"{index}: ", "dim"), (f"{waits:,.2f} waits/s", ""), (", ", "dim"),
+            (f" {at}  ", "title"),
+            (f"{index}: ", "dim"),
+            (f"{waits:,.2f} waits/s", ""),
+            (", ", "dim"),
             (f"~{seconds:.{1 if seconds >= 1 else 2}f} s waited/s", ""),
-        )  # fmt: skip
+        )
         throttled: Line = (("  waited for ", "dim"), (held, "waiting"))
         return (*line, *throttled) if length((*line, *throttled)) <= self._readout.size.width else line
 

@@ -112,10 +112,15 @@ class Panel(PlainBackground):
             rows, unavailable = part.rows(moment), part.unavailable(moment)
             self._put_away(made, part.optional and not rows and not unavailable)
             made.show_rows(
-                rows, part.hidden(moment), part.note(moment), part.least(moment), unavailable=unavailable,
-                column_notes=part.column_notes(moment), late=late_note(part.table, moment.reading),
+                rows,
+                part.hidden(moment),
+                part.note(moment),
+                part.least(moment),
+                unavailable=unavailable,
+                column_notes=part.column_notes(moment),
+                late=late_note(part.table, moment.reading),
                 colours=moment.colours,
-            )  # fmt: skip
+            )
 
         self._filled[part.table.key] = _Filled(made, fill, part.optional)
         self._optional |= {made} if part.optional else set()

@@ -178,6 +178,32 @@ _CursorOf = tuple[str | None, int | None]
 _NO_CURSOR: _CursorOf = (None, None)
 
 
+class _Call(NamedTuple):
+    """The call of a session: its statement and the one before, when that `started`, and seconds since it changed.
+
+    `blocker` is the instance and the SID of the session that blocks it.
+    """
+
+    sql: _CursorOf = _NO_CURSOR
+    previous: _CursorOf = _NO_CURSOR
+    started: float | None = None
+    last_call: float = 0.0
+    blocker: tuple[int, int] | None = None
+
+
+class _Used(NamedTuple):
+    """What a session has used: seconds of CPU, seconds of waiting for it, small reads, MB read, MB written."""
+
+    cpu: float = 0.0
+    wait: float = 0.0
+    reads: float = 0.0
+    mb: float = 0.0
+    written: float = 0.0
+
+
+_NOTHING = _Used()
+
+
 class SessionRows:
     """The rows of V$SESSION and V$RSRC_SESSION_INFO at one instant: made together, so that they are consistent."""
 
@@ -196,7 +222,8 @@ class SessionRows:
                 pooled.update(map(id, pool.sessions))
             waiting = _waits_for(1.0, "rdbms ipc message", "Idle", "NOT MANAGED")
             for session in machine.background:
-                self._add(session, simulation.plans.background, waiting, last_call=self.at - session.logon)
+                call = _Call(last_call=self.at - session.logon)
+                self._add(session, simulation.plans.background, waiting, call)
         for session in simulation.workload.sessions:
             if id(session) not in pooled:
                 self._add_session(session)
@@ -210,8 +237,8 @@ class SessionRows:
         querying, began = monitor.is_querying(self.at), monitor.began(self.at)
         since = self.at - began
         doing = _dequeues("PX Deq: Execute Reply", 0.01) if querying else _idle_for(since - monitor.spec.takes)
-        current, before = (cursor, _NO_CURSOR) if querying else (_NO_CURSOR, cursor)
-        self._add(session, group, doing, current, before, began if querying else None, since)
+        call = _Call(cursor, _NO_CURSOR, began, since) if querying else _Call(_NO_CURSOR, cursor, None, since)
+        self._add(session, group, doing, call)
         for helper in monitor.helpers if querying else ():
             host = f"{self._simulation.scenario.header.host}{helper.inst_id:02}"
             named = replace(client, program=f"oracle@{host} ({helper.name})", machine=host)
@@ -219,7 +246,7 @@ class SessionRows:
             who = helper.inst_id, session.con_id, helper.sid, serial, named, session.group
             server_session = SimulatedSession(*who, began)
             at_work = _on_cpu("PX Deq: Execution Msg", 0.1)
-            self._add(server_session, group, at_work, cursor, started=began, last_call=since)
+            self._add(server_session, group, at_work, _Call(cursor, started=began, last_call=since))
 
     def _add_pool(self, pool: SessionStream) -> None:
         cursors, number = pool.cursors, len(pool.sessions)
@@ -227,13 +254,9 @@ class SessionRows:
             session, skew = pool.sessions[index], pool.skews[index]
             cursor = cursors[int(part * 997) % len(cursors)]
             last = cursor.sql_id, cursor.child
-            is_active = doing.status == "ACTIVE"
-            sql, started = (last, self.at) if is_active else (_NO_CURSOR, None)
-            cpu, wait = pool.time.of(skew, number)
-            self._add(
-                session, pool.group, doing, sql, last, started, part * pool.cycle,
-                cpu=cpu, wait=wait, reads=pool.reads * (1 + skew) / number,
-            )  # fmt: skip
+            sql, started = (last, self.at) if doing.status == "ACTIVE" else (_NO_CURSOR, None)
+            used = _Used(*pool.time.of(skew, number), reads=pool.reads * (1 + skew) / number)
+            self._add(session, pool.group, doing, _Call(sql, last, started, part * pool.cycle), used)
 
     def _add_session(self, session: SimulatedSession) -> None:
         execution = self._simulation.workload.executions.get(session)
@@ -241,10 +264,8 @@ class SessionRows:
         previous = (session.last.sql_id, session.last.child) if session.last else _NO_CURSOR
         if execution is None:
             group = self._simulation.plans.resolve(session.con_id, session.wants_group)
-            doing = _idle_for(last_call)
-            self._add(
-                session, group, doing, previous=previous, last_call=last_call, cpu=session.cpu, wait=session.wait
-            )  # fmt: skip
+            call = _Call(previous=previous, last_call=last_call)
+            self._add(session, group, _idle_for(last_call), call, _Used(session.cpu, session.wait))
             return
         doing = _coordinator(execution, self.at, self._scan, self._simulation.release)
         current = (execution.cursor.sql_id, execution.cursor.child)
@@ -255,12 +276,12 @@ class SessionRows:
         runs = execution.phase is Phase.RUNNING
         started = execution.started if runs else None
         blocker = execution.blocker if runs and not execution.servers_blocked else None
-        is_serial = not execution.servers
-        cpu, wait, mb = (execution.cpu, execution.wait, execution.mb) if is_serial else (0.0, 0.0, 0.0)
-        self._add(
-            session, execution.group, doing, sql, previous, started, last_call, blocker=blocker, execution=execution,
-            cpu=session.cpu + cpu, wait=session.wait + wait, mb=mb, written=mb * execution.cursor.writing,
-        )  # fmt: skip
+        used = _Used(session.cpu, session.wait)
+        if not execution.servers:
+            cpu, wait, mb = session.cpu + execution.cpu, session.wait + execution.wait, execution.mb
+            used = _Used(cpu, wait, mb=mb, written=mb * execution.cursor.writing)
+        call = _Call(sql, previous, started, last_call, blocker)
+        self._add(session, execution.group, doing, call, used, execution=execution)
         for server in execution.servers:
             self._add_server(execution, server)
 
@@ -275,67 +296,69 @@ class SessionRows:
         doing = _of_server(execution, server, self.at, self._scan, latency)
         sql = _NO_CURSOR if client.service == BACKGROUND else (cursor.sql_id, cursor.child)
         blocker = execution.blocker if execution.servers_blocked else None
-        cpu, wait = execution.time.of(server.skew, len(execution.servers))
         mb = execution.mb * (1 + server.skew) / len(execution.servers)
-        self._add(
-            server_session, group, doing, sql, _NO_CURSOR, execution.started, self.at - execution.started,
-            blocker=blocker, is_server=True, cpu=cpu, wait=wait, mb=mb, written=mb * cursor.writing,
-        )  # fmt: skip
+        used = _Used(*execution.time.of(server.skew, len(execution.servers)), mb=mb, written=mb * cursor.writing)
+        call = _Call(sql, _NO_CURSOR, execution.started, self.at - execution.started, blocker)
+        self._add(server_session, group, doing, call, used, is_server=True)
 
-    def _add(  # noqa: PLR0913
+    def _add(
         self,
         session: SimulatedSession,
         group: Group,
         doing: _Activity,
-        sql: _CursorOf = _NO_CURSOR,
-        previous: _CursorOf = _NO_CURSOR,
-        started: float | None = None,
-        last_call: float = 0.0,
+        call: _Call,
+        used: _Used = _NOTHING,
         *,
-        blocker: tuple[int, int] | None = None,
         is_server: bool = False,
-        cpu: float = 0.0,
-        wait: float = 0.0,
-        reads: float = 0.0,
-        mb: float = 0.0,
-        written: float = 0.0,
         execution: Execution | None = None,
     ) -> None:
-        """Add a session to both views. A parallel server is the operating system's user `oracle`, and has no ACTION."""
-        client, simulation, blocked_by = session.client, self._simulation, blocker or (None, None)
+        """Add a session to both views."""
+        self.sessions.append(self._session(session, group, doing, call, is_server=is_server))
+        self.infos.append(self._info(session, group, doing, used, execution))
+
+    def _session(
+        self, session: SimulatedSession, group: Group, doing: _Activity, call: _Call, *, is_server: bool
+    ) -> Row:
+        """Return the row of V$SESSION. A parallel server is the operating system's user `oracle`, and has no ACTION."""
+        client, simulation, blocker = session.client, self._simulation, call.blocker or (None, None)
         is_background = client.service == BACKGROUND and not is_server
+        os_user = "oracle" if is_background or is_server else client.user.lower()
         shown = None if group == simulation.plans.background else group.name
-        self.sessions.append((
-            *(session.inst_id, session.con_id, session.sid, session.serial, client.user or None, doing.status),
-            *(shown, client.service, client.machine, client.program, client.module, client.action or None),
-            *(client.client_id or None, "oracle" if is_background or is_server else client.user.lower()),
-            *(*sql, *previous, when(simulation, started), when(simulation, session.logon), int(last_call)),
-            *(doing.event, doing.wait_class, doing.state, doing.wait_micro),
-            *(*blocked_by, "BACKGROUND" if is_background else "USER"),
-            *(None if started is None else _FIRST_EXECUTION + int(started), *blocked_by),
-        ))  # fmt: skip
+        who = session.inst_id, session.con_id, session.sid, session.serial, client.user or None, doing.status, shown
+        program = client.service, client.machine, client.program, client.module, client.action or None
+        times = when(simulation, call.started), when(simulation, session.logon), int(call.last_call)
+        wait = doing.event, doing.wait_class, doing.state, doing.wait_micro
+        kind = "BACKGROUND" if is_background else "USER"
+        execution = None if call.started is None else _FIRST_EXECUTION + int(call.started)
+        statements, rest = (*call.sql, *call.previous, *times), (*blocker, kind, execution, *blocker)
+        return (*who, *program, client.client_id or None, os_user, *statements, *wait, *rest)
+
+    def _info(
+        self, session: SimulatedSession, group: Group, doing: _Activity, used: _Used, execution: Execution | None
+    ) -> Row:
+        """Return the row of V$RSRC_SESSION_INFO."""
         mapped = session.group or group.name
-        original = simulation.plans.resolve(session.con_id, mapped).name
+        original = self._simulation.plans.resolve(session.con_id, mapped).name
         queued, dop, servers = 0.0, None, None
         if execution is not None and execution.cursor.dop > 1:
             entry = execution.entry
             dop = entry.degree or entry.dop
             if execution.phase is Phase.QUEUED:
                 queued = self.at - execution.queued_at
-                servers = entry.needs if simulation.release >= _QUEUE_STATE_SINCE else None
+                servers = entry.needs if self._simulation.release >= _QUEUE_STATE_SINCE else None
             elif execution.servers:
                 servers = entry.servers
+        cpu, wait, reads, mb, written = used
         io = reads * 0.0005 + (mb + written) * 0.001
+        groups = self._id(group.name), group.name, self._id(original), mapped, "ORACLE_USER"
+        times = int(wait * 1000), int(wait / 0.2), int(cpu * 1000), int(cpu * 2), int(io * 1000)
+        megabytes = int(reads / 128), int(reads * 0.35 / 128), int(mb), int(written)
+        requests = int(reads), int(reads * 0.35), int(mb), int(written)
+        parallel = dop, servers, None, int(queued * 1000), int((session.pq_queued + queued) * 1000)
         action, reason, at = session.action or (None, None, None)
-        self.infos.append((
-            *(session.inst_id, session.con_id, session.sid, self._id(group.name), group.name, self._id(original)),
-            *(mapped, "ORACLE_USER", doing.rsrc_state),
-            *(int(wait * 1000), int(wait / 0.2), int(cpu * 1000), int(cpu * 2), int(io * 1000)),
-            *(int(reads / 128), int(reads * 0.35 / 128), int(mb), int(written)),
-            *(int(reads), int(reads * 0.35), int(mb), int(written), session.canceled, dop, servers, None),
-            *(int(queued * 1000), int((session.pq_queued + queued) * 1000)),
-            *(action, reason, when(simulation, at)),
-        ))  # fmt: skip
+        counters = *times, *megabytes, *requests, session.canceled
+        who = session.inst_id, session.con_id, session.sid
+        return (*who, *groups, doing.rsrc_state, *counters, *parallel, action, reason, when(self._simulation, at))
 
 
 _CACHE: WeakKeyDictionary[Simulation, SessionRows] = WeakKeyDictionary()
