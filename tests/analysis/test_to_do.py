@@ -681,7 +681,7 @@ def test_if_queues_take_turns_only_a_forecast_proves_an_end() -> None:
     decide = "wait, or decide whether to end MARTIN 1:526 (idle 15:00): it keeps 32 servers that queues take turns for"
     for reading, effect in ((both, whoever), (larger, some), (one_of_them_may_want_more(both), order)):
         assert advice(reading).commands == ()
-        assert advice(reading).text == f"{decide}, so which head its end would start, if any, is not certain"
+        assert advice(reading).text == f"{decide}, so what its end would start is not certain"
         assert effect in unblock(reading)[0].sentence
     for reading in (
         foreseen(both, 1, 880.0, 900.0),

@@ -76,7 +76,7 @@ UNCLEAR = (
 AWAY = "which statements are queued is not known (GV$SESSION has no rows of instance 2)"
 LISTED = "which statements are queued is not known (GV$SESSION lists 1 of 2 queued statements)"
 DIFFERENT = "how many servers REPORTS may hold is not known (the instances run different plans)"
-NOT_CERTAIN = "which head its end would start, if any, is not certain"
+NOT_CERTAIN = "what its end would start is not certain"
 ONE_STARTS = "ending it starts at least one of their heads, and the plan decides which"
 UNCLEAR_RAC = (
     Edge(5, "REPORTS", AWAY, "(GV$SESSION has no rows of instance 2)", AWAY),

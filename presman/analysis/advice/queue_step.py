@@ -122,7 +122,7 @@ def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) ->
             lead, idle = f"wait, or decide whether to end {each.who}", f"(idle {each.idle_time})"
             keeps = f"it keeps {counted(each.servers, 'server')}"
             between = f"{lead} {idle}: {keeps} that queues take turns for"
-            text = f"{between}, so which head its end would start, if any, is not certain"
+            text = f"{between}, so what its end would start is not certain"
             words = (text, between)
             text = f"{text}{lasting_cure(reading)}"
             return ToDo(Step.WAIT, text, f"{lead}: {keeps}", "parallel", subject=listed(found.turns), between=words)
