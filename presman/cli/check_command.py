@@ -9,11 +9,11 @@ from presman.cli import console
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, add_poll_times, command, option
 
-DATABASE_SHARE = 0.6
-"""The share of the time limit that may go to the database; the rest is for starting, judging and reporting."""
+OWN_SHARE = 0.15
+"""The share of the time limit that starting, judging and reporting may take; the database may have the rest."""
 
 ALERT_SHARE = 0.25
-"""The share of the time limit that the commands run at alerts may take."""
+"""The share of the time limit that the commands run at alerts may take: what the database has is less by it."""
 
 UNKNOWN = 3
 
@@ -57,7 +57,7 @@ def run(options: Namespace) -> int:
             settings = with_thresholds(resolved.alerts, {"warning": options.warning, "critical": options.critical})
         except ValueError as error:
             raise Failure(str(error)) from None
-        most = DATABASE_SHARE * options.timeout
+        most = (1 - OWN_SHARE - (ALERT_SHARE if resolved.on_alert else 0)) * options.timeout
         if options.interval >= most:
             raise Failure(
                 f"--timeout {options.timeout:g} leaves {most:g} s for two polls, and they are {options.interval:g} s "

@@ -197,46 +197,32 @@ def advise(
     found = tuple(_finding(goal, before, load) for goal in goals)
     asked: _Asked = tuple(zip(goals, found, strict=True))
     verdict, message = _early_verdict(found, goals, plan)
-    search, is_over = Search(load, goals, keep, kinds, quick), False
-    finals: list[tuple[Choice, ReplayOutcome]] = []
-    days: list[ReplayOutcome] = []
-    curves, needed = list[WaitCurve](), None
-    try:
-        if not verdict:
-            search.run(on_choice)
-            finals = _finals(search, before, courses, 5 if quick else _replays(arrivals, 19, 5))
-            is_met = bool(finals) and meets(finals[0][1], goals)
-            needed = None if is_met else advise_search.servers_needed(load, goals, courses)
-        if finals and finals[0][0]:
-            many = advise_load.other_days(load, 19 if quick else _replays(arrivals, 99, 39), held_back=True)
-            days = [load.played(finals[0][0], 1, day) for day in many]
-        curves += _curves(load, () if quick or verdict == "too_short" else goals, courses)
-    except KeyboardInterrupt:
-        is_over = True
+    search = Search(load, goals, keep, kinds, quick)
+    results = _searched(search, before, courses, verdict, on_choice)
+    finals, best = results.finals, results.best
     if not verdict:
-        finals = finals or _finals(search, before, 1, 1)  # after an interruption the best so far, judged quickly
         verdict, message = _judged([_meets_all(after, asked, error_now) for _, after in finals], kinds, error_now)
-    best = finals[0][0] if finals else PRESENT
     if best:
-        found = tuple(_with_promise(*each, finals[0][1], days, load) for each in zip(found, goals, strict=True))
-    seconds = (max(each.last for each in arrivals) - min(each.first for each in arrivals)).total_seconds()
+        found = tuple(_with_promise(*each, finals[0][1], results.days, load) for each in zip(found, goals, strict=True))
+
+    def replayed(choice: Choice, after: ReplayOutcome) -> ReplayedChoice:
+        return _replayed_choice(load, choice, before, after, _meets_all(after, asked, error_now))
+
     scripts, notes = _script_and_notes(load, best, kinds, [after.replayed.peak for _, after in finals])
     advice = Advice(
         verdict=verdict,
         message=message,
         statements=len(arrivals) - load.skipped,
-        seconds=seconds,
+        seconds=(max(each.last for each in arrivals) - min(each.first for each in arrivals)).total_seconds(),
         seed=seed,
         replay_error=error_now,
         replayed=len(search.scored),
-        interrupted=is_over,
+        interrupted=results.interrupted,
         goals=found,
-        curves=tuple(curves),
-        now=_replayed_choice(load, PRESENT, before, before, _meets_all(before, asked, error_now)),
-        choices=tuple(
-            _replayed_choice(load, each, before, then, _meets_all(then, asked, error_now)) for each, then in finals
-        ),
-        servers_needed=needed,
+        curves=tuple(results.curves),
+        now=replayed(PRESENT, before),
+        choices=tuple(replayed(*each) for each in finals),
+        servers_needed=results.servers_needed,
         scripts=scripts,
         notes=notes,
         cpu=_cpu(best, cpu),
@@ -246,6 +232,43 @@ def advise(
         autonomous_target=load.rules.target if plan.autonomous else None,
     )
     return AdviceFound(advice, tuple(choice for choice, _ in finals))
+
+
+class _Results(Struct):
+    """Results of a search: the best choices with their replays, the first one's on other days, curves of waits."""
+
+    finals: list[tuple[Choice, ReplayOutcome]] = []
+    days: list[ReplayOutcome] = []
+    curves: list[WaitCurve] = []
+    servers_needed: int | None = None
+    interrupted: bool = False
+
+    @property
+    def best(self) -> Choice:
+        """The first choice; if there is none, the present plan."""
+        return self.finals[0][0] if self.finals else PRESENT
+
+
+def _searched(
+    search: Search, before: ReplayOutcome, courses: int, verdict: str, on_choice: Callable[[int, Scored], None]
+) -> _Results:
+    """Run a search, unless there is a verdict without it. If it is interrupted, return what was found so far."""
+    load, goals, quick, found = search.load, search.goals, search.is_quick, _Results()
+    try:
+        if not verdict:
+            search.run(on_choice)
+            found.finals = _finals(search, before, courses, 5 if quick else _replays(load.arrivals, 19, 5))
+            if not (found.finals and meets(found.finals[0][1], goals)):
+                found.servers_needed = advise_search.servers_needed(load, goals, courses)
+        if found.best:
+            many = advise_load.other_days(load, 19 if quick else _replays(load.arrivals, 99, 39), held_back=True)
+            found.days = [load.played(found.best, 1, day) for day in many]
+        found.curves += _curves(load, () if quick or verdict == "too_short" else goals, courses)
+    except KeyboardInterrupt:
+        found.interrupted = True
+    if not verdict and not found.finals:
+        found.finals = _finals(search, before, 1, 1)  # the best so far, judged quickly
+    return found
 
 
 def _meets_all(outcome: ReplayOutcome, asked: _Asked, error_now: float | None) -> bool | None:

@@ -238,6 +238,7 @@ class Search:
     ) -> None:
         self.load, self.goals, self.keep = load, goals, frozenset(keep)
         self.grid = grid(load, kinds, goals)
+        self.is_quick = most > 0
         self.courses = 3 if len(load.early.arrivals) <= 1000 else 1
         choices = prod(1 + len(values) for values in self.grid.values())
         # A replay takes as long as it has statements, so of many statements there are fewer replays; but no more than a
