@@ -325,15 +325,17 @@ def _counted_in_queue(snapshot: Snapshot) -> int:
 
 
 def unlisted_servers(facts: Facts) -> str:
-    """Return of which instances V$PX_SESSION has no rows although groups hold servers there, "" unless at two polls.
+    """Return of which instances V$PX_SESSION has no rows although groups hold servers there, "" if of none.
 
+    The views are read one after the other, so it takes two polls, unless this is the first: then nothing else is known.
     V$RSRC_CONSUMER_GROUP does not count the servers of GV$ queries, which V$PX_SESSION may list for monitors only.
     """
     previous, now = facts.deltas.previous, facts.snapshot
-    if previous is None or not all(_answered(each, PxSession) for each in (previous, now)):
+    polls = [now] if previous is None else [previous, now]
+    if not all(_answered(each, PxSession) for each in polls):
         return ""
-    held = sorted(_instances_with_servers(previous) & _instances_with_servers(now))
-    away = [each for each in held if not any(_has_rows_of(each, PxSession, poll) for poll in (previous, now))]
+    held = sorted(set.intersection(*map(_instances_with_servers, polls)))
+    away = [each for each in held if not any(_has_rows_of(each, PxSession, poll) for poll in polls)]
     return _has_no_rows_of(list(map(str, away)), PxSession, now)
 
 
