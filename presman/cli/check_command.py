@@ -13,7 +13,7 @@ OWN_SHARE = 0.15
 """The share of the time limit that starting, judging and reporting may take; the database may have the rest."""
 
 ALERT_SHARE = 0.25
-"""The share of the time limit that the commands run at alerts may take: what the database has is less by it."""
+"""The share of the time limit that the commands run at alerts may take: the database has so much less."""
 
 UNKNOWN = 3
 

@@ -75,7 +75,7 @@ class Narration:
         ended = not self._events.has_alerts and any(each.kind in _ALERT_KINDS for each in events)
         if summed is None or ended or (reading.at - summed).total_seconds() >= self._summary:
             self._summed = reading.at
-            long = reading.interval or 0.0  # short means are those of now
+            long = reading.interval or 0.0  # a short mean is current
             over = f" on average over {spelled(long)}" if long > LONG else ""
             yield f"now: {summary(totals(reading), _alerts_now(reading), header.target_used, over)}"
             yield from (() if reading.is_silent() else availability_notes(reading))

@@ -68,7 +68,7 @@ class GroupWaits(Struct, frozen=True):
 class ReplayedChoice(Struct, frozen=True):
     """A choice: its changes in words, whether it meets all goals, the most servers at once, each group's waits.
 
-    `meets` is None if the error of the replay is too large to tell.
+    `meets` is None if the error of the replay is too large to decide.
     """
 
     changes: tuple[str, ...]
@@ -272,7 +272,7 @@ def _searched(
 
 
 def _meets_all(outcome: ReplayOutcome, asked: _Asked, error_now: float | None) -> bool | None:
-    """Return whether a replay meets all goals, None if it is too far off to tell.
+    """Return whether a replay meets all goals, None if its error is too large to decide.
 
     A replay whose error is above a goal's limit can still show that the goal is missed: by more than the error, and by
     more than the replay of the present plan makes this wait longer than observed. A replay shows that a goal is met

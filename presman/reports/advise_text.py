@@ -67,7 +67,7 @@ def _curve_lines(curve: WaitCurve) -> Iterable[str]:
 
 
 def _level(curve: WaitCurve) -> str:
-    """Return that a wait does not depend on the value, "" if it does."""
+    """Return the words that a wait does not depend on the value, "" if it does."""
     waits = {wait_words(wait) for _, wait in curve.points}
     if len(waits) > 1 or len(curve.points) < 2:
         return ""

@@ -207,7 +207,7 @@ OF_AN_UPDATE: frozenset[RecordType] = frozenset({group_rows.CpuExhausted, instan
 def by_query() -> Mapping[str, RecordType]:
     """Return every record by the stem of the query file that fills it (``px_session`` → PxSession).
 
-    A file whose record nobody wrote has a generated one.
+    A file without a written record has a generated one.
     """
     names = sorted(module.name for module in iter_modules(rows.__path__) if module.name.endswith("_rows"))
     members = (each for name in names for each in getmembers(import_module(f"{rows.__name__}.{name}"), isclass))

@@ -206,7 +206,7 @@ class StoreFleet:
 
 
 def is_unread(seconds: float, interval: float) -> bool:
-    """Whether a store that is read every `interval` seconds was not read for too long, so that nobody knows its state.
+    """Whether a store that is read every `interval` seconds was not read for too long, so that its state is unknown.
 
     >>> is_unread(11.0, 1.0), is_unread(11.1, 1.0), is_unread(20.0, 10.0)
     (False, True, False)

@@ -41,7 +41,7 @@ def clear_now(reading: Reading) -> list[Alert]:
 
 
 def untold(reading: Reading, told: Iterable[str]) -> list[UnansweredQuery]:
-    """Return the queries without an answer that have a cure, or whose view no sentence of `told` names.
+    """Return the queries without an answer that have a cure, or whose view `told` does not name.
 
     While no view answers, a single sentence says so: then only those with a cure are returned.
     """

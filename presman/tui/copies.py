@@ -18,7 +18,7 @@ MOST_COMMANDS = 9
 class Copyable(NamedTuple):
     """A choice to copy: its key, its description, and its text, "" if there is none for the reason `why_not`.
 
-    For a `command`, `affects` is whom it affects.
+    For a `command`, `affects` names the sessions that it affects.
     """
 
     key: str

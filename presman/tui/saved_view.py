@@ -1,6 +1,6 @@
 """View settings of a user, saved between runs: one private file for all targets, strictly validated.
 
-Filters are not saved: nobody would think of yesterday's filter as the reason for missing rows.
+Filters are not saved: a user would not expect yesterday's filter to hide rows.
 """
 
 import re
@@ -21,7 +21,7 @@ LARGEST = 65_536
 """Most bytes of the file that are read."""
 
 SAVED = "Saved for the next start, for all databases. ^P and `forget` undo it."
-"""What the user is told when a setting is saved for the first time."""
+"""The notice shown when a setting is saved for the first time."""
 
 _MOST = 100
 """Most tables and columns that are accepted."""
@@ -151,7 +151,7 @@ class ViewSaver:
         return {name: value for name, value in found.items() if value is not None and name not in self._fixed}
 
     def note(self, app: TerminalApp, now: SavedView) -> None:
-        """Save the changes since the last call; the first call saves nothing. The user is told once what happens."""
+        """Save the changes since the last call; the first call saves nothing. A notice says once what is saved."""
         before, self._noted = self._noted, now
         if before is None or now == before:
             return

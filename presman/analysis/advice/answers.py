@@ -5,7 +5,7 @@ pages, `why`, JSON and report. DO requires more: that no work is lost.
 
 A statement is offered only if it is proven that its end helps. Either it certainly frees all that the head is short of,
 alone or together with those named beside it, and no other queue takes turns with the head for these servers; or the
-forecast proves that the queue empties sooner. A statement is never offered if its end makes more fail than a statement,
+forecast proves that the queue empties sooner. A statement is never offered if its end makes other work fail, too,
 if it pauses between two fetches, or if it works while the end of an idle holder is enough. No statement is offered
 while another session must be checked first, or while the head should start by itself soon. No work is thrown away while
 a statement that would be enough may end by itself because its current step is nearly done.
@@ -38,7 +38,7 @@ def answered(found: Unblock, reading: Reading) -> Unblock:
     alone = [each for each in found.candidates if _is_like(each, chosen) and not _why_not_this(each, waits)][:NAMED]
 
     def why_not(index: int, each: Candidate) -> str:
-        """Return why the servers that a candidate holds do not make it an answer, "" if they do."""
+        """Return why ending a candidate is not offered, as far as its servers decide that; "" if it is enough."""
         if each.ends_in is not None or each.refused:
             return _why_not_this(each, waits)
         if none_offered:
@@ -55,7 +55,7 @@ def answered(found: Unblock, reading: Reading) -> Unblock:
 
 
 def _ends_not_known(reading: Reading) -> str:
-    """Return that V$SESSION_LONGOPS does not answer, so that a statement may be about to end by itself; "" if not."""
+    """Return that V$SESSION_LONGOPS did not answer, so it may hide that a statement is nearly done; "" if it did."""
     silent = reading.unanswered("V$SESSION_LONGOPS")
     return f"whether one that works ends by itself soon is not known ({silent})" if silent else ""
 
@@ -83,7 +83,7 @@ def _proofs(each: Candidate, found: Unblock, *, is_enough: bool) -> Iterator[Pro
 
 
 def _why_none(found: Unblock, reading: Reading) -> Iterator[str]:
-    """Yield why no statement is offered to be ended for a head, nothing if that depends on the statement."""
+    """Yield the reasons that keep every statement from being offered, nothing if it depends on the statement."""
     if found.unknown:
         yield f"who holds servers is not known: {found.unknown}"
     if found.doubt is not None:
@@ -124,10 +124,9 @@ NO_USE = "ending it should not let any statement start sooner"
 
 
 def _why_not_this(each: Candidate, waits: str) -> str:
-    """Return what speaks against the end of this candidate.
+    """Return the reason against ending this candidate.
 
-    Lost work is no objection, except if the DBA should wait for a statement that may end by itself: `waits` says for
-    which.
+    Lost work is no reason, unless the DBA should wait for a statement that may end by itself; `waits` names it.
     """
     if each.ends_in is not None:
         return f"it should end by itself {in_about(each.ends_in)}"
@@ -149,14 +148,14 @@ def _why_not_beside(each: Candidate, found: Unblock, reading: Reading) -> str:
 
 
 def too_little(each: Candidate, head: QueueHead, reading: Reading) -> str:
-    """Return that the end of a candidate is not enough for a head, or not if the head wants as many as it may."""
+    """Return the sentence that ending a candidate does not free enough for a head, with "perhaps" if it may."""
     missing = max((one.short for one in head.shortages), default=0)
     perhaps = "" if still_short([each.statement], head, reading) else "perhaps "
     return f"{perhaps}not enough alone: it frees {each.frees} of {counted(missing, 'server')}"
 
 
 def too_early(found: Unblock) -> str:
-    """Return that a head has just come, "" if not: it may have started before a DBA can decide."""
+    """Return the sentence that a head has just come and may start before a DBA decides; "" if it has not."""
     waited = found.head.statement.waited
     is_new = waited is not None and waited < NEARLY_DONE
     return f"has waited only {duration(waited)}: too early to end a session for it" if is_new else ""

@@ -85,7 +85,7 @@ def no_use(statement: RunningStatement, reading: Reading) -> dict[str, str]:
 
 
 def spare(head: QueueHead, reading: Reading) -> float:
-    """Return by how many servers less than its shortage a head may already start.
+    """Return the number of servers by which a head's shortage may be too high.
 
     What it wants may be a range, and another statement that has waited as long may be first.
     """
@@ -228,12 +228,11 @@ def _cost(helper: Freeing, left: Sequence[int]) -> tuple[float, ...]:
 
 
 def _by_harm(helper: Freeing) -> tuple[float, ...]:
-    """Return the sort key of harm, least first.
+    """Return the sort key by harm, least first.
 
-    Statements that end by themselves come first, the soonest of them first. Then come idle holders that nothing speaks
-    against ending, the largest and longest idle first. Then come statements by the work that would be lost, in whole
-    hours of a server, and of equal ones those with fewest servers. Sessions that do more than a user's statement come
-    last.
+    Statements that end by themselves come first, the soonest of them first. Then come idle holders without an
+    objection, the largest and longest idle first. Then come statements by the work that would be lost, in whole hours
+    of a server, and of equal ones those with fewest servers. Sessions that do more than a user's statement come last.
     """
     each = helper.statement
     work = lost(each)

@@ -29,9 +29,9 @@ class Kept(NamedTuple):
 
 
 def keeps_idle(each: RunningStatement) -> str:
-    """Return what an idle holder keeps, in words.
+    """Return in words what an idle holder keeps.
 
-    If it worked a moment ago, the words say that it went idle: DO may have said that it should end.
+    If it worked a moment ago, the words say that it went idle, because DO may have predicted its end.
     """
     servers = counted(each.servers, "server")
     if has_just_stopped(each):
@@ -40,7 +40,7 @@ def keeps_idle(each: RunningStatement) -> str:
 
 
 def has_just_stopped(each: RunningStatement) -> bool:
-    """Whether an idle holder worked a moment ago, so that presman may have said that it should end."""
+    """Whether an idle holder worked a moment ago, so that presman may have predicted its end."""
     return each.idle is not None and each.idle_known and each.seen_ago is None and each.idle < NEARLY_DONE
 
 
@@ -70,7 +70,7 @@ def _doubt(each: RunningStatement, reading: Reading) -> str:
 
 
 def kept_for_others(names: Sequence[str], head: QueueHead, reading: Reading) -> str:
-    """Return which idle holder keeps what only other queues than a head's can use, as DO names it; "" without one."""
+    """Return the words on an idle holder whose servers only queues other than the head's can use; "" without one."""
     for each in idle_to_end(reading):
         queues = kept_by(each, names, reading).queues
         if queues and group_title(head) not in queues:
@@ -79,7 +79,7 @@ def kept_for_others(names: Sequence[str], head: QueueHead, reading: Reading) -> 
 
 
 def who_wants(names: Sequence[str], reading: Reading, them: str = "") -> str:
-    """Return that these queues want what an idle holder keeps, or wanted it within the last minute or two."""
+    """Return the words that these queues want the servers of an idle holder, or did within the last minute or two."""
     now = [name for name in names if name in {group_title(each) for each in reading.heads}]
     if not now:
         return f"{listed(names)} wanted{them} a minute ago"
@@ -109,9 +109,9 @@ def _lacks(name: str, servers: int) -> str:
 
 
 def _starts_some(each: RunningStatement, names: Sequence[str], reading: Reading, *, certain: bool) -> str:
-    """Return for which heads of these queues the end of `each` alone is enough, "" if not known or the plan has no say.
+    """Return the heads of these queues for which the end of `each` alone is enough, "" if that is not known.
 
-    It certainly starts one of them if it is enough for each, and nobody else takes turns with them (`certain`).
+    One of them certainly starts if it is enough for each and no other queue takes turns with them (`certain`).
     """
     heads = [head for head in reading.heads if group_title(head) in names]
     is_open = reading.header.has_one_queue() is False and len(heads) == len(names) > 1
@@ -139,7 +139,7 @@ def still_short(ended: Sequence[RunningStatement], head: QueueHead, reading: Rea
     """Return the servers a head lacks under its worst shortage once `ended` have ended; 0 if it may start then."""
     counts = Counted.of(reading)
     found = [freed for each in ended if (freed := freeing(each, head.shortages, counts))]
-    # The most that may become free, and the least that it wants: only what is certainly missing is told.
+    # The most that may become free, and the least that it wants: only servers that are certainly missing count.
     most = [sum(freed.high[n] for freed in found) for n in range(len(head.shortages))]
     pairs = zip(head.shortages, most, strict=True)
     left, short = max(((shortage.short - high, shortage.short) for shortage, high in pairs), default=(0, 0))

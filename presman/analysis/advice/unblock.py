@@ -78,7 +78,7 @@ def sentence(found: Unblock, doubtful: int, reading: Reading) -> str:
 
 
 def queues_behind_itself(holder: RunningStatement) -> str:
-    """Return that the queued session holds servers itself: its end would also end the waiting statement."""
+    """Return the sentence that the queued session itself holds servers: its end also ends the waiting statement."""
     held = counted(holder.servers, "server")
     cure = "close it, or raise the limit"
     return f"{holder.who} is queued behind itself: its open cursor keeps {held} ({cure})"
@@ -225,7 +225,7 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     commands = ending(head.statement, reading).commands
     shortages = head.shortages
     recent = head.not_known if head.not_known is not None and head.not_known.is_recent else None
-    # What was so in the last full minute may help to choose a session, but not to tell whether the head lacks servers.
+    # Facts of the last full minute may help to choose a session, but do not show whether the head lacks servers now.
     is_doubted = recent is None or head.cause is Cause.UNKNOWN
     doubt = _not_known_of(reading) or (head.not_known if is_doubted else None)
     if not shortages or (doubt is not None and doubt is not head.not_known):
@@ -241,7 +241,7 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     unknown = reading.why_unavailable("V$PX_SESSION") or ("" if helpers else _unlisted(reading))
     if doubt is None and not reading.unanswered("V$SESSION"):
         unknown = unknown or reading.why_unavailable("V$SESSION")
-    # Whoever waits for a session, or cannot be ended, is shown but never chosen.
+    # A statement that waits for a session, or cannot be ended, is shown but never chosen.
     blocked = tuple(each.statement for each in helpers if each.statement.blocker)
     fixed = [each for each in helpers if each.ends_in is None and refusal(each.statement)]
     helpers = [each for each in helpers if not each.statement.blocker and each not in fixed]
@@ -284,7 +284,7 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
 
 
 def _not_known_of(reading: Reading) -> NotKnown | None:
-    """Return what is not known of the whole database: how a quiesce affects the queue, or whether an instance is gone.
+    """Return the unknown facts about the whole database: the effect of a quiesce on the queue, or a gone instance.
 
     Limits and the target are parts of the servers of the open instances. V$INSTANCE may not answer.
     """
@@ -307,7 +307,7 @@ def _starts_within(head: QueueHead, reading: Reading) -> float | None:
 
 
 def _unlisted(reading: Reading) -> str:
-    """Return that V$PX_SESSION does not show the holders of the servers in use, "" if it does."""
+    """Return the sentence that V$PX_SESSION does not show the holders of the servers in use, "" if it does."""
     pool, shown = reading.header.servers, sum(each.servers for each in reading.running)
     in_use = pool.in_use if pool.counted is None else pool.counted
     return f"V$PX_SESSION shows {shown} of {counted(in_use, 'server')} in use" if in_use and shown < in_use else ""

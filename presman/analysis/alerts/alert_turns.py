@@ -1,6 +1,7 @@
 """Alert turns: an alert began, grew worse, got better or ended, reported to people at once.
 
-Reports to programs are in :mod:`presman.analysis.alerts.judge`: an alert that comes and goes pages no one twice.
+Reports to programs are in :mod:`presman.analysis.alerts.judge`: an alert that ends and begins again within minutes is
+not reported twice.
 """
 
 from datetime import datetime, timedelta

@@ -99,7 +99,7 @@ def _graded(alert: Alert, setting: AlertSetting, old: Mark) -> Alert | None:
     if not setting.has_thresholds or alert.amount is None:
         return None if RULE_BOOK[alert.key].is_amount else alert
     warning, critical = setting.limits(was_warning=old.warn is not None, was_critical=old.bad is not None)
-    # warning= alone says nothing of what is critical: there the rule decides.
+    # Without critical= the rule decides what is critical.
     if alert.state == "bad" if critical is None else alert.amount >= critical:
         return _as(alert, "bad")
     if warning is not None and alert.amount >= warning:

@@ -55,9 +55,9 @@ def _group_of(head: QueueHead) -> str:
 
 
 def _head(head: QueueHead, reading: Reading) -> Alert:
-    """Return the alert about one queue: which statement is first is as old as the list, servers and counts are not.
+    """Return the alert about one queue. The list of statements may be older than servers and counts.
 
-    How long it has waited is of now where V$RSRC_SESSION_INFO shows that.
+    The waiting time is current if V$RSRC_SESSION_INFO shows it.
     """
     listed = sum((each.con_id, each.group) == (head.con_id, head.group) for each in reading.queue)
     name = _group_of(head)
@@ -176,7 +176,7 @@ def blocked_holders(reading: Reading) -> list[Alert]:
 
 
 def session_words(blocker: str, reading: Reading, ago: str = "") -> str:
-    """Return a blocking session in words, "" if it is not visible; how long it is idle is of so long `ago`."""
+    """Return a blocking session in words, "" if it is not visible; its idle time was read so long `ago`."""
     found = next((each for each in reading.sessions if f"{each.inst_id}:{each.sid}" == blocker), None)
     if found is None:
         return ""

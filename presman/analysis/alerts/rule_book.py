@@ -175,9 +175,9 @@ _SHOWN_AS = {"starved group": "starved group", "pools": "queue"}
 
 
 _NEVER_OLDER = frozenset({"starved group", "minimums", "downgrade", "host", "histograms", "queue", "quiesce"})
-"""What gives an alert no age: what is counted between two polls, and what has its age by a rule of its own.
+"""What alerts rest on that gives them no age: counters between two polls, or figures whose rules add the age.
 
-Without an answer, what is counted between two polls is not known.
+Without an answer nothing is counted between two polls.
 """
 
 _SELDOM_CHANGED = frozenset({*_SHARES, "V$PDBS", "V$SYSTEM_PARAMETER", "V$OSSTAT"})
@@ -196,10 +196,10 @@ class AlertRule(NamedTuple):
     """One key. `usual` is its severity in words; a rule with an `answer` is silent until config.ini asks for it.
 
     `unit` is the unit of thresholds: s, % or "" for a count; None if it takes none. `amount` says what is compared with
-    them, `subject` what such an alert is about ("" for the database). `rests_on` is what must be visible for its
-    silence to mean anything: one of `Reading.basis`, instances, timeouts, holders, degrees, pools, CPU, host or
-    servers; "" for nothing. `lull` is how many seconds it must be absent to have ended: what rests on means of a full
-    minute may come and go with each of them.
+    them, `subject` what such an alert is about ("" for the database). `rests_on` is what must be visible before the
+    absence of an alert proves anything: one of `Reading.basis`, instances, timeouts, holders, degrees, pools, CPU, host
+    or servers; "" for nothing. `lull` is how many seconds it must be absent to have ended: an alert that rests on means
+    of a full minute may begin and end with each of them.
     """
 
     key: str

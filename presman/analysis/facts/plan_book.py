@@ -412,7 +412,7 @@ def _divide(parent: Branch, whole: float, rooms: list[float]) -> list[float]:
     rest = whole
     for _, level in parent.levels:
         entitled = [(i, part) for i, part in level if rooms[i] > amounts[i]]
-        if parent.by_weight:  # shares count among those that want CPU; percentages are of the level, whoever wants it
+        if parent.by_weight:  # shares count among groups that want CPU; percentages do not depend on them
             total = sum(part for _, part in entitled)
             entitled = [(i, part / total) for i, part in entitled]
         given = {i: min(rest * part, rooms[i] - amounts[i]) for i, part in entitled}

@@ -220,8 +220,9 @@ def _unnamed(shares: PlanShares, loads: Mapping[Key, Load]) -> dict[Key, Load]:
 def verdict(key: Key, found: Frame, full: bool) -> Verdict:
     """Return what happens to a group's CPU. `full` is `found.full`, computed once for all groups.
 
-    Only Resource Manager's own waits count as waiting. The order is that of the remedies: a limit explains a wait even
-    on an idle host; then below its entitlement, if others of this database have the rest; then plain contention.
+    Only Resource Manager's own waits count as waiting. The causes are tried in this order: a limit, which explains a
+    wait even on an idle host; then a group below its entitlement, if others of this database have the rest; then plain
+    contention.
     """
     if found.cpu_managed == "OFF":
         return Verdict.NOT_MANAGED

@@ -135,7 +135,7 @@ def _entitlement_words(group: Judged) -> str:
 
 
 def _left(group: Judged, host_busy: float | None) -> str:
-    """Return whether the CPUs that a group did not get were free or used by others."""
+    """Return the words on whether the CPUs that a group did not get were free or used by others."""
     free = _free(group)
     if free and host_busy is not None and host_busy >= FULL:
         return f"the groups left {free:.1f} CPUs unused, but the host is {100 * host_busy:.0f} % busy"

@@ -1,8 +1,8 @@
 """End of a parallel statement without intervention: when its last operation ends, or when Oracle ends its idle session.
 
 V$SESSION_LONGOPS shows one operation, and a statement does several: it is about to end with the running operation only
-if its plan has nothing to do after that. A statement that has gone on once is not said again to end with its
-operation. Oracle ends idle sessions itself, by MAX_IDLE_BLOCKER_TIME and MAX_IDLE_TIME.
+if its plan has nothing to do after that. Once a statement has gone on, presman does not predict again that it ends with
+its operation. Oracle ends idle sessions itself, by MAX_IDLE_BLOCKER_TIME and MAX_IDLE_TIME.
 """
 
 from collections.abc import Iterable

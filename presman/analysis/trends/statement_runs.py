@@ -32,7 +32,7 @@ def longest_step(usual: float) -> timedelta:
 
 
 class Steps:
-    """Tells the steps between two readings that are much longer than the shorter of the two before: gaps.
+    """Finds gaps: steps between two readings that are much longer than the shorter of the two before.
 
     `longest` is the longest first step that is none; the next ones are judged by those before.
     """

@@ -75,7 +75,7 @@ def value_of(line: Line, value: float | None) -> str:
 
 
 def judgement_of(line: Line) -> str:
-    """Return the judgement in words; of the many figures that cannot be judged the summary speaks, once for all."""
+    """Return the judgement in words; figures that cannot be judged are mentioned only in the summary."""
     return "" if line.difference is Judgement.TOO_FEW else line.difference.value
 
 

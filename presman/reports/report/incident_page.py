@@ -167,7 +167,7 @@ def events(incident: Incident, axis: report_charts.TimeAxis) -> Markup:
 
 
 def _left_out(many: int, total: int) -> str:
-    """Return that the top lists only some of the events, "" if it lists all."""
+    """Return the sentence that the top lists only some of the events, "" if it lists all."""
     if many == total:
         return ""
     if not many:

@@ -1,4 +1,4 @@
-"""Web server of the metrics: /metrics with the configured credentials, /-/healthy for anybody.
+"""Web server of the metrics: /metrics with the configured credentials, /-/healthy for anyone.
 
 Its event loop has a thread of its own. A missing request or a client that does not read holds a slot for a limited
 time. When all are taken, a new connection takes the slot of the oldest one that has not sent a request, or of one
