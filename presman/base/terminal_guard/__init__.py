@@ -70,7 +70,7 @@ def screen_off() -> None:
 
 
 def farewell() -> None:
-    """Report that presman ends now, and restore the terminal if a screen left that to the next one, which never came."""
+    """Report that presman ends now, and restore the terminal: a screen may have left that to a later one."""
     if _before is not None:
         with suppress(termios.error):
             termios.tcsetattr(0, termios.TCSANOW, _before)
