@@ -136,11 +136,11 @@ class _Connection:
             self.line.close()
 
 
-class _Shaken(asyncio.Protocol):
+class _AfterHandshake(asyncio.Protocol):
     """Receiver of the first bytes of a connection after its handshake."""
 
-    def __init__(self, connection: _Connection, hear: Callable[[_Connection, bytes], None]) -> None:
-        self._connection, self._hear = connection, hear
+    def __init__(self, connection: _Connection, receive: Callable[[_Connection, bytes], None]) -> None:
+        self._connection, self._process_first_bytes = connection, receive
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Note that the handshake was completed."""
@@ -148,7 +148,7 @@ class _Shaken(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Pass on the first bytes."""
-        self._hear(self._connection, data)
+        self._process_first_bytes(self._connection, data)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         """Free the transport and its buffers, which the connection and this otherwise keep until a collection."""
@@ -229,9 +229,9 @@ class Connections:
 
     def _take(self, connection: _Connection) -> None:
         """Give a connection a slot or close it; if nothing has come from it yet, do so when something comes."""
-        if not self._hear(connection):
+        if not self._process_first_bytes(connection):
             self._unheard[connection] = None
-            asyncio.get_running_loop().add_reader(connection.line, self._hear, connection)
+            asyncio.get_running_loop().add_reader(connection.line, self._process_first_bytes, connection)
 
     def _all(self) -> list[_Connection]:
         return [*self._unheard, *self._shaking, *self._open]
@@ -244,7 +244,7 @@ class Connections:
         """Close the oldest connection without a slot; return False if its moment is not over yet."""
         if len(self._unheard) >= UNHEARD:
             oldest, moment = next(iter(self._unheard)), MOMENT
-            if self._hear(oldest):
+            if self._process_first_bytes(oldest):
                 return True
         else:
             oldest = next(iter(self._shaking))
@@ -261,7 +261,7 @@ class Connections:
             del self._unheard[connection]
             asyncio.get_running_loop().remove_reader(connection.line)
 
-    def _hear(self, connection: _Connection) -> bool:
+    def _process_first_bytes(self, connection: _Connection) -> bool:
         """If something has come from a connection, go on with it or close it; return whether something has."""
         try:
             # The bytes stay in the socket (MSG_PEEK): the server or the handshake reads them again.
@@ -272,14 +272,14 @@ class Connections:
             sent = b""
         self._leave(connection)
         if self._certificates is not None:
-            self._shake(connection, sent)
+            self._queue_handshake(connection, sent)
         elif sent and self._is_admitted(connection, sent):
             connection.making = asyncio.create_task(self._make(connection, connection.server(), None))
         else:
             connection.line.close()
         return True
 
-    def _shake(self, connection: _Connection, sent: bytes) -> None:
+    def _queue_handshake(self, connection: _Connection, sent: bytes) -> None:
         """Let a connection wait for its handshake if it has `sent` the beginning of one."""
         if sent and sent[: len(CLIENT_HELLO)] == CLIENT_HELLO[: len(sent)]:
             self._shaking[connection] = None
@@ -289,7 +289,7 @@ class Connections:
             connection.line.close()
             self._has_refused = True
 
-    async def shake_hands(self) -> None:
+    async def run_handshakes(self) -> None:
         """Begin handshakes until this is cancelled, that of the newest connection first.
 
         In the order of arrival, a client would wait for the handshakes of a whole crowd that came just before it. The
@@ -311,10 +311,10 @@ class Connections:
         del self._shaking[connection]
         self._shaking[connection] = None
         connection.begun = asyncio.get_running_loop().time()
-        shaken, context = _Shaken(connection, self._hear_shaken), self._certificates.context()
-        connection.making = asyncio.create_task(self._make(connection, shaken, context))
+        receiver, context = _AfterHandshake(connection, self._process_after_handshake), self._certificates.context()
+        connection.making = asyncio.create_task(self._make(connection, receiver, context))
 
-    def _hear_shaken(self, connection: _Connection, sent: bytes) -> None:
+    def _process_after_handshake(self, connection: _Connection, sent: bytes) -> None:
         """Pass a connection to the server if it gets a slot for the first bytes that came after its handshake."""
         assert connection.transport is not None
         self._leave(connection)
@@ -424,7 +424,7 @@ async def accepting(
         )
 
     tasks = [asyncio.create_task(connections.accept(each, handler)) for each in sockets]
-    tasks += [asyncio.create_task(connections.close_late()), asyncio.create_task(connections.shake_hands())]
+    tasks += [asyncio.create_task(connections.close_late()), asyncio.create_task(connections.run_handshakes())]
     try:
         yield
     finally:

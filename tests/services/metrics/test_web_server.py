@@ -455,14 +455,14 @@ async def test_of_many_waiting_handshakes_the_newest_is_first(monkeypatch: pytes
     with ExitStack() as lines:
         for name in ("first", "second", "closed", "owner"):
             line = lines.enter_context(socket.socket())
-            connections._shake(listener._Connection(line, name, asyncio.Protocol, 0.0), b"\x16\x03\x01")
+            connections._queue_handshake(listener._Connection(line, name, asyncio.Protocol, 0.0), b"\x16\x03\x01")
         connections._leave(connections._next[2])
-        shaking = asyncio.create_task(connections.shake_hands())
+        handshakes = asyncio.create_task(connections.run_handshakes())
         async with asyncio.timeout(PATIENCE):
             while len(begun) < 3:
                 await asyncio.sleep(0)
-        shaking.cancel()
-        await asyncio.wait([shaking])
+        handshakes.cancel()
+        await asyncio.wait([handshakes])
     assert begun == ["owner", "second", "first"]
 
 
