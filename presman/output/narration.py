@@ -8,7 +8,7 @@ from operator import attrgetter
 from presman.analysis.advice.steady_step import About, SteadyStep
 from presman.analysis.advice.step import Step
 from presman.analysis.alerts.alert_rules import wrong
-from presman.analysis.alerts.alert_turns import BEGAN, ENDED, Turning
+from presman.analysis.alerts.alert_transitions import BEGAN, ENDED, ReportedState
 from presman.analysis.alerts.judge import mark_of
 from presman.analysis.readings.reading import NO_ANSWER, Reading
 from presman.analysis.totals import Totals, totals
@@ -50,7 +50,7 @@ class Narration:
         self._said: About | None = None
         self._offered = False
         self._summed: datetime | None = None
-        self._silent_views: dict[tuple[str, str], Turning] = {}
+        self._silent_views: dict[tuple[str, str], ReportedState] = {}
         self._about_views: set[str] = set()
         """The silent views that the last step is about."""
         self._fell_silent: set[str] = set()
@@ -88,11 +88,11 @@ class Narration:
         ended: defaultdict[tuple[datetime, datetime], list[str]] = defaultdict(list)
         back = () if reading.is_silent() else (each for each in away if each not in now)
         for view, why in (*now, *back):
-            course = away.setdefault((view, why), Turning(reading.at, reading.at))
-            turn = course.turn(int((view, why) in now), reading.at)
-            if turn == BEGAN:
+            course = away.setdefault((view, why), ReportedState(reading.at, reading.at))
+            change = course.update(int((view, why) in now), reading.at)
+            if change == BEGAN:
                 began[why].append(view)
-            elif turn == ENDED and view not in views:  # not if the view is unavailable for another reason
+            elif change == ENDED and view not in views:  # not if the view is unavailable for another reason
                 ended[course.since, course.began].append(view)
         self._fell_silent = {view.removeprefix("G") for those in began.values() for view in those}
         for why, those in began.items():

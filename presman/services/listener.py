@@ -33,7 +33,7 @@ CHECK_EVERY = 0.5
 READING_TURNS, CLOSING_TURNS = 6, 2
 """Turns of the event loop until a request that has already come is answered, and until a connection is closed."""
 
-UNHEARD, MOMENT = 48, 0.02
+SILENT, MOMENT = 48, 0.02
 """Connections that have sent nothing yet, and the seconds that each of them has before it is closed for another."""
 
 SHAKING, HANDSHAKE = 320, 0.2
@@ -140,7 +140,7 @@ class _AfterHandshake(asyncio.Protocol):
     """Receiver of the first bytes of a connection after its handshake."""
 
     def __init__(self, connection: _Connection, receive: Callable[[_Connection, bytes], None]) -> None:
-        self._connection, self._process_first_bytes = connection, receive
+        self._connection, self._receive = connection, receive
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Note that the handshake was completed."""
@@ -148,7 +148,7 @@ class _AfterHandshake(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Pass on the first bytes."""
-        self._process_first_bytes(self._connection, data)
+        self._receive(self._connection, data)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         """Free the transport and its buffers, which the connection and this otherwise keep until a collection."""
@@ -175,15 +175,15 @@ class Connections:
         self._longest, self._certificates, self._is_known = longest, certificates, is_known
         self._slots: ConnectionSlots[_Connection] = ConnectionSlots(most, of_one, spares_new=is_known is not None)
         self._open: set[_Connection] = set()
-        self._unheard: dict[_Connection, None] = {}
+        self._silent: dict[_Connection, None] = {}
         """Connections without a slot, as nothing has come from them yet; the oldest first."""
-        self._shaking: dict[_Connection, None] = {}
+        self._in_handshake: dict[_Connection, None] = {}
         """Connections without a slot that want a handshake or have sent nothing after it: first those that wait for it,
         the oldest first."""
         self._next: list[_Connection] = []
         """Connections that wait for their handshake, among them some that have been closed."""
         self._has_next = asyncio.Event()
-        self._most_shaking = 0 if certificates is None else _room_for_handshakes()
+        self._most_handshakes = 0 if certificates is None else _room_for_handshakes()
         self._has_refused = self._must_read = self._must_close = False
         """Whether one was refused, and whether one must be read or closed before more are accepted."""
         self._full = RateLimited(note, pause=MINUTE)
@@ -230,24 +230,24 @@ class Connections:
     def _take(self, connection: _Connection) -> None:
         """Give a connection a slot or close it; if nothing has come from it yet, do so when something comes."""
         if not self._process_first_bytes(connection):
-            self._unheard[connection] = None
+            self._silent[connection] = None
             asyncio.get_running_loop().add_reader(connection.line, self._process_first_bytes, connection)
 
     def _all(self) -> list[_Connection]:
-        return [*self._unheard, *self._shaking, *self._open]
+        return [*self._silent, *self._in_handshake, *self._open]
 
     def _is_full(self) -> bool:
         """Return whether one that has no slot yet must be closed before more are accepted."""
-        return len(self._unheard) >= UNHEARD or len(self._shaking) >= self._most_shaking > 0
+        return len(self._silent) >= SILENT or len(self._in_handshake) >= self._most_handshakes > 0
 
     def _close_oldest(self, now: float) -> bool:
         """Close the oldest connection without a slot; return False if its moment is not over yet."""
-        if len(self._unheard) >= UNHEARD:
-            oldest, moment = next(iter(self._unheard)), MOMENT
+        if len(self._silent) >= SILENT:
+            oldest, moment = next(iter(self._silent)), MOMENT
             if self._process_first_bytes(oldest):
                 return True
         else:
-            oldest = next(iter(self._shaking))
+            oldest = next(iter(self._in_handshake))
             moment = MOMENT if oldest.making is None else HANDSHAKE
         if now - oldest.begun >= moment:
             self._leave(oldest)
@@ -256,9 +256,9 @@ class Connections:
 
     def _leave(self, connection: _Connection) -> None:
         """Note that a connection no longer waits for its first bytes."""
-        self._shaking.pop(connection, None)
-        if connection in self._unheard:
-            del self._unheard[connection]
+        self._in_handshake.pop(connection, None)
+        if connection in self._silent:
+            del self._silent[connection]
             asyncio.get_running_loop().remove_reader(connection.line)
 
     def _process_first_bytes(self, connection: _Connection) -> bool:
@@ -282,7 +282,7 @@ class Connections:
     def _queue_handshake(self, connection: _Connection, sent: bytes) -> None:
         """Let a connection wait for its handshake if it has `sent` the beginning of one."""
         if sent and sent[: len(CLIENT_HELLO)] == CLIENT_HELLO[: len(sent)]:
-            self._shaking[connection] = None
+            self._in_handshake[connection] = None
             self._next.append(connection)
             self._has_next.set()
         else:
@@ -300,7 +300,7 @@ class Connections:
             self._has_next.clear()
             while self._next:
                 connection = self._next.pop()
-                if connection in self._shaking:
+                if connection in self._in_handshake:
                     self._begin(connection)
                     for _ in range(READING_TURNS):
                         await asyncio.sleep(0)
@@ -308,8 +308,8 @@ class Connections:
     def _begin(self, connection: _Connection) -> None:
         assert self._certificates is not None
         # It moves to the end: the connections that still wait for their handshake come first.
-        del self._shaking[connection]
-        self._shaking[connection] = None
+        del self._in_handshake[connection]
+        self._in_handshake[connection] = None
         connection.begun = asyncio.get_running_loop().time()
         receiver, context = _AfterHandshake(connection, self._process_after_handshake), self._certificates.context()
         connection.making = asyncio.create_task(self._make(connection, receiver, context))
@@ -368,8 +368,8 @@ class Connections:
 
     def _forget(self) -> None:
         """Forget connections that have ended."""
-        for connection in [each for each in self._shaking if each.line.fileno() < 0]:
-            del self._shaking[connection]
+        for connection in [each for each in self._in_handshake if each.line.fileno() < 0]:
+            del self._in_handshake[connection]
         for connection in [each for each in self._open if each.line.fileno() < 0]:
             self._open.remove(connection)
             self._slots.leave(connection)

@@ -66,11 +66,11 @@ class MonitorApp(FrameApp):
 
     # ---- the saved view
 
-    def put_back(self) -> None:
+    def restore_view(self) -> None:
         """Restore the saved view before anything is painted."""
         if (saver := self.view_saver) is None:
             return
-        saver.put_back_colours(self)
+        saver.restore_colours(self)
         self.monitor.choose(**saver.choices)
         self.feed.set_refresh(self.monitor.choices.refresh)
         self.panels.saved = saver.saved

@@ -105,7 +105,7 @@ def save(view: SavedView) -> None:
     private_files.keep_file(_FILE, json.dumps(given, indent=1, sort_keys=True) + "\n")
 
 
-def put_back_table(kept: SavedView, name: str, grid: Grid) -> None:
+def restore_table(kept: SavedView, name: str, grid: Grid) -> None:
     """Restore the saved order and columns of a table, as far as it has these columns."""
     key, descending = kept.sorts.get(name) or (grid.rows.sort_key, grid.rows.descending)
     if not key or any(column.key == key and column.sort for column in grid.table.columns):
@@ -137,7 +137,7 @@ class ViewSaver:
         self._noted: SavedView | None = None
         self._notified: set[str] = set()
 
-    def put_back_colours(self, app: TerminalApp) -> None:
+    def restore_colours(self, app: TerminalApp) -> None:
         """Restore the saved theme and signs of an app."""
         if self.saved.theme in app.available_themes and "theme" not in self._fixed:
             app.theme = self.saved.theme

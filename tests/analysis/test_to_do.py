@@ -30,7 +30,7 @@ from presman.figures.drawing.lines import plain
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
 from presman.rows.session_state import session_kind
 from presman.rows.snapshot import GoneInstance
-from presman.tui.pages.advice_lines import ends_it, offers_for, why_not_ended
+from presman.tui.pages.advice_lines import offers_for, to_start_line, why_not_ended
 from presman.tui.widgets.frame_lines import do_line
 from tests.tui.readings import busy, group, header, quiet, running, session
 
@@ -130,7 +130,7 @@ def test_without_an_idle_holder_a_person_decides() -> None:
     found = advice(reading)
     assert found.text == f"{nobody}, or decide {cancel(526)}"
     assert (found.short, found.commands) == ("wait, or cancel MARTIN 1:526: you decide", ())
-    assert plain(ends_it(unblock(reading)[0])).startswith(" TO START IT  wait, or cancel ① MARTIN ")
+    assert plain(to_start_line(unblock(reading)[0])).startswith(" TO START IT  wait, or cancel ① MARTIN ")
     head = reading.heads[0]
     starts = replace(head, statement=replace(head.statement, starts=StartForecast(50.0, 48.0, 64.0)))
     soon = [
@@ -550,7 +550,7 @@ def test_a_statement_near_the_end_of_its_operation_is_waited_for() -> None:
     assert way.sentence == "wait: MARTIN 1:526 may end by itself in about 0:14, when its Table Scan is done"
     assert advice(reading).text == f"{way.sentence}, and then the head of BATCH can start"
     assert advice(reading).short == "wait: MARTIN 1:526 may end by itself in about 0:14"
-    assert plain(ends_it(way, key=True)) == f" TO START IT  {way.sentence}"
+    assert plain(to_start_line(way, key=True)) == f" TO START IT  {way.sentence}"
     assert all("may end by itself" in each.why_not for each in way.candidates), "nor is another session cancelled"
     first = reading.heads[0]
     new = replace(reading, heads=(replace(first, statement=replace(first.statement, waited=17.0)),))
@@ -629,7 +629,7 @@ def test_a_head_that_should_start_soon_is_waited_for() -> None:
         (way,) = unblock(reading)
         assert (way.answers, way.wait) == ((), 14.0)
         assert (
-            plain(ends_it(way, key=True))
+            plain(to_start_line(way, key=True))
             == " TO START IT  wait: it should start by itself within 0:14, by its forecast"
         )
         assert advice(reading).text == "wait: the head of BATCH should start by itself within 0:14, by its forecast"

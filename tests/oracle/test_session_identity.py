@@ -37,12 +37,12 @@ def test_the_databases_clock_is_carried_on_by_ours() -> None:
     assert clock.zone == timezone(timedelta(hours=1))
     now[0] = 105.0
     assert clock.now() == UTC_TIME.replace(tzinfo=UTC) + timedelta(seconds=5)
-    clock.reckon()
+    clock.extrapolate()
     now[0] = 107.0
-    clock.reckon()
+    clock.extrapolate()
     assert clock.at == clock.now() == UTC_TIME.replace(tzinfo=UTC) + timedelta(seconds=7)
     clock.forget()
-    clock.reckon()
+    clock.extrapolate()
     assert (clock.sid, clock.instance, clock.at, clock.now(), clock.zone) == (0, 0, None, None, UTC)
 
 

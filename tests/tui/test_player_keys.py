@@ -269,21 +269,21 @@ def test_the_state_of_a_replay_and_its_interval(
         player=SimpleNamespace(playing=playing, speed=2.0, trouble=trouble, is_following=following),
         scrub=SimpleNamespace(show=lambda at, reads_past: shown.update(mark=(at, reads_past))),
     )  # fmt: skip
-    ReplayApp.say_state(app, paint=False)
+    ReplayApp.show_state(app, paint=False)
     words = f"{state} {START.astimezone():%Y-%m-%d %H:%M:%S}"
     assert shown == {"refresh": every, "words": words, "mark": (START, True)}
-    ReplayApp.say_state(app)
+    ReplayApp.show_state(app)
     assert shown["painted"]
     with monkeypatch.context() as zone:
         zone.setenv("TZ", "Europe/Lisbon")  # at 02:00 on 2026-10-25 clocks go back to 01:00
         time.tzset()
         monitor.reading = SimpleNamespace(interval=interval, at=datetime(2026, 10, 25, 1, 30, tzinfo=UTC))
-        ReplayApp.say_state(app)
+        ReplayApp.show_state(app)
         assert shown["words"] == f"{state} 2026-10-25 01:30:00+00:00"
     time.tzset()
     monitor.reading = None
     shown.clear()
-    ReplayApp.say_state(app)
+    ReplayApp.show_state(app)
     assert shown == {}, "no poll is shown"
 
 

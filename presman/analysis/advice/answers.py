@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from presman.analysis.advice.contenders import Candidate, Unblock
 from presman.analysis.advice.ending import NEARLY_DONE, WORKS, ending
-from presman.analysis.advice.kept import still_short, who_wants
+from presman.analysis.advice.kept import queues_want, still_short
 from presman.analysis.advice.step import Proof
 from presman.analysis.readings.forecast_readings import helps_none, is_proven
 from presman.analysis.readings.reading import Reading
@@ -109,13 +109,13 @@ def _why_not_now(found: Unblock, reading: Reading) -> Iterator[str]:
     if early := too_early(found):
         yield f"the head {early}"
     if found.turns:
-        yield f"{who_wants(found.turns, reading, ' the same servers')}: {found.order}"
+        yield f"{queues_want(found.turns, reading, ' the same servers')}: {found.order}"
     if found.unsure:
         yield found.unsure
     if (silent := reading.unanswered("V$RSRCMGRMETRIC")) and any(each.statement.idle is not None for each in chosen):
         yield f"whether other queues wanted these servers a minute ago is not known ({silent})"
-    if found.in_vain:
-        yield f"{listed(found.in_vain)} may come first and want more than that frees"
+    if found.rivals_too_large:
+        yield f"{listed(found.rivals_too_large)} may come first and want more than that frees"
     if found.rivals and helps_none(found.effect if found.needed > 1 else found.candidates[0].effect):
         yield NO_USE
 

@@ -105,12 +105,12 @@ class Unblock(Struct, frozen=True):
     others. `order` says which of them is first, as far as presman knows. `unsure` says that another statement of its
     own queue may be first and want more, or that a limit is known for the last full minute only, "" if not. `itself` is
     a statement of the head's own session that holds servers which the head is short of: the session is queued behind
-    itself. `unknown` is why the holders of servers are not known, "" if they are. `in_vain` are the rivals that may be
-    served first and want more than becomes free, so that no statement would start. `effect` is what the ends of all
-    needed statements together would do to the whole queue, None if not forecast. `idle` are the largest idle holders
-    that nothing speaks against ending, whether they help this head or not. `starts_within` is the seconds within which
-    its forecast has it start, in 8 cases of 10, None unless that is soon. `too_few` says that the servers of the
-    blocked statements and of their blockers are not enough to start it, "" if they may be.
+    itself. `unknown` is why the holders of servers are not known, "" if they are. `rivals_too_large` are the rivals
+    that may be served first and want more than becomes free, so that no statement would start. `effect` is what the
+    ends of all needed statements together would do to the whole queue, None if not forecast. `idle` are the largest
+    idle holders that nothing speaks against ending, whether they help this head or not. `starts_within` is the seconds
+    within which its forecast has it start, in 8 cases of 10, None unless that is soon. `too_few` says that the servers
+    of the blocked statements and of their blockers are not enough to start it, "" if they may be.
     """
 
     head: QueueHead
@@ -127,7 +127,7 @@ class Unblock(Struct, frozen=True):
     unsure: str = ""
     itself: RunningStatement | None = None
     unknown: str = ""
-    in_vain: tuple[str, ...] = ()
+    rivals_too_large: tuple[str, ...] = ()
     effect: EndingEffect | None = None
     idle: tuple[RunningStatement, ...] = ()
     starts_within: float | None = None

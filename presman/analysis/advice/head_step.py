@@ -12,7 +12,7 @@ from presman.analysis.advice.answers import NO_USE, too_early, too_little
 from presman.analysis.advice.contenders import Candidate, Unblock, want_the_same
 from presman.analysis.advice.ending import LONG_IDLE, SAVES_LITTLE, pause, refusal, saves_little, step_left, time_left
 from presman.analysis.advice.freeing import no_use
-from presman.analysis.advice.kept import has_just_stopped, keeps_idle, starts_no_head
+from presman.analysis.advice.kept import has_just_stopped, kept_in_words, starts_no_head
 from presman.analysis.advice.step import Step, ToDo
 from presman.analysis.advice.unblock import queues_behind_itself, refused_holder
 from presman.analysis.alerts.queue_alerts import session_words
@@ -347,8 +347,8 @@ def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tupl
         reason = reason.partition(": ")[0]
     if has_just_stopped(each):
         text, short = (
-            f"wait: {keeps_idle(each)} that {the_head} could use; {reason}",
-            f"wait: {keeps_idle(each)}; {reason}",
+            f"wait: {kept_in_words(each)} that {the_head} could use; {reason}",
+            f"wait: {kept_in_words(each)}; {reason}",
         )
     else:
         text, short = f"wait: {keeps} that {the_head} could use; {why}", f"wait: {keeps}, {idle}; {reason}"
@@ -368,7 +368,7 @@ def _idle_beside_others(found: Unblock, candidate: Candidate, reading: Reading) 
     """
     each = candidate.statement
     why, short = _why_beside(found, candidate, reading)
-    text, is_chosen = f"{keeps_idle(each)}; {why}", candidate in found.candidates[: found.needed]
+    text, is_chosen = f"{kept_in_words(each)}; {why}", candidate in found.candidates[: found.needed]
     if is_chosen and candidate.proven and not found.answers:  # TO START IT names the sessions at once, DO after a while
         decide = f"wait, or decide whose work to end with {each.who}"
         return f"{text}; {decide}", decide, f"{decide} (idle {each.idle_time})"
@@ -399,9 +399,9 @@ def _idle_elsewhere(found: Unblock, each: RunningStatement, reading: Reading) ->
     cause = no_use(each, reading).get(group_title(found.head), "")
     useless = f"ending it would not let {head_in_words(found.head)} start"
     why = refusal(each) or f"{useless}{f': {cause}' if cause else ''}"
-    text = _advised(f"{keeps_idle(each)}, but {why};", found, reading)
+    text = _advised(f"{kept_in_words(each)}, but {why};", found, reading)
     short = _shortly(found, f"wait: ending {each.who} does not let {queue_name(found.head)} start")
-    return text, short, *_only_wait(f"{keeps_idle(each)}, but {refusal(each) or useless}", found)
+    return text, short, *_only_wait(f"{kept_in_words(each)}, but {refusal(each) or useless}", found)
 
 
 def _only_wait(why: str, found: Unblock) -> tuple[str, ...]:

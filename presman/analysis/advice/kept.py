@@ -12,7 +12,7 @@ from presman.analysis.readings.statement_readings import Cause, QueueHead, Runni
 from presman.base.formats import counted, listed
 
 
-class Kept(NamedTuple):
+class KeptServers(NamedTuple):
     """The queues taking turns that want what an idle holder keeps, as names and in words.
 
     `doubt` says that the limit of its own group does not count it, or may not; "" if its group does not wait for that
@@ -28,7 +28,7 @@ class Kept(NamedTuple):
     pauses: str
 
 
-def keeps_idle(each: RunningStatement) -> str:
+def kept_in_words(each: RunningStatement) -> str:
     """Return in words what an idle holder keeps.
 
     If it worked a moment ago, the words say that it went idle, because DO may have predicted its end.
@@ -44,7 +44,7 @@ def has_just_stopped(each: RunningStatement) -> bool:
     return each.idle is not None and each.idle_known and each.seen_ago is None and each.idle < NEARLY_DONE
 
 
-def kept_by(each: RunningStatement, turns: Sequence[str], reading: Reading) -> Kept:
+def kept_servers(each: RunningStatement, turns: Sequence[str], reading: Reading) -> KeptServers:
     """Return the queues that want what an idle holder keeps, without those that cannot use it.
 
     Its own queue is left out if the limit that holds its group back does not certainly count these servers; so is a
@@ -54,10 +54,10 @@ def kept_by(each: RunningStatement, turns: Sequence[str], reading: Reading) -> K
     has_room = (group_title(head) for head in reading.heads if head.cause in {Cause.NOT_CHOSEN, Cause.UNEXPLAINED})
     useless = {*no_use(each, reading), *([own] if doubt else []), *has_room}
     queues = [name for name in turns if name not in useless]
-    words = f"{keeps_idle(each)} that {who_wants(queues, reading)}{doubt}"
+    words = f"{kept_in_words(each)} that {queues_want(queues, reading)}{doubt}"
     certain = not doubt and queues == list(turns)
     starts = starts_no_head(each, queues, reading) or _starts_some(each, queues, reading, certain=certain)
-    return Kept(queues, words, doubt, starts, pause(each).partition(", so ")[2])
+    return KeptServers(queues, words, doubt, starts, pause(each).partition(", so ")[2])
 
 
 def _doubt(each: RunningStatement, reading: Reading) -> str:
@@ -72,13 +72,13 @@ def _doubt(each: RunningStatement, reading: Reading) -> str:
 def kept_for_others(names: Sequence[str], head: QueueHead, reading: Reading) -> str:
     """Return the words on an idle holder whose servers only queues other than the head's can use; "" without one."""
     for each in idle_to_end(reading):
-        queues = kept_by(each, names, reading).queues
+        queues = kept_servers(each, names, reading).queues
         if queues and group_title(head) not in queues:
-            return f"; {keeps_idle(each)} that {who_wants(queues, reading)}"
+            return f"; {kept_in_words(each)} that {queues_want(queues, reading)}"
     return ""
 
 
-def who_wants(names: Sequence[str], reading: Reading, them: str = "") -> str:
+def queues_want(names: Sequence[str], reading: Reading, them: str = "") -> str:
     """Return the words that these queues want the servers of an idle holder, or did within the last minute or two."""
     now = [name for name in names if name in {group_title(each) for each in reading.heads}]
     if not now:

@@ -33,7 +33,7 @@ def queue_step(reading: Reading, *, decides: bool = True) -> ToDo | None:
     First comes a head that can be helped, then one whose servers an idle holder keeps that TO START IT names, else the
     most urgent head. Without `decides`, the step names no session that a person would have to decide to end.
     """
-    found = unblock(reading) if decides else map(_naming_nobody, unblock(reading))
+    found = unblock(reading) if decides else map(_without_decisions, unblock(reading))
     heads = sorted(found, key=lambda each: urgency(each.head))
     if not heads:
         return None
@@ -50,7 +50,7 @@ def queue_step(reading: Reading, *, decides: bool = True) -> ToDo | None:
     return turns or (_beside_the_first(best, heads[0], steps[0]) if steps[0].step is Step.WAIT else best)
 
 
-def _naming_nobody(found: Unblock) -> Unblock:
+def _without_decisions(found: Unblock) -> Unblock:
     """Return the ways for a head without commands, so that only steps without a decision remain."""
     return replace(found, candidates=tuple(replace(each, commands=()) for each in found.candidates))
 

@@ -26,7 +26,7 @@ from presman.analysis.advice.contenders import (
 )
 from presman.analysis.advice.ending import NEARLY_DONE, ending, idle_to_end, lost, objection, refusal
 from presman.analysis.advice.freeing import Freeing, by_time, covers, freeing, in_order, whose_limit
-from presman.analysis.advice.kept import kept_by, kept_for_others, too_few, who_wants
+from presman.analysis.advice.kept import kept_for_others, kept_servers, queues_want, too_few
 from presman.analysis.caches import once
 from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.readings.forecast_readings import is_proven
@@ -115,7 +115,7 @@ def _what_helps(found: Unblock, doubtful: int, reading: Reading) -> str:
 def _turns(found: Unblock, reading: Reading) -> str:
     """Return which holder is idle with servers that several queues want, and which is first or what is missing."""
     idle = (each.statement for each in found.candidates if each.statement.idle is not None)
-    keep = ((each.servers, kept_by(each, found.turns, reading)) for each in idle)
+    keep = ((each.servers, kept_servers(each, found.turns, reading)) for each in idle)
     for_it = [each for each in keep if group_title(found.head) in each[1].queues]
     if not for_it:
         beside = kept_for_others(found.turns, found.head, reading)
@@ -134,8 +134,8 @@ def _want_next(found: Unblock, reading: Reading) -> str:
     """Return the queues that want what becomes free next; under its own limit a queue can use only what that counts."""
     own = own_limits(found.head, reading)
     if not own:
-        return who_wants(found.turns, reading, " the next free servers")
-    wanted = who_wants([name for name in found.turns if name != group_title(found.head)], reading, " them, too")
+        return queues_want(found.turns, reading, " the next free servers")
+    wanted = queues_want([name for name in found.turns if name != group_title(found.head)], reading, " them, too")
     return f"only servers that {whose_limit(own[0])} counts can start it, and {wanted}"
 
 
@@ -273,7 +273,7 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
         unsure=first_may_want_more(head, reading) or str(recent or ""),
         itself=itself,
         unknown=unknown,
-        in_vain=too_large(head, rivals, freed, reading, counts),
+        rivals_too_large=too_large(head, rivals, freed, reading, counts),
         starts_within=_starts_within(head, reading),
         too_few=too_few(blocked, head, reading),
         doubt=doubt,

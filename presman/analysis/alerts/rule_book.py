@@ -198,8 +198,8 @@ class AlertRule(NamedTuple):
     `unit` is the unit of thresholds: s, % or "" for a count; None if it takes none. `amount` says what is compared with
     them, `subject` what such an alert is about ("" for the database). `rests_on` is what must be visible before the
     absence of an alert proves anything: one of `Reading.basis`, instances, timeouts, holders, degrees, pools, CPU, host
-    or servers; "" for nothing. `lull` is how many seconds it must be absent to have ended: an alert that rests on means
-    of a full minute may begin and end with each of them.
+    or servers; "" for nothing. `quiet_period` is how many seconds it must be absent to have ended: an alert that rests
+    on means of a full minute may begin and end with each of them.
     """
 
     key: str
@@ -210,7 +210,7 @@ class AlertRule(NamedTuple):
     amount: str = ""
     answer: _Answer | None = None
     rests_on: str = ""
-    lull: float = 0.0
+    quiet_period: float = 0.0
 
     @property
     def asked(self) -> bool:
@@ -251,7 +251,7 @@ _RULES = (
     AlertRule("host_shared", "warning", "the host is full, and other processes use part of it", "instance",
               rests_on="host"),
     AlertRule("io_limit", "warning", "MAX_IOPS or MAX_MBPS throttles a container's I/O", "container",
-              rests_on="I/O", lull=300.0),
+              rests_on="I/O", quiet_period=300.0),
     AlertRule("servers_at_maximum", "warning", "PARALLEL_MAX_SERVERS are all in use", "instance", rests_on="servers"),
     AlertRule("idle_holder", "warning", "an idle session keeps parallel servers",
               "", "s", "seconds the longest idle holder has been idle", rests_on="holders"),
@@ -283,7 +283,7 @@ RULE_BOOK: Mapping[str, AlertRule] = {rule.key: rule for rule in _RULES}
 """Every key in the order shown."""
 
 
-def lull_of(key: str) -> float:
+def quiet_period_of(key: str) -> float:
     """Return for how many seconds an alert of a key must be absent to have ended, 0 if it ends at once."""
     rule = RULE_BOOK.get(key)
-    return rule.lull if rule is not None else 0.0
+    return rule.quiet_period if rule is not None else 0.0

@@ -31,7 +31,7 @@ def longest_step(usual: float) -> timedelta:
     return timedelta(seconds=max(60.0, 3 * usual))
 
 
-class Steps:
+class GapDetector:
     """Finds gaps: steps between two readings that are much longer than the shorter of the two before.
 
     `longest` is the longest first step that is none; the next ones are judged by those before.

@@ -239,7 +239,7 @@ MOST = 256
 FEWEST = 16
 """The fewest connections with which two browsers do not get in each other's way."""
 
-OWN, PER_VIEWER = 40 + listener.UNHEARD, 10
+OWN, PER_VIEWER = 40 + listener.SILENT, 10
 """Descriptors of presman itself, and of each viewer: the pipes of the monitor, and those used to start it."""
 
 

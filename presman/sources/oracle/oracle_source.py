@@ -176,7 +176,7 @@ class OracleSource:
         """Answer all requests, in a pipeline if the database supports it, else one by one; slow queries come last."""
         found: dict[int, Section] = {}
         self._facts.wary = False
-        self._session.reckon()
+        self._session.extrapolate()
         if self._connected.pipelines and self._clock() >= self._one_by_one_until:
             found = self._read_together(requests)
         else:

@@ -56,7 +56,7 @@ class SessionClock:
         self.zone = timezone(timedelta(seconds=ahead)) if abs(ahead) < 24 * 3600 else UTC
         self._measured = self._clock()
 
-    def reckon(self) -> None:
+    def extrapolate(self) -> None:
         """Extrapolate the database's time with the local clock, in case the database does not answer."""
         if self.at is not None:
             now = self._clock()

@@ -463,8 +463,8 @@ class Scenario:
         return replace(self, capacity=capacity, streams=tuple(streams), pools=tuple(pools))
 
     @property
-    def who_connects(self) -> tuple[SessionPool | StatementStream | ScriptedStatement, ...]:
-        """Its workloads."""
+    def workloads(self) -> tuple[SessionPool | StatementStream | ScriptedStatement, ...]:
+        """Its session pools, statement streams and scripted statements."""
         return (*self.pools, *self.streams, *self.script)
 
     def con_id(self, pdb: str) -> int:

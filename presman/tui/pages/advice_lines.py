@@ -23,7 +23,7 @@ ROLLED_BACK = "it runs nothing; what is not committed is rolled back"
 """The loss if an idle session ends: no view that presman reads shows whether it has a transaction."""
 
 
-def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Line:
+def to_start_line(found: Unblock, room: int | None = None, *, key: bool = False) -> Line:
     """Return the line of a head's answers, or why there are none. A plus joins sessions that must end together.
 
     It names as many as fit `room` cells, at least one, and counts the others. `key` adds what the keys c and 1 copy.

@@ -15,7 +15,7 @@ from presman.figures.figure import Table, late_note
 from presman.tabs import tab
 from presman.tabs.charts import ChartFeed, Trends
 from presman.tabs.parts import Box, Lines, Moment, OverTime, Part, Rows
-from presman.tui.saved_view import SavedView, put_back_table
+from presman.tui.saved_view import SavedView, restore_table
 from presman.tui.widgets.chart import Chart
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.line_api import Horizontal, LineApiWidget, PlainBackground, Sentences, Vertical
@@ -104,7 +104,7 @@ class Panel(PlainBackground):
         trends = Trends(part.trends) if part.trends else None
         made = self._grids[part.table.key] = Grid(part.table, trend=trends, filterable=part.filterable)
         made.drawing.is_brief = part.optional
-        put_back_table(self.saved, f"{self.name}/{part.table.key}", made)
+        restore_table(self.saved, f"{self.name}/{part.table.key}", made)
 
         def fill(moment: Moment) -> None:
             if trends is not None:

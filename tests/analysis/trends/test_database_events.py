@@ -30,7 +30,7 @@ from presman.analysis.trends.database_events import (
     EventHistory,
     EventWatch,
     before_first,
-    beside,
+    next_event,
 )
 from presman.rows.group_rows import CdbPlanDirective, ContainerPlanDirective, PlanDirective, RsrcPlanHistory
 from presman.rows.instance_rows import Parameter, Pdb
@@ -301,12 +301,12 @@ def test_without_its_view_no_plan_changes_and_no_queue_ends() -> None:
 def test_the_event_beside_an_instant() -> None:
     first, second, third = (DatabaseEvent(NOON + timedelta(seconds=at), "x", "", "", str(at)) for at in (10, 20, 20))
     events = [first, second, third]
-    assert beside(events, NOON, 1) is first
-    assert beside(events, first.at, 1) is second
-    assert beside(events, second.at, 1) is None
-    assert beside(events, second.at, -1) is first
-    assert beside(events, first.at, -1) is None
-    assert beside(events, second.at, -1, NOON + timedelta(seconds=11)) is None, "no poll of that time is kept"
+    assert next_event(events, NOON, 1) is first
+    assert next_event(events, first.at, 1) is second
+    assert next_event(events, second.at, 1) is None
+    assert next_event(events, second.at, -1) is first
+    assert next_event(events, first.at, -1) is None
+    assert next_event(events, second.at, -1, NOON + timedelta(seconds=11)) is None, "no poll of that time is kept"
 
 
 def test_the_event_beside_an_instant_is_no_end() -> None:
@@ -323,9 +323,9 @@ def test_the_event_beside_an_instant_is_no_end() -> None:
         )
     ]
     events = [begins, limit, *ends]
-    assert beside(events, NOON + timedelta(seconds=60), -1) is limit
-    assert beside(events, limit.at, -1) is begins
-    assert beside(events, limit.at, 1) is None
+    assert next_event(events, NOON + timedelta(seconds=60), -1) is limit
+    assert next_event(events, limit.at, -1) is begins
+    assert next_event(events, limit.at, 1) is None
 
 
 @cache
