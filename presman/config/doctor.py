@@ -236,7 +236,7 @@ def _query_lines(source: Source, release: Release, packs: tuple[str, ...], lacki
     for query in allowed:
         view = query.view_in(source.scope)
         if query.only in lacking:
-            yield f"{query.name:<26} {view:<32} not asked: only {lacking[query.only]} has rows"
+            yield f"{query.name:<26} {view:<32} not run: only {lacking[query.only]} has rows"
             continue
         section = source.read([Request(query, _binds(query))]).sections[0]
         yield f"{query.name:<26} {view:<32} {_answer_words(query, section)}"

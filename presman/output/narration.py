@@ -121,9 +121,9 @@ class Narration:
             yield f"do: {step.text}"
             yield from (f"command: {each.text} (affects {step.affects})" for each in step.commands)
         elif self._offered:
-            yield "do: nothing any more; the command above no longer holds"
+            yield "do: nothing now; the command above no longer applies"
         elif answered:
-            yield f"do: nothing any more; {', '.join(sorted(answered))} answers again"
+            yield f"do: nothing now; {', '.join(sorted(answered))} answers again"
         self._said, self._offered = now, step is not None and bool(step.commands)
         self._about_views = about_views
 

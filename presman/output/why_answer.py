@@ -303,7 +303,7 @@ def _ways(found: Unblock | None, subject: str) -> Iterator[str]:
     if found is None:
         return
     unproven = found.turns and not found.answers and not found.looks_first and not found.only_waits
-    yield f"  {'no end is sure to start' if unproven else 'to start'} {subject}: {found.sentence}"
+    yield f"  {'ending a session may not start' if unproven else 'to start'} {subject}: {found.sentence}"
     for way in found.answers:
         effects = [each.effect for each in found.candidates if way == (each.statement,)]
         effect = effect_words(effects[0] if effects else found.effect)

@@ -189,7 +189,7 @@ class StoreFleet:
         more = f" and {len(stored) - _NAMED} more" if len(stored) > _NAMED else ""
         return (
             f"{self.name} has no database {' or '.join(self._patterns)}: it has {', '.join(stored[:_NAMED])}{more}; "
-            "words behind a recording choose among its databases, live ones are a fleet of their own"
+            "words after a recording choose among its databases; live databases need a fleet of their own"
         )
 
     def _locations(self) -> list[str]:

@@ -142,10 +142,10 @@ def test_without_an_idle_holder_a_person_decides() -> None:
     assert several.short == "wait, or cancel MARTIN 1:144 and MARTIN 1:526: you decide"
     few = advice(one_queue(running(526, servers=8)))
     assert few.text == (
-        "wait: no end is sure to start the head of BATCH: the sessions that can be ended may not free enough, so none "
-        "is named"
+        "wait: ending a session may not start the head of BATCH: the sessions that can be ended may not free enough, "
+        "so none is named"
     )
-    assert few.short == "wait: no end is sure to start BATCH", "nobody is to be decided about, as in TO START IT"
+    assert few.short == "wait: ending a session may not start BATCH", "nobody is to be decided about, as in TO START IT"
     assert lines(soon[0], 200, 110, 100, 50) == [
         f"wait (it should start in 0:48-1:04, by its forecast), or decide {cancel(526)}",
         f"wait, or decide {cancel(526)}",
@@ -538,7 +538,7 @@ def test_no_cancel_is_offered_while_what_ends_soon_is_not_known() -> None:
     why = "whether one that works ends by itself soon is not known (GV$SESSION_LONGOPS)"
     assert [each.why_not for each in way.candidates] == [why]
     assert way.sentence.endswith(f"; but {why}") or why in way.sentence
-    text = f"wait: no end is sure to start the head of BATCH: {way.sentence}"
+    text = f"wait: ending a session may not start the head of BATCH: {way.sentence}"
     assert advice(replace(busy, troubles=(silent,))).text == text
 
 
@@ -609,9 +609,9 @@ def test_do_says_which_end_decides_before_it_names_a_session_to_cancel() -> None
     assert len(unblock(reading)[0].answers[0]) == 2
     step = to_do_for_now(reading)
     assert step is not None
-    assert step.text.endswith("; wait, or decide whose work to end with MARTIN 1:526")
+    assert step.text.endswith("; wait, or decide whose work to end besides MARTIN 1:526")
     assert "144" not in step.text
-    assert "wait, or decide whose work to end with MARTIN 1:526 (idle 15:00)" in plain(do_line(step, 100))
+    assert "wait, or decide whose work to end besides MARTIN 1:526 (idle 15:00)" in plain(do_line(step, 100))
 
 
 def test_a_head_that_should_start_soon_is_waited_for() -> None:

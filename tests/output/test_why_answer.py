@@ -66,8 +66,8 @@ def test_a_reason_that_is_not_known_is_said_in_words() -> None:
 def test_an_unproven_end_is_not_worded_as_advice() -> None:
     row = sample().heads[1].statement
     assert [line for line in answer(str(row.sid)) if "MARTIN 1:526" in line][:1] == [
-        "  no end is sure to start it: MARTIN 1:526 (idle 22:10) keeps 32 servers that BATCH and ETL want: ending it "
-        "starts at least one of their heads, and the plan decides which"
+        "  ending a session may not start it: MARTIN 1:526 (idle 22:10) keeps 32 servers that BATCH and ETL want: "
+        "ending it starts at least one of their heads, and the plan decides which"
     ]
 
 

@@ -186,8 +186,8 @@ def _nobody_idle(found: Unblock, reading: Reading) -> tuple[str, ...]:
         text = f"no idle session holds servers that {the_head} could use: {_wait_or_decide(found, reading)}"
         return f"{text}{slowed}", _shortly(found), text
     early, name = too_early(found), queue_name(found.head)
-    why = f"{the_head} {early}" if early else f"no end is sure to start {the_head}: {found.sentence}"
-    short = f"wait: too early to end a session for {name}" if early else f"wait: no end is sure to start {name}"
+    why = f"{the_head} {early}" if early else f"ending a session may not start {the_head}: {found.sentence}"
+    short = f"wait: too early to end a session for {name}" if early else f"wait: ending a session may not start {name}"
     text = f"{_wait(found, reading)}: {why}"
     return f"{text}{slowed}", short, text, f"wait: {why}"
 
@@ -370,7 +370,7 @@ def _idle_beside_others(found: Unblock, candidate: Candidate, reading: Reading) 
     why, short = _why_beside(found, candidate, reading)
     text, is_chosen = f"{kept_in_words(each)}; {why}", candidate in found.candidates[: found.needed]
     if is_chosen and candidate.proven and not found.answers:  # TO START IT names the sessions at once, DO after a while
-        decide = f"wait, or decide whose work to end with {each.who}"
+        decide = f"wait, or decide whose work to end besides {each.who}"
         return f"{text}; {decide}", decide, f"{decide} (idle {each.idle_time})"
     return _advised(f"{text};", found, reading), _shortly(found, short), *_only_wait(text, found)
 

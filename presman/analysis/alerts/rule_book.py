@@ -227,7 +227,7 @@ _RULES = (
     AlertRule("instance_gone", "warning", "an instance of the cluster was seen within the last hour, and is not "
               "open now", "instance", rests_on="instances"),
     AlertRule("queue_waits", "warning", "parallel statements are queued; critical if it is not known that the "
-        "first ever starts, or the waits of a queue add up to an hour, until they are below half of it",
+        "first ever starts, or if the waits of a queue add up to an hour, until they are below half an hour",
               "group", "s", "seconds the head of the queue has waited", rests_on="queue"),
     AlertRule("queue_timeout", "critical", "a queued statement times out within 5:00 (PARALLEL_QUEUE_TIMEOUT); "
               "a note if it then starts (PQ_TIMEOUT_ACTION RUN)", "group", rests_on="timeouts"),
@@ -239,8 +239,9 @@ _RULES = (
               "group", "%", "percent of its CPU demand that waits", rests_on="starved group"),
     AlertRule("cpu_capped", "note", "a group is at its limit of CPU",
               "group", "%", "percent of its CPU demand that waits", rests_on="starved group"),
-    AlertRule("cpu_minimum", "warning", "a container gets less CPU than its CPU_MIN_COUNT, which adds up to more than "
-              "there is", "container", "%", "percent of its CPU_MIN_COUNT that it does not get", rests_on="minimums"),
+    AlertRule("cpu_minimum", "warning", "a container gets less CPU than its CPU_MIN_COUNT; those of all containers add "
+              "up to more CPUs than there are", "container", "%", "percent of its CPU_MIN_COUNT that it does not get",
+              rests_on="minimums"),
     AlertRule("session_pool", "warning", "sessions wait for the active session pool; critical 5:00 before its timeout",
               "group", "s", "seconds the first session has waited", rests_on="pools"),
     AlertRule("quiesced", "critical", "the database is quiesced, or being quiesced: only SYS and SYSTEM get in",

@@ -87,7 +87,7 @@ def _reason(group: Judged, host_busy: float | None) -> str:  # noqa: PLR0911 - o
         case Verdict.CONTENDED:
             return "; ".join(part for part in (_entitlement_words(group), _left(group, host_busy), minute) if part)
         case Verdict.PARTLY:
-            came = "not all its sessions were there all the time"
+            came = "some of its sessions were there only part of the time"
             unknown = f"{came}, so whether it got what it is entitled to is not known"
             return "; ".join(part for part in (_entitlement_words(group), unknown, minute) if part)
         case Verdict.CAGED:

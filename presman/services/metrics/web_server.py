@@ -68,7 +68,8 @@ class WebApp(NamedTuple):
         if request.path == HEALTH:
             return web.Response(status=503, text="a database is no longer polled: restart presman\n")
         if self.credentials and not is_allowed:
-            return web.Response(status=401, text="who are you?\n", headers={"WWW-Authenticate": CHALLENGE})
+            text = "user name and password are required\n"
+            return web.Response(status=401, text=text, headers={"WWW-Authenticate": CHALLENGE})
         if request.path == PAGE:
             return self._page(request)
         return web.Response(status=404, text=f"{PAGE} has the metrics, {HEALTH} says whether presman works\n")

@@ -74,9 +74,9 @@ def test_a_changed_parameter_has_both_values() -> None:
 def test_a_parameter_that_changed_on_some_instances_names_them() -> None:
     both = (parameter("96", 1), parameter("96", 2))
     target = "PARALLEL_SERVERS_TARGET 96 → 48"
-    text = f"{target} on each of 2 instances, added up 192 → 96"
+    text = f"{target} on each of 2 instances, in total 192 → 96"
     assert changed(both, (parameter("48", 1), parameter("48", 2))) == [text]
-    assert changed(both, (parameter("96", 1), parameter("48", 2))) == [f"{target} on instance 2, added up 192 → 144"]
+    assert changed(both, (parameter("96", 1), parameter("48", 2))) == [f"{target} on instance 2, in total 192 → 144"]
     idle = [(parameter(each, 1, "max_idle_time"), parameter(each, 2, "max_idle_time")) for each in ("60", "5")]
     assert changed(*idle) == ["MAX_IDLE_TIME 60 → 5 on each of 2 instances"], "minutes of two instances make no sum"
     sales = row(Pdb, con_id=3, name="SALES")
@@ -91,7 +91,7 @@ def test_only_an_instance_that_returns_with_another_value_changed_a_parameter() 
     assert changed(one, both) == []
     assert changed(both, one, both) == []
     assert changed(both, one, (*one, parameter("48", 2))) == [
-        "PARALLEL_SERVERS_TARGET 96 → 48 on instance 2, added up 192 → 144"
+        "PARALLEL_SERVERS_TARGET 96 → 48 on instance 2, in total 192 → 144"
     ]
 
 
@@ -344,7 +344,7 @@ def changes() -> list[DatabaseEvent]:
     ("kind", "at", "text"),
     [
         (PLAN_CHANGED, 60, "plan DAY_PLAN → NIGHT_PLAN (by NIGHT_WINDOW)"),
-        (PARAMETER_CHANGED, 130, "PARALLEL_SERVERS_TARGET 96 → 48 on each of 2 instances, added up 192 → 96"),
+        (PARAMETER_CHANGED, 130, "PARALLEL_SERVERS_TARGET 96 → 48 on each of 2 instances, in total 192 → 96"),
         (DIRECTIVE_CHANGED, 210, "NIGHT_PLAN: REPORTS PARALLEL_SERVER_LIMIT 75 → 50"),
         (INSTANCE_CHANGED, 300, "instance 2 (CHGDB2) is gone"),
         (INSTANCE_CHANGED, 390, f"instance 2 (CHGDB2) was restarted (started {RESTARTED:%H:%M:%S})"),
