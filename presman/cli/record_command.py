@@ -50,7 +50,7 @@ def arguments(parser: cli.Parser) -> None:
 
 
 _TEXTS = frozenset({".csv", ".html", ".json", ".txt"})
-"""File name extensions of what other commands write."""
+"""Extensions of files that other commands write."""
 
 
 def run(options: Namespace) -> int:

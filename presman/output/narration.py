@@ -150,7 +150,7 @@ def _alerts_now(reading: Reading) -> str:
 
 
 def _dated(since: datetime, text: str, at: datetime) -> str:
-    """Return an event in words, with its time if that has passed: the end of what comes and goes is noticed later."""
+    """Return an event in words, with its time if that has passed: some ends are noticed later."""
     return text if since == at else f"at {clock(since)}: {text}"
 
 

@@ -373,8 +373,8 @@ def _drawn(
 ) -> list[tuple[float, int]]:
     """Return the arrival times and numbers of a day's statements, drawn from `section`, which came within `spans`.
 
-    First some stretches are drawn, and then the day is drawn from these. So days differ by chance, and also because
-    the observation is only a sample of what usually comes.
+    First some stretches are drawn, and then the day is drawn from these. So days differ by chance, and also because the
+    observation is only a sample of the usual load.
     """
     begin, size = spans[0], (spans[1] - spans[0]) / _STRETCHES
     # The section followed by itself, so that a stretch that begins near its end goes on at its beginning.

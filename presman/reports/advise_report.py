@@ -276,8 +276,8 @@ def _meets_all(outcome: ReplayOutcome, asked: _Asked, error_now: float | None) -
 
     A replay whose error is above a goal's limit can still show that the goal is missed: by more than the error, and by
     more than the replay of the present plan makes this wait longer than observed. A replay shows that a goal is met
-    only if its error is within the limit, and if the wait is short enough even with what the replay of the present plan
-    leaves out of it.
+    only if its error is within the limit, and if the wait is short enough even with the part that the replay of the
+    present plan lacks.
     """
     if error_now is None:
         return None

@@ -296,7 +296,7 @@ class Search:
         return ChoiceJudge(self.load, self.goals, self.keep, before, range(self.load.skipped, end))
 
     def settle(self, choices: Sequence[Choice], days: int) -> list[Choice]:
-        """Return choices, best first, ranked by days that could have come instead of what the search saw.
+        """Return choices, best first, ranked by days that could have come instead of those that the search saw.
 
         The smallest of many scores on the same statements may be smallest by chance.
         """

@@ -217,7 +217,7 @@ def by_query() -> Mapping[str, RecordType]:
     return MappingProxyType({**written, **{stem: query_files.record_of(stem) for stem in others}})
 
 
-# ---- Level of detail of a poll: what it reads beyond what each refresh needs
+# ---- Level of detail of a poll: the rows it reads beyond those of each refresh
 
 
 class DetailLevel(Flag):

@@ -241,7 +241,7 @@ class Connections:
         return len(self._silent) >= SILENT or len(self._in_handshake) >= self._most_handshakes > 0
 
     def _close_oldest(self, now: float) -> bool:
-        """Close the oldest connection without a slot; return False if its moment is not over yet."""
+        """Close the oldest connection without a slot; return False if its time is not over yet."""
         if len(self._silent) >= SILENT:
             oldest, moment = next(iter(self._silent)), MOMENT
             if self._process_first_bytes(oldest):
@@ -293,7 +293,7 @@ class Connections:
         """Begin handshakes until this is cancelled, that of the newest connection first.
 
         In the order of arrival, a client would wait for the handshakes of a whole crowd that came just before it. The
-        loop runs between two handshakes: if many began in one turn, their moment would be over at its end.
+        loop runs between two handshakes: if many began in one turn, their time would be over at its end.
         """
         while True:
             await self._has_next.wait()

@@ -1,4 +1,4 @@
-"""Copies: what can be copied of a statement: its SQL_ID, text, session, commands, and what the screen shows. Pure."""
+"""Copies of a statement's SQL_ID, text, session and commands, and of its part of the screen. Pure."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple

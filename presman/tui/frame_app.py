@@ -205,7 +205,7 @@ class FrameApp(KeyedApp):
         self.notify(text, severity="information" if event.done else "error", timeout=12)
 
     def read_enough(self) -> None:
-        """Make each poll read what the current tab shows and what is being written."""
+        """Make each poll read the data of the current tab and of the files that are being written."""
         self.feed.set_detail_level(self.panels.present.tab.detail_level | self.recording.detail_level)
 
     # ---- painting

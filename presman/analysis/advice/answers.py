@@ -3,12 +3,12 @@
 Everything that shows a command that ends a session for a queue uses this decision: TO START IT, the list of copies, the
 pages, `why`, JSON and report. DO requires more: that no work is lost.
 
-A statement is offered only if it is proven that its end helps. Either it certainly frees all that the head is short of,
-alone or together with those named beside it, and no other queue takes turns with the head for these servers; or the
-forecast proves that the queue empties sooner. A statement is never offered if its end makes other work fail, too,
-if it pauses between two fetches, or if it works while the end of an idle holder is enough. No statement is offered
-while another session must be checked first, or while the head should start by itself soon. No work is thrown away while
-a statement that would be enough may end by itself because its current step is nearly done.
+A statement is offered only if it is proven that its end helps. One proof is that it certainly frees all servers that
+the head lacks, alone or with the statements named beside it, and that no other queue takes turns with the head for
+them. The other is a forecast that the queue empties sooner. A statement is never offered if its end makes other work
+fail, too, if it pauses between two fetches, or if it works while the end of an idle holder is enough. No statement is
+offered while another session must be checked first, or while the head should start by itself soon. No work is thrown
+away while a statement that would be enough may end by itself because its current step is nearly done.
 """
 
 from collections.abc import Iterator, Sequence

@@ -182,7 +182,8 @@ class Unblock(Struct, frozen=True):
     def leaves_soon(self) -> str:
         """The sentence that the head leaves the queue soon, at its timeout or by its forecast, without a command.
 
-        "" if not, or if the statements that should end by themselves say so (a forecast covers all).
+        "" if not, or if the text about statements that should end by themselves already says it (a forecast covers
+        all).
         """
         if self.times_out:
             return self.times_out
@@ -287,9 +288,10 @@ def take_turns(
     """Return the queues that may take what `head` is short of before it does, including its own; () without others.
 
     Unlike :func:`contenders`, it does not depend on how many servers are free at this instant, because each start and
-    end changes that. For the same reason a queue that is empty now but was not in the last full minute counts for
-    servers that idle holders keep; otherwise DO would offer their ends and withdraw them within seconds. A queue that
-    its own limit holds back does not count, unless that limit counts one of `freed`: it takes nothing that others free.
+    end changes that. For the same reason a queue that is empty now but was not in the last full minute counts, too, for
+    the servers of idle holders; otherwise DO would say to end them and withdraw that within seconds. A queue that its
+    own limit holds back takes no servers that others free, so it does not count, unless that limit counts one of
+    `freed`.
     """
     by_target = any(each.everybody for each in head.shortages)
     container = any(not each.everybody and not each.group for each in head.shortages)

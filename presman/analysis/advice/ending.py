@@ -37,7 +37,7 @@ _MAY_BE_OVER = "this may be over"
 
 KILLED, SNIPED = "KILLED", "SNIPED"
 """V$SESSION.STATUS of a killed session that is being cleaned up, and of a session that was idle longer than its profile
-allows (IDLE_TIME): the latter keeps what it holds until its client's next call."""
+allows (IDLE_TIME): the latter keeps its servers and locks until its client's next call."""
 
 
 class Ending(Struct, frozen=True):

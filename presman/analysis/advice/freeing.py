@@ -69,9 +69,9 @@ def is_blocker(statement: RunningStatement, blocked: Iterable[RunningStatement])
 
 
 def no_use(statement: RunningStatement, reading: Reading) -> dict[str, str]:
-    """Return by head (the title of its group) why the end of a statement alone frees nothing of what that head needs.
+    """Return by head (the title of its group) why ending a statement alone frees no servers that this head needs.
 
-    It may free servers of one limit; as long as another limit holds the head back, that does not help.
+    If it frees servers under one limit only, another limit may still hold the head back.
     """
     counts = Counted.of(reading)
     found = {}

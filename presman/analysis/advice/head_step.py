@@ -361,7 +361,7 @@ def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tupl
 
 
 def _idle_beside_others(found: Unblock, candidate: Candidate, reading: Reading) -> tuple[str, ...]:
-    """Return what an idle holder keeps of what the head is short of, if its end alone is not enough.
+    """Return the advice for an idle holder that keeps servers the head lacks, if ending it alone is not enough.
 
     What is enough changes with each statement that ends, and the next statement to be served is not known: no start is
     predicted.

@@ -15,10 +15,10 @@ from presman.base.formats import counted, listed
 class KeptServers(NamedTuple):
     """The queues taking turns that want what an idle holder keeps, as names and in words.
 
-    `doubt` says that the limit of its own group does not count it, or may not; "" if its group does not wait for that
-    limit. `starts` says what its end alone starts now: nothing, with what the heads lack, if it is too little for each
-    of them; one of them, if it is enough for each; for which of them it is enough, if for some; "" if not known.
-    `pauses` says that it may be between two fetches, "" if it has been idle for too long.
+    `doubt` says that the limit of its own group does not, or may not, count it; "" if its group does not wait for that
+    limit. `starts` says which heads its end alone starts now: none, with the servers that they lack; one of them, if it
+    is enough for each; or those for which it is enough. It is "" if not known. `pauses` says that it may be between two
+    fetches, "" if it has been idle for too long.
     """
 
     queues: list[str]

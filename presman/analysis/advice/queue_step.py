@@ -4,8 +4,9 @@ Rules: DO says to end a session only if it is an idle holder without an objectio
 is proven to help. Either it keeps what a head is short of, alone or with other idle holders, and no other queue takes
 these servers; or the forecast proves that the queue empties enough sooner (`EndingEffect.proven`). If several queues
 want the same servers, it changes faster than a DBA can decide whether an end lets a head start. Then only the forecast
-is a proof; without it DO names the idle holder in one sentence that stays true while servers come and go, and TO START
-IT says what its end would do at the moment. :mod:`head_step` has the step for one head if no session is to be ended.
+is a proof; without it DO names the idle holder in a sentence that stays true while servers are taken and freed, and TO
+START IT describes the current effect of ending it. :mod:`head_step` has the step for one head if no session is to be
+ended.
 """
 
 from collections.abc import Sequence
@@ -76,8 +77,8 @@ def _naming_its_queue(step: ToDo) -> ToDo:
 def _end_for_a_head(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
     """Return the step to end the idle holders that keep all that a head is short of, None without any.
 
-    This requires that no other queue takes servers of the same limit, and, beside other queues, that the forecast does
-    not say that little is saved: otherwise the step would be shown and withdrawn within seconds.
+    No other queue may take servers under the same limit. If there are other queues, the forecast must not say that
+    little is saved. Otherwise the step would be shown and withdrawn within seconds.
     """
     for found in heads:
         chosen = found.candidates[: found.needed]

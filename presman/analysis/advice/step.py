@@ -1,4 +1,4 @@
-"""Step: what is to be done, in the words of DO, and what is proven of the commands offered for it."""
+"""Step: the thing to do, in the words of DO, and the proofs for the commands that it offers."""
 
 from __future__ import annotations
 

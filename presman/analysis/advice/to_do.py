@@ -155,7 +155,7 @@ def _step_before(old: UncheckedAlert, reading: Reading) -> ToDo | None:
 
 
 def with_unchecked(before: Reading | None, reading: Reading) -> Reading:
-    """Return a reading with the alerts of the one before that it cannot check, and what was to be done about them."""
+    """Return a reading with those alerts of the previous one that it cannot check, and their steps at that time."""
     if before is None or before.target != reading.target:
         return reading
     if reading.lists_queue() and not (reading.unseen or reading.lacks_values() or before.unchecked):  # all answered
@@ -285,7 +285,7 @@ def _on_level(row: GroupReading) -> str:
 
 
 def _what_a_share_is(row: GroupReading, least: int) -> str:
-    """Return the share to give in CPUs, beside what a group has without it and what it wants."""
+    """Return the new share in CPUs, beside the CPUs that a group has without it and the CPUs that it wants."""
     wants = "" if row.wanted is None else f", {row.title} wants {number(row.wanted)}"
     has = f", it uses {number(row.used)} now" if least > _SHARE_STEP else ""
     return f"{least} % are {number(least / 100 * row.capacity)} CPUs{has}{wants}"

@@ -131,7 +131,7 @@ def _turns(found: Unblock, reading: Reading) -> str:
 
 
 def _want_next(found: Unblock, reading: Reading) -> str:
-    """Return the queues that want what becomes free next; under its own limit a queue can use only what that counts."""
+    """Return the queues that want the next free servers; under its own limit a queue can use only those it counts."""
     own = own_limits(found.head, reading)
     if not own:
         return queues_want(found.turns, reading, " the next free servers")

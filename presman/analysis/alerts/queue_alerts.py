@@ -148,7 +148,7 @@ def _idle_in_words(each: RunningStatement, ago: str) -> str:
 
 
 def _where_old(reading: Reading) -> tuple[str, str]:
-    """Return where the age of an alert about holders stands: after what V$SESSION shows, after what V$PX_SESSION does.
+    """Return where an alert about holders has the age: after the facts of V$SESSION, and of V$PX_SESSION.
 
     If neither answers, all is old.
     """

@@ -165,11 +165,11 @@ def _capped(group: Judged) -> str:
 class Conformance(Struct, frozen=True):
     """How well one instance keeps its plan, and its host. All in CPUs except `score` (percent) and `host_busy`.
 
-    `due` is the sum, over the groups that want CPU, of the lesser of what each wants and what it is entitled to now.
-    `missing` is what starved groups get less than that. `score` is 100 x (1 - missing / due): exactly 100 while no
-    group is starved, however many are throttled; None if no entitlement is known. `near` means that a group is below
-    its entitlement without being starved, `outside` that one is although no group has the rest, `shareless` that the
-    plan leaves some groups nothing. `sentence` is this in words. `unjudged` are groups for which it is not known
+    `due` is the sum over the groups that want CPU: for each the CPUs it wants or is entitled to now, whichever are
+    fewer. `missing` is the part of it that starved groups do not get. `score` is 100 x (1 - missing / due): exactly 100
+    while no group is starved, however many are throttled; None if no entitlement is known. `near` means that a group is
+    below its entitlement without being starved, `outside` that one is although no group has the rest, `shareless` that
+    the plan leaves some groups nothing. `sentence` is this in words. `unjudged` are groups for which it is not known
     whether they get what they are entitled to.
     """
 

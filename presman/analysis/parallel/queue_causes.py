@@ -75,9 +75,9 @@ def explain(wants: Servers | None, dop: int | None, state: QueueState) -> tuple[
     """Return the cause, the servers short (None if not known exactly) and the sentence.
 
     A statement starts when it fits below the target and below its limits. A limit that binds is the cause even if
-    the target also binds, because only servers of its own group help then; so is that of its group before its
-    container's. A limit is no cause if it is not known what it counts: it only may bind. On 12.1 a statement that
-    wants more than the whole target started once nothing else ran; for the limit of a group no such case is known.
+    the target also binds, because only servers of its own group help then. For the same reason the group's limit comes
+    before the container's. A limit is no cause if it is not known what it counts: it only may bind. On 12.1 a statement
+    that wants more than the whole target started once nothing else ran; for the limit of a group no such case is known.
     """
     # Without its DOP nothing can be compared. If it is too large for its limit, it does not matter what is free.
     if wants is None or wants.source is WantsSource.MEAN:

@@ -87,7 +87,7 @@ class Queues(NamedTuple):
                 held = sum(row.px_servers or 0 for (of, _), row in self.groups.items() if of == con_id)
             age = server_pools.container_limit_age(con_id, self.facts, self.budgets)
             yield ServerLimit(name, held, container.target, "", con_id, "", unread, container.age, age)
-            whole = container.target  # the percentages of its groups are of what the container may hold
+            whole = container.target  # percentages of its groups are parts of the container's servers
         group = self.groups.get(key)
         limit, percent, _ = server_pools.group_limit(key, self.facts, self.budgets)
         if group is not None and limit is not None:
@@ -162,7 +162,7 @@ class Queues(NamedTuple):
         """Whether a statement of a head's group runs with more servers than the limit that it counts against.
 
         If the limit counts fewer, the statement did not queue. The limit may also have been higher when it started, or
-        a DBA may have let it start: that it is possible is all that it shows.
+        a DBA may have let it start. So it only shows that such a start is possible.
         """
         group = self.groups.get((head.con_id, head.group))
         counted_ones = group.px_servers if group is not None and group.is_counted else None

@@ -44,12 +44,12 @@ def course(facts: Facts, work: Operation, session: tuple[int, int], sql_id: str)
 
 
 _LATE = timedelta(seconds=10)
-"""Time by which an end may come later than it was first promised: estimates change while an operation goes on. In the
+"""Time by which an end may come later than first predicted: estimates change while an operation goes on. In the
 simulator's scenarios ends that do come are up to 6 s late."""
 
 
 def went_on(facts: Facts, who: Executing, unfinished: Iterable[Operation], *, by_plan: bool) -> bool:
-    """Whether a statement has gone on after the end that earlier readings promised for it.
+    """Whether a statement has gone on after the end that earlier readings predicted.
 
     It was to end at an instant; unless that rested on its plan (`by_plan`), with an operation that may be done by now.
     """

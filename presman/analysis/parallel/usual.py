@@ -146,7 +146,7 @@ def compare(reading: Reading, recent: GroupMarks = _NO_MARKS, hour: GroupMarks =
     """Return the comparison for each group that has, or had, a queue.
 
     `recent` has a mark of each group about a minute old, `hour` the oldest of the last hour. Without them (the first
-    minutes, or a single reading) "now" is what is queued at this instant and the hour is that of the metric history.
+    minutes, or a single reading) "now" is the queue of this instant and the hour is that of the metric history.
     """
     known = {(each.con_id, each.name): each for each in reading.hour}
     found = []

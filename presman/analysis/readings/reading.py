@@ -1,4 +1,4 @@
-"""Reading: what one snapshot means, given the one before. It holds everything that a screen, CSV or JSON shows.
+"""Reading: the meaning of one snapshot, given the one before. It holds everything that a screen, CSV or JSON shows.
 
 Conventions: `inst_id` 0 is the whole cluster (the sum or the union of the instances). Numbers that need two snapshots
 are None until there are two of the same plan window and instance start. CPUs are average running or waiting sessions,

@@ -262,7 +262,7 @@ class RunningStatement(ParallelStatement, frozen=True, kw_only=True):
 
     `orphaned` means that the instance of its coordinator is not open: it no longer runs, but these servers of other
     instances are not yet freed. `outdated` is the view that did not answer at this poll, among those that must be of
-    one moment to show what it holds and what its end does; "" if all did. `seen_ago` is the seconds since V$SESSION
+    one moment to show its servers and the effect of its end; "" if all did. `seen_ago` is the seconds since V$SESSION
     last answered, None if it did at this poll.
     """
 

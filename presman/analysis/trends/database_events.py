@@ -1,7 +1,7 @@
 """Events: what happened between one reading and the next, one line each.
 
-All events come from here: those of the tab Events and the keys n and p of a live database, those that a recorder writes
-(for replay, `report` and `compare`), and those that `watch` prints.
+All events come from here: those of a live database on the tab Events and for the keys n and p, those that a recorder
+writes (for replay, `report` and `compare`), and those that `watch` prints.
 """
 
 from bisect import bisect_left, bisect_right, insort

@@ -2,7 +2,7 @@
 
 Its event loop has a thread of its own. A missing request or a client that does not read holds a slot for a limited
 time. When all are taken, a new connection takes the slot of the oldest one that has not sent a request, or of one
-without a password that has been taking its answer for more than a moment.
+without a password that takes long to read its answer.
 """
 
 import asyncio

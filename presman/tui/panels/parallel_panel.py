@@ -263,7 +263,7 @@ def _worse(compared: Sequence[Comparison]) -> Line:
 
 
 _WIDE = 158
-"""Width from which a table beside the chart shows what is worse than usual (that of a tab in 160 columns)."""
+"""Width from which a table beside the chart shows queues that are worse than usual: a tab in 160 columns."""
 
 
 class ParallelPanel(Panel):
