@@ -297,8 +297,8 @@ def _has_no_rows_of(away: Sequence[str], record: RecordType, snapshot: Snapshot)
 def unlisted_queue(facts: Facts) -> str:
     """Return the sentence that V$SESSION lacks queued statements: it has no rows of an instance, or too few.
 
-    "" unless two polls show the latter, because the views are read one after the other while statements come and go: the
-    smaller of the two counts must be above the number listed at either poll.
+    "" unless two polls show the latter, because the views are read one after the other while statements come and go:
+    the smaller of the two counts must be above the number listed at either poll.
     """
     if why := without_rows(facts.system, Session):
         return why

@@ -97,7 +97,7 @@ class ConnectionSlots(Generic[Key]):
             self._add(key, _Slot(address, now, standing))
         return found, gone
 
-    def rise(self, key: Key, standing: Standing, now: float) -> None:
+    def set_standing(self, key: Key, standing: Standing, now: float) -> None:
         """Note the standing of a connection."""
         if slot := self._taken.get(key):
             self.leave(key)

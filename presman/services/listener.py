@@ -192,7 +192,7 @@ class Connections:
     def note(self, request: web.BaseRequest, standing: Standing) -> None:
         """Record how far a connection that has sent a request is trusted."""
         if each := next((each for each in self._open if each.protocol is request.protocol), None):
-            self._slots.rise(each, standing, asyncio.get_running_loop().time())
+            self._slots.set_standing(each, standing, asyncio.get_running_loop().time())
             each.deadline = None if self._longest is None else each.begun + self._longest
 
     def cut_all_but(self, kept: Collection[object]) -> None:

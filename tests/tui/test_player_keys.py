@@ -13,7 +13,7 @@ from presman.figures.drawing.lines import plain
 from presman.recording.playback_values import Stretch
 from presman.sources import SourceError
 from presman.tui import player as player_module
-from presman.tui.player import _SUMMED_UP, FOLLOWING, SPEEDS, Following, PlaybackNotice, Player, Stopped, _passed
+from presman.tui.player import _SUMMED_UP, FOLLOWING, SPEEDS, GrowthCheck, PlaybackNotice, Player, Stopped, _passed
 from presman.tui.replay_app import ReplayApp, _fitted, scrub_lines
 
 START = datetime(2026, 3, 12, 3, tzinfo=UTC)
@@ -305,8 +305,8 @@ def test_a_growing_recording_is_read_and_summed_every_few_seconds(
             raise SourceError(trouble[0])
         return indexes[0]
 
-    following, summed_up = Following(lambda _: None), list[float]()
-    monkeypatch.setattr(following, "sum_up", lambda _: summed_up.append(now[0]))
+    following, summed_up = GrowthCheck(lambda _: None), list[float]()
+    monkeypatch.setattr(following, "post_summary", lambda _: summed_up.append(now[0]))
     source: Any = SimpleNamespace(grow=grow, playback=TEN)
     following._summed_up = 100.0
     assert following.newest(source, TEN.at(4)) == (4, 9)

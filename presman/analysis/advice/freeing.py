@@ -107,11 +107,11 @@ def _why_no_use(statement: RunningStatement, shortage: Shortage, counts: Counted
     if not _concerns(statement, shortage):
         return f"it is in {group_title(statement)}, and {shortage.group}'s own limit leaves too few servers"
     if counts.of_statement(statement, everybody=shortage.everybody) is False:
-        return f"{whose_limit(shortage)} does not count its servers"
+        return f"{limit_name(shortage)} does not count its servers"
     return "its servers run on other instances"
 
 
-def whose_limit(shortage: Shortage) -> str:
+def limit_name(shortage: Shortage) -> str:
     """Return the name of the limit that leaves too few servers: each limit counts different statements."""
     if shortage.everybody:
         return "the target"

@@ -25,7 +25,7 @@ from presman.analysis.advice.contenders import (
     who_is_first,
 )
 from presman.analysis.advice.ending import NEARLY_DONE, ending, idle_to_end, lost, objection, refusal
-from presman.analysis.advice.freeing import Freeing, by_time, covers, freeing, in_order, whose_limit
+from presman.analysis.advice.freeing import Freeing, by_time, covers, freeing, in_order, limit_name
 from presman.analysis.advice.kept import kept_for_others, kept_servers, queues_want, too_few
 from presman.analysis.caches import once
 from presman.analysis.parallel.counted_servers import Counted
@@ -136,7 +136,7 @@ def _want_next(found: Unblock, reading: Reading) -> str:
     if not own:
         return queues_want(found.turns, reading, " the next free servers")
     wanted = queues_want([name for name in found.turns if name != group_title(found.head)], reading, " them, too")
-    return f"only servers that {whose_limit(own[0])} counts can start it, and {wanted}"
+    return f"only servers that {limit_name(own[0])} counts can start it, and {wanted}"
 
 
 def _refused_holders(refused: Sequence[Candidate]) -> Iterator[str]:

@@ -470,7 +470,7 @@ class Downgrades(Struct, frozen=True):
     delta: int | None
 
 
-class Usual(Struct, frozen=True):
+class UsualQueue(Struct, frozen=True):
     """A group's parallel queue over `seconds` (None: length not known): means and shares, None if unknown.
 
     `mean_wait` is the mean wait in seconds of statements that queued, `queued_share` is the part of all statements'
@@ -495,5 +495,5 @@ class HourReading(Struct, frozen=True):
 
     con_id: int
     name: str
-    usual: Usual
+    usual: UsualQueue
     until: datetime | None = None

@@ -69,7 +69,7 @@ def screen_off() -> None:
     _write_byte(SCREEN_OFF)
 
 
-def farewell() -> None:
+def report_end() -> None:
     """Report that presman ends now, and restore the terminal: a screen may have left that to a later one."""
     if _before is not None:
         with suppress(termios.error):

@@ -56,7 +56,7 @@ def no_plan_differs(found: ComparedWindows) -> str:
     return "The plans at the ends of the windows are the same, as far as presman could see."
 
 
-def said(value: str | float | bool | None) -> str:
+def plan_value(value: str | float | bool | None) -> str:
     """Return a value of a plan in words; None is the name of a plan that cannot be read."""
     if value is None:
         return NOT_KNOWN
@@ -123,7 +123,7 @@ def _plan(found: ComparedWindows, subject: int) -> list[str]:
         return ["", no_plan_differs(found)]
     lines = ["", _head("plan at the end", subject, judged=False)]
     for each in found.plan:
-        values = " ".join(fit(said(value), _SETTING, "right") for value in (each.first, each.second))
+        values = " ".join(fit(plan_value(value), _SETTING, "right") for value in (each.first, each.second))
         lines.append(f"{fit(each.subject or 'database', subject)} {fit(each.figure, _COLUMN)} {values}")
     return lines
 

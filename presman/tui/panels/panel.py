@@ -94,7 +94,7 @@ class Panel(PlainBackground):
             for other in node.parent.children:
                 other.set_class(other is not node, "-aside", update=is_flat)
 
-    def _put_away(self, widget: Widget, empty: bool) -> None:
+    def _hide_if_empty(self, widget: Widget, empty: bool) -> None:
         """Hide an optional widget while it is `empty` or has no room."""
         if widget in self._optional:
             widget.display = not (empty or (widget.has_class("-aside") and self.screen.has_class("-flat")))
@@ -110,7 +110,7 @@ class Panel(PlainBackground):
             if trends is not None:
                 trends.at(moment)
             rows, unavailable = part.rows(moment), part.unavailable(moment)
-            self._put_away(made, part.optional and not rows and not unavailable)
+            self._hide_if_empty(made, part.optional and not rows and not unavailable)
             made.show_rows(
                 rows,
                 part.hidden(moment),
@@ -131,7 +131,7 @@ class Panel(PlainBackground):
 
         def fill(moment: Moment) -> None:
             lines = part.lines(moment)
-            self._put_away(made, part.optional and not lines)
+            self._hide_if_empty(made, part.optional and not lines)
             made.show(lines, part.shorter(moment))
 
         self._filled[part.key] = _Filled(made, fill, part.optional)
