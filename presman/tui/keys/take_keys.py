@@ -90,7 +90,7 @@ def _take_command(app: FrameApp, text: str, affects: str) -> None:
 def copy_script(app: FrameApp, script: str) -> None:
     """Copy a script that changes limits; nothing is run."""
     copied = f"a script of {counted(len(script.splitlines()), 'line')} ({_keep(app, script)})"
-    affects = "If you run it, it takes effect at once, for everybody."
+    affects = "If you run it, it takes effect at once, for all users."
     app.notify(f"Copied, not run: {copied}.\n{affects}{_age_remark(app)}", timeout=12)
 
 
