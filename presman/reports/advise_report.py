@@ -5,7 +5,7 @@ from math import ceil, inf
 from statistics import fmean
 from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from presman.analysis.goals import Goal
@@ -178,6 +178,46 @@ class AdviceFound(NamedTuple):
     choices: tuple[Choice, ...]
 
 
+class _Observed(NamedTuple):
+    """What was observed: the load, the replay of the present plan and its error, and the waits of each goal."""
+
+    wanted: AdviceWanted
+    load: ObservedLoad
+    before: ReplayOutcome
+    error: float | None
+    findings: tuple[GoalFinding, ...]
+
+    @classmethod
+    def of(cls, arrivals: Sequence[Arrival], plan: ObservedPlan, wanted: AdviceWanted) -> "_Observed":
+        """Replay the present plan."""
+        load = ObservedLoad.of(arrivals, plan, wanted.goals, wanted.seed)
+        before = load.played(PRESENT, _courses(wanted, load))
+        missed = error(observed(arrivals)[load.skipped :], before.replayed.statements[load.skipped :])
+        return cls(wanted, load, before, missed, tuple(_finding(goal, before, load) for goal in wanted.goals))
+
+    def meets_all(self, outcome: ReplayOutcome) -> bool | None:
+        """Return whether a replay meets all goals, None if that cannot be told."""
+        return _meets_all(outcome, tuple(zip(self.wanted.goals, self.findings, strict=True)), self.error)
+
+    def judged(self, finals: Sequence[tuple[Choice, ReplayOutcome]]) -> tuple[str, str]:
+        """Return the verdict on the best of the choices, and its message."""
+        return _judged([self.meets_all(after) for _, after in finals], self.wanted.kinds, self.error)
+
+
+class _Tried(Struct):
+    """The results of the search so far: they stay when it is interrupted."""
+
+    finals: Sequence[tuple[Choice, ReplayOutcome]] = ()
+    days: Sequence[ReplayOutcome] = ()
+    curves: list[WaitCurve] = field(default_factory=list)
+    needed: int | None = None
+
+    @property
+    def best(self) -> Choice:
+        """The changes of the first choice."""
+        return self.finals[0][0] if self.finals else PRESENT
+
+
 def advise(
     arrivals: Sequence[Arrival],
     plan: ObservedPlan,
@@ -189,54 +229,60 @@ def advise(
 
     `cpu` are the CPU demands of the same period, if they were observed.
     """
-    goals, keep, kinds, seed, quick = wanted
-    kinds = kinds or advise_search.kinds_of(autonomous=plan.autonomous)[:4]
-    load, courses = ObservedLoad.of(arrivals, plan, goals, seed), 3 if quick else _replays(arrivals, COURSES, 3)
-    before = load.played(PRESENT, courses)
-    error_now = error(observed(arrivals)[load.skipped :], before.replayed.statements[load.skipped :])
-    found = tuple(_finding(goal, before, load) for goal in goals)
-    asked: _Asked = tuple(zip(goals, found, strict=True))
-    verdict, message = _early_verdict(found, goals, plan)
-    search, is_over = Search(load, goals, keep, kinds, quick), False
-    finals: list[tuple[Choice, ReplayOutcome]] = []
-    days: list[ReplayOutcome] = []
-    curves, needed = list[WaitCurve](), None
+    wanted = wanted._replace(kinds=wanted.kinds or advise_search.kinds_of(autonomous=plan.autonomous)[:4])
+    seen = _Observed.of(arrivals, plan, wanted)
+    verdict, message = _early_verdict(seen.findings, wanted.goals, plan)
+    search, tried, is_over = Search(seen.load, wanted.goals, wanted.keep, wanted.kinds, wanted.quick), _Tried(), False
     try:
         if not verdict:
-            search.run(on_choice)
-            finals = _finals(search, before, courses, 5 if quick else _replays(arrivals, 19, 5))
-            is_met = bool(finals) and meets(finals[0][1], goals)
-            needed = None if is_met else advise_search.servers_needed(load, goals, courses)
-        if finals and finals[0][0]:
-            many = advise_load.other_days(load, 19 if quick else _replays(arrivals, 99, 39), held_back=True)
-            days = [load.played(finals[0][0], 1, day) for day in many]
-        curves += _curves(load, () if quick or verdict == "too_short" else goals, courses)
+            _search(seen, search, tried, on_choice)
+        courses = _courses(wanted, seen.load)
+        tried.curves += _curves(seen.load, () if wanted.quick or verdict == "too_short" else wanted.goals, courses)
     except KeyboardInterrupt:
         is_over = True
     if not verdict:
-        finals = finals or _finals(search, before, 1, 1)  # after an interruption the best so far, judged quickly
-        verdict, message = _judged([_meets_all(after, asked, error_now) for _, after in finals], kinds, error_now)
-    best = finals[0][0] if finals else PRESENT
+        tried.finals = tried.finals or _finals(search, seen.before, 1, 1)  # the best so far, judged quickly
+        verdict, message = seen.judged(tried.finals)
+    advice = _advice(seen, tried, cpu)
+    advice = replace(advice, verdict=verdict, message=message, replayed=len(search.scored), interrupted=is_over)
+    return AdviceFound(advice, tuple(choice for choice, _ in tried.finals))
+
+
+def _search(seen: _Observed, search: Search, tried: _Tried, on_choice: Callable[[int, Scored], None]) -> None:
+    """Search for the best choices; replay the first one on other days, too."""
+    wanted, load = seen.wanted, seen.load
+    courses, quick = _courses(wanted, load), wanted.quick
+    search.run(on_choice)
+    tried.finals = _finals(search, seen.before, courses, 5 if quick else _replays(load.arrivals, 19, 5))
+    is_met = bool(tried.finals) and meets(tried.finals[0][1], wanted.goals)
+    tried.needed = None if is_met else advise_search.servers_needed(load, wanted.goals, courses)
+    if tried.best:
+        many = advise_load.other_days(load, 19 if quick else _replays(load.arrivals, 99, 39), held_back=True)
+        tried.days = [load.played(tried.best, 1, day) for day in many]
+
+
+def _advice(seen: _Observed, tried: _Tried, cpu: Sequence[CpuDemand]) -> Advice:
+    """Return what was observed and tried as advice, still without a verdict."""
+    wanted, load, before, missed, findings = seen
+    plan, best, arrivals = load.plan, tried.best, load.arrivals
     if best:
-        found = tuple(_with_promise(*each, finals[0][1], days, load) for each in zip(found, goals, strict=True))
-    seconds = (max(each.last for each in arrivals) - min(each.first for each in arrivals)).total_seconds()
-    scripts, notes = _script_and_notes(load, best, kinds, [after.replayed.peak for _, after in finals])
-    advice = Advice(
-        verdict=verdict,
-        message=message,
+        promised = zip(findings, wanted.goals, strict=True)
+        findings = tuple(_with_promise(*each, tried.finals[0][1], tried.days, load) for each in promised)
+    scripts, notes = _script_and_notes(load, best, wanted.kinds, [after.replayed.peak for _, after in tried.finals])
+    return Advice(
+        verdict="",
+        message="",
         statements=len(arrivals) - load.skipped,
-        seconds=seconds,
-        seed=seed,
-        replay_error=error_now,
-        replayed=len(search.scored),
-        interrupted=is_over,
-        goals=found,
-        curves=tuple(curves),
-        now=_replayed_choice(load, PRESENT, before, before, _meets_all(before, asked, error_now)),
-        choices=tuple(
-            _replayed_choice(load, each, before, then, _meets_all(then, asked, error_now)) for each, then in finals
-        ),
-        servers_needed=needed,
+        seconds=(max(each.last for each in arrivals) - min(each.first for each in arrivals)).total_seconds(),
+        seed=wanted.seed,
+        replay_error=missed,
+        replayed=0,
+        interrupted=False,
+        goals=findings,
+        curves=tuple(tried.curves),
+        now=_replayed_choice(load, PRESENT, before, before, seen.meets_all(before)),
+        choices=tuple(_replayed_choice(load, each, before, then, seen.meets_all(then)) for each, then in tried.finals),
+        servers_needed=tried.needed,
         scripts=scripts,
         notes=notes,
         cpu=_cpu(best, cpu),
@@ -245,7 +291,6 @@ def advise(
         before=load.skipped,
         autonomous_target=load.rules.target if plan.autonomous else None,
     )
-    return AdviceFound(advice, tuple(choice for choice, _ in finals))
 
 
 def _meets_all(outcome: ReplayOutcome, asked: _Asked, error_now: float | None) -> bool | None:
@@ -295,6 +340,11 @@ def _script_and_notes(
     too_many = filter(None, [peak_beyond_maximum(peaks, load.plan.maximum)])
     more = (*_on_no_more_cpu(load, best), *too_many, *_notes(load, kinds))
     return script, (*notes, *more, "with --keep you name a group that must not wait longer")
+
+
+def _courses(wanted: AdviceWanted, load: ObservedLoad) -> int:
+    """Return the number of replays by which a choice is judged."""
+    return 3 if wanted.quick else _replays(load.arrivals, COURSES, 3)
 
 
 def _replays(arrivals: Sequence[Arrival], usual: int, fewer: int) -> int:
