@@ -297,17 +297,18 @@ def _has_no_rows_of(away: Sequence[str], record: RecordType, snapshot: Snapshot)
 def unlisted_queue(facts: Facts) -> str:
     """Return that V$SESSION answered without queued statements: without rows of an instance, or too few of them.
 
-    "" unless two polls show the latter: the views are read one after the other while statements come and go, so only
-    more than at either poll is missing.
+    "" unless two polls show the latter, where there are two: the views are read one after the other while statements
+    come and go, so only more than at either poll is missing. What a first poll shows may have either cause.
     """
     if why := without_rows(facts.system, Session):
         return why
     before, now = facts.deltas.previous, facts.snapshot
-    if before is None or not all(_lists_events(each) for each in (before, now)):
+    polls = [now] if before is None else [before, now]
+    if not all(_lists_events(each) for each in polls):
         return ""
-    counted, least = _counted_in_queue(now), min(map(_counted_in_queue, (before, now)))
+    counted, least = _counted_in_queue(now), min(map(_counted_in_queue, polls))
     listed = len(facts.sessions.queued)
-    if least <= listed or least <= len(queued(before.rows(Session))):
+    if least <= listed or (before is not None and least <= len(queued(before.rows(Session)))):
         return ""
     return f"{view_of(now, Session)} lists {listed} of {counted} queued statements"
 
@@ -327,13 +328,16 @@ def _counted_in_queue(snapshot: Snapshot) -> int:
 def unlisted_servers(facts: Facts) -> str:
     """Return of which instances V$PX_SESSION has no rows although groups hold servers there, "" unless at two polls.
 
-    V$RSRC_CONSUMER_GROUP does not count the servers of GV$ queries, which V$PX_SESSION may list for monitors only.
+    V$RSRC_CONSUMER_GROUP does not count the servers of GV$ queries, which V$PX_SESSION may list for monitors only. The
+    first poll has V$RSRC_PLAN as the second witness: of the three views one is read before V$PX_SESSION, one after it.
     """
     previous, now = facts.deltas.previous, facts.snapshot
-    if previous is None or not all(_answered(each, PxSession) for each in (previous, now)):
+    polls = [now] if previous is None else [previous, now]
+    if not all(_answered(each, PxSession) for each in polls):
         return ""
-    held = sorted(_instances_with_servers(previous) & _instances_with_servers(now))
-    away = [each for each in held if not any(_has_rows_of(each, PxSession, poll) for poll in (previous, now))]
+    also = _counted_by_plan(now) if previous is None else _instances_with_servers(previous)
+    held = sorted(also & _instances_with_servers(now))
+    away = [each for each in held if not any(_has_rows_of(each, PxSession, poll) for poll in polls)]
     return _has_no_rows_of(list(map(str, away)), PxSession, now)
 
 
@@ -342,6 +346,12 @@ def _instances_with_servers(snapshot: Snapshot) -> set[int]:
     if unavailable(snapshot, ConsumerGroup, ("current_pq_servers_active",)):
         return set()
     return {row.inst_id for row in snapshot.rows(ConsumerGroup) if row.current_pq_servers_active}
+
+
+def _counted_by_plan(snapshot: Snapshot) -> set[int]:
+    """Return the instances on which V$RSRC_PLAN counts servers."""
+    rows = snapshot.rows(RsrcPlan) if _answered(snapshot, RsrcPlan) else ()
+    return {row.inst_id for row in rows if row.parallel_servers_active}
 
 
 def _answered(snapshot: Snapshot, record: RecordType) -> bool:

@@ -258,7 +258,8 @@ def _running(row: RunningStatement, unseen: str, history: ReasonHistory) -> Iter
 def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, history: ReasonHistory) -> Iterator[str]:
     queued = f"has been queued for {spelled(row.waited)}"
     since = "is queued, for how long is not known" if row.waited is None else queued
-    yield f"{_describe(row)} {since}: {row.reason.value} ({word(row.reason)})"
+    is_known = row.reason is not QueueReason.UNKNOWN
+    yield f"{_describe(row)} {since}: {f'{row.reason.value} ({word(row.reason)})' if is_known else 'why is not known'}"
     alike = [each for each in reading.queue if asked.is_about(each)]
     if len(alike) > 1:  # the sessions of one SID on several instances, or of one SQL_ID
         sessions = listed(sorted(f"{each.inst_id}:{each.sid}" for each in alike))
