@@ -15,7 +15,7 @@ def filled(most: int, of_one: int, *addresses: str) -> ConnectionSlots[int]:
 
 def test_the_oldest_that_has_not_asked_makes_room() -> None:
     slots = filled(3, 3, "a", "a", "a")
-    slots.rise(0, Standing.ASKED, 3.0)
+    slots.set_standing(0, Standing.ASKED, 3.0)
     assert slots.take(9, "a", 10.0) == (True, 1)
     assert slots.take(8, "a", 10.0) == (True, 2)
     assert slots.take(7, "a", 10.0) == (True, 0), "what came just now is spared while there is another"
@@ -25,11 +25,11 @@ def test_the_oldest_that_has_not_asked_makes_room() -> None:
 def test_a_safe_connection_stays_and_does_not_count_for_its_address() -> None:
     slots = filled(4, 2, "a", "a")
     for number in (0, 1):
-        slots.rise(number, Standing.SAFE, 2.0)
+        slots.set_standing(number, Standing.SAFE, 2.0)
     assert slots.take(2, "a", 10.0) == (True, None)
     assert slots.take(3, "a", 10.0) == (True, None)
     for number in (2, 3):
-        slots.rise(number, Standing.SAFE, 10.0)
+        slots.set_standing(number, Standing.SAFE, 10.0)
     assert slots.take(4, "a", 99.0) == (False, None), "no connection may be closed"
     slots.leave(0)
     assert slots.take(4, "b", 99.0) == (True, None)
@@ -44,7 +44,7 @@ def test_an_address_does_not_take_slots_of_another() -> None:
 def test_a_connection_that_has_just_asked_is_answered_first() -> None:
     slots = filled(2, 2, "a", "a")
     for number in (0, 1):
-        slots.rise(number, Standing.ASKED, 5.0)
+        slots.set_standing(number, Standing.ASKED, 5.0)
     assert slots.take(2, "a", 5.0 + GRACE / 2) == (False, None)
     assert slots.take(2, "a", 5.0 + GRACE) == (True, 0)
 
@@ -55,7 +55,7 @@ def test_an_address_with_one_connection_keeps_it_in_a_flood() -> None:
     for number in range(100, 400):
         found, gone = slots.take(number, "ab"[number % 2], 20.0)
         assert (found, gone != 0) == (True, True)
-    slots.rise(0, Standing.ASKED, 20.0)
+    slots.set_standing(0, Standing.ASKED, 20.0)
     assert slots.take(500, "c", 20.0)[1] not in {0, None}
 
 
@@ -81,7 +81,7 @@ def test_a_safe_connection_is_refused_only_for_other_safe_ones() -> None:
     slots: ConnectionSlots[int] = ConnectionSlots(3, 1, spares_new=True)
     for number, address in enumerate("abc"):
         slots.take(number, address, 0.0)
-        slots.rise(number, Standing.ASKED, 0.0)
+        slots.set_standing(number, Standing.ASKED, 0.0)
     assert [slots.take(10 + number, "a", 0.0, Standing.SAFE) for number in range(4)] == [
         (True, 0),
         (True, 1),

@@ -1,4 +1,4 @@
-"""Remarks: what to know about a session before sending a command to it, and what has changed meanwhile. Pure."""
+"""Remarks on a session for a user who is about to send it a command, with its changes meanwhile. Pure."""
 
 from operator import attrgetter
 from typing import NamedTuple
@@ -29,7 +29,7 @@ class _Session(NamedTuple):
 
 
 def remarks(row: SessionRow, reading: Reading, before: Reading | None = None) -> tuple[str, ...]:
-    """Return what to know about a session, and what has changed since the reading `before`."""
+    """Return remarks on a session, and on its changes since the reading `before`."""
     found = _session(row, reading)
     told = [
         "" if before is None else _meanwhile(_session(row, before), found, reading),
@@ -63,7 +63,7 @@ def _meanwhile(before: _Session, now: _Session, reading: Reading) -> str:
 
 
 def _of_queued(row: QueuedStatement, running: tuple[RunningStatement, ...], reading: Reading) -> str:
-    """Return how long it has been queued, and what ending it would free."""
+    """Return how long it has been queued, and the servers that its end would free."""
     waits = "It is queued" if row.waited is None else f"It has been queued for {duration(row.waited)}"
     if reading.why_unavailable("V$PX_SESSION"):
         return f"{waits}; what its session holds is not known."

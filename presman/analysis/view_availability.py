@@ -42,13 +42,13 @@ _NAMING: Mapping[RecordType, tuple[str, ...]] = {
     PlanDirective: ("plan", "group_or_subplan"),
     ContainerPlanDirective: ("plan", "group_or_subplan"),
 }
-"""Columns without which it is not known what a row is about: then its view shows nothing."""
+"""Columns that identify a row: without their values its view shows nothing."""
 
 TWO_POLLS = "it takes two polls"
-"""Why what is counted between two polls is not known after one."""
+"""Why figures that are counted between two polls are not known after one."""
 
 LONG = 60.0
-"""Seconds between two polls over which rates are only means: what was different in between does not show."""
+"""Seconds between two polls over which rates are only means: changes in between do not show."""
 
 _FAR = 900.0
 """Seconds between two polls over which a mean hides whether a group that waits was starved for a while."""
@@ -171,7 +171,7 @@ def _has_no_rates(row: GroupReading) -> bool:
 
 
 def unavailable_views(facts: Facts) -> tuple[UnavailableView, ...]:
-    """Return the views that were queried and returned nothing, be it of one instance (`Reading.unseen`, as in JSON).
+    """Return the views that were queried and returned nothing, even of one instance (`Reading.unseen`, as in JSON).
 
     A count of idle sessions that takes too long does not make V$SESSION unavailable: `Reading.unlisted` is None then.
     """
@@ -295,10 +295,11 @@ def _has_no_rows_of(away: Sequence[str], record: RecordType, snapshot: Snapshot)
 
 @once
 def unlisted_queue(facts: Facts) -> str:
-    """Return that V$SESSION answered without queued statements: without rows of an instance, or too few of them.
+    """Return the sentence that V$SESSION lacks queued statements: it has no rows of an instance, or too few.
 
-    "" unless two polls show the latter, where there are two: the views are read one after the other while statements
-    come and go, so only more than at either poll is missing. What a first poll shows may have either cause.
+    "" unless two polls show the latter, because the views are read one after the other while statements come and go:
+    the smaller of the two counts must be above the number listed at either poll. At a first poll one is enough, as
+    nothing else is known.
     """
     if why := without_rows(facts.system, Session):
         return why
@@ -326,10 +327,11 @@ def _counted_in_queue(snapshot: Snapshot) -> int:
 
 
 def unlisted_servers(facts: Facts) -> str:
-    """Return of which instances V$PX_SESSION has no rows although groups hold servers there, "" unless at two polls.
+    """Return of which instances V$PX_SESSION has no rows although groups hold servers there, "" if of none.
 
-    V$RSRC_CONSUMER_GROUP does not count the servers of GV$ queries, which V$PX_SESSION may list for monitors only. The
-    first poll has V$RSRC_PLAN as the second witness: of the three views one is read before V$PX_SESSION, one after it.
+    The views are read one after the other, so two polls must show it. At the first poll V$RSRC_PLAN, which is read
+    after V$PX_SESSION, must show servers there, too. V$RSRC_CONSUMER_GROUP does not count the servers of GV$ queries,
+    which V$PX_SESSION may list for monitors only.
     """
     previous, now = facts.deltas.previous, facts.snapshot
     polls = [now] if previous is None else [previous, now]

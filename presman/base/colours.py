@@ -32,7 +32,7 @@ GROUP_HUES = (
     Hue("#ff52cb", "#971181", "#cc79a7", "magenta"),
     Hue("#70e170", "#156535", "#009e73", "green"),
 )
-"""Eight colours that everyone can tell apart, colour-blind people included; neighbours differ most."""
+"""Eight colours that everyone can distinguish, colour-blind people included; neighbours differ most."""
 
 OTHERS = "others"
 """The style of everything without a colour of its own."""

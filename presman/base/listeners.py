@@ -18,8 +18,10 @@ WAITING = 4096
 """The listen backlog. If it is full, the system drops connections, and their clients try again a second later."""
 
 TURN = 0.02
-"""Seconds for which a server only accepts waiting connections before it reads from any. In a flood it could not accept
-them as fast as they come otherwise, and it closes nearly all of them again."""
+"""Seconds for which a server only accepts waiting connections before it reads from any.
+
+Otherwise it could not accept them as fast as they come in a flood, in which nearly all of them are closed again.
+"""
 
 GRACE = 1.0
 """Seconds for which a connection keeps its slot while others of its address want one."""
@@ -95,7 +97,7 @@ class ConnectionSlots(Generic[Key]):
             self._add(key, _Slot(address, now, standing))
         return found, gone
 
-    def rise(self, key: Key, standing: Standing, now: float) -> None:
+    def set_standing(self, key: Key, standing: Standing, now: float) -> None:
         """Note the standing of a connection."""
         if slot := self._taken.get(key):
             self.leave(key)

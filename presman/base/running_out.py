@@ -49,7 +49,7 @@ def ran_out(error: BaseException, *, expected: bool = True) -> str:
 
     An error that is not `expected` counts as caused by that if hardly a file can be opened or the memory is full.
     """
-    # Libraries raise errors of their own in place of the one that says what ran out.
+    # Libraries raise errors of their own in place of the error that names the resource.
     each: BaseException | None = error
     while each is not None:
         if what := _of(each):

@@ -38,7 +38,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 @atexit.register
 def end_all() -> None:
-    """End every program that still runs: presman ends, and a thread that waits for one has no turn any more."""
+    """End every program that still runs when presman ends: the threads that wait for them do not run any more."""
     for process in tuple(_RUNNING):
         kill(process)
 
@@ -58,7 +58,7 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _descendants(number: int) -> list[int]:
-    """Return the child processes of a process and theirs, as far as the system tells: Linux does."""
+    """Return the child processes of a process and theirs, as far as the system lists them: Linux does."""
     try:
         children = [int(each) for each in Path(f"/proc/{number}/task/{number}/children").read_text("ascii").split()]
     except OSError:

@@ -12,7 +12,7 @@ from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.output_file import RECORDING, output_path
 from presman.cli.parser import Parser, command, option, output, some_seconds
-from presman.cli.record_command import Beginning
+from presman.cli.record_command import HeldMessages
 from presman.cli.settings import Resolved, load, resolve
 from presman.recording.recording_source import RecordingSource
 from presman.recording.redaction import Redactor, as_of
@@ -71,7 +71,7 @@ def _watch(resolved: Resolved, path: Path, options: Namespace) -> int:
     target = resolved.live()
     renamed = target._replace(name=redactor.target(target.name))
     # Messages to the user have the target's real name: only the file has the redacted one.
-    beginning = Beginning(lambda event: console.report(event._replace(database=event.database and target.name)))
+    beginning = HeldMessages(lambda event: console.report(event._replace(database=event.database and target.name)))
     recorder = Recorder([renamed], str(path), beginning.report, redact=redactor)
     text = f"watching {target.name} for {spelled(options.minutes * 60)}; Ctrl-C ends it earlier"
     beginning.started = LogEvent("started", text)

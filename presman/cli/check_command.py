@@ -2,7 +2,6 @@
 
 import os
 import sys
-import time
 from argparse import Namespace
 from contextlib import AbstractContextManager
 
@@ -10,8 +9,11 @@ from presman.cli import console
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, add_poll_times, command, option
 
+OWN_SHARE = 0.15
+"""The share of the time limit that starting, judging and reporting may take; the database may have the rest."""
+
 ALERT_SHARE = 0.25
-"""The share of the time limit that is kept for the commands run at alerts, where there are any."""
+"""The share of the time limit that the commands run at alerts may take: the database has so much less."""
 
 UNKNOWN = 3
 
@@ -49,20 +51,19 @@ def run(options: Namespace) -> int:
     from presman.config.alert_lines import with_thresholds
     from presman.output.plugin_check import CheckedTarget, result
 
-    begun = time.monotonic()
     with _ending_in_time(options.timeout):
         resolved = resolve(options.target, load(options), options)
         try:
             settings = with_thresholds(resolved.alerts, {"warning": options.warning, "critical": options.critical})
         except ValueError as error:
             raise Failure(str(error)) from None
-        most = for_database(options.timeout, runs_command=bool(resolved.on_alert))
+        most = (1 - OWN_SHARE - (ALERT_SHARE if resolved.on_alert else 0)) * options.timeout
         if options.interval >= most:
             raise Failure(
                 f"--timeout {options.timeout:g} leaves {most:g} s for two polls, and they are {options.interval:g} s "
                 "apart: give a longer --timeout or a shorter --interval"
             )
-        polling = Polling(resolved, timeout=begun + most - time.monotonic() - options.interval)
+        polling = Polling(resolved, timeout=most - options.interval)
         came = polling.once(options.interval)
         if polling.unread:
             return complain(f"{came.reading.header.database or resolved.target.name}: {polling.unread}")
@@ -81,15 +82,6 @@ def run(options: Namespace) -> int:
         more = [*found.more, *problems] if options.verbose else []
         console.show("".join(f"{line}\n" for line in (found.line, *more)))
     return int(found.state)
-
-
-def for_database(timeout: float, *, runs_command: bool) -> float:
-    """Return the seconds of the time limit that the database may take, without what starting takes.
-
-    >>> for_database(30, runs_command=False), for_database(3, runs_command=False), for_database(30, runs_command=True)
-    (26.8, 2.5, 19.3)
-    """
-    return 0.9 * timeout - 0.2 - (ALERT_SHARE * timeout if runs_command else 0.0)
 
 
 def _ending_in_time(seconds: float) -> AbstractContextManager[None]:

@@ -164,14 +164,14 @@ def _filled(text: str, mark: str = "") -> str:
 
 def _write(answers: Answers, path: Path, config: Config, section: str | None) -> None:
     console.show("\n")
-    keeping = ask_keeping(answers)
+    keeping = ask_password_storage(answers)
     name = _section(answers, config, section)
     values = answers.values(password=keeping.in_file, command=keeping.command)
     console.show(f"\n[{name}]\n" + "".join(f"{option} = {_shown(option, text)}\n" for option, text in values.items()))
     is_new = "" if exists(path) else ", a new file that only you can read"
     if not ask_yes(f"Write this into {path}{is_new}?", usual=True):
         raise EOFError
-    if trouble := put_away(answers, keeping):
+    if trouble := store_password(answers, keeping):
         console.show(f"The keyring did not take the password ({trouble}): presman will ask for it each time.\n")
     connect_answers.write_section(path, name, values, secret=bool({"password", "wallet_password"} & set(values)))
     console.show(f"Written. To watch it: presman {name}\n")
@@ -244,7 +244,7 @@ def ask_yes(question: str, *, usual: bool) -> bool:
 # ---- The questions of `presman connect`: where the database is, who logs in, and the password.
 
 
-class Keeping(Struct, frozen=True):
+class PasswordStorage(Struct, frozen=True):
     """Where to keep the password; nowhere if all are empty. `in_file` is the password itself."""
 
     in_file: str = ""
@@ -252,10 +252,10 @@ class Keeping(Struct, frozen=True):
     in_keyring: bool = False
 
 
-def ask_keeping(answers: Answers) -> Keeping:
+def ask_password_storage(answers: Answers) -> PasswordStorage:
     """Ask where to keep the password; without a password nothing is asked. Raises EOFError."""
     if answers.password is None:
-        return Keeping()
+        return PasswordStorage()
     ways = {"k": "the keyring of this desktop"} if has_keyring() else {}
     if not ways:
         cure = "pip install 'presman[keyring]' adds the desktop's, where there is one"
@@ -265,15 +265,15 @@ def ask_keeping(answers: Answers) -> Keeping:
         ways |= {"f": "config.ini, which only you can read then"}
     ways |= {"n": "nowhere: presman asks each time"}
     while True:
-        chosen = ask_choice("Where is the password to be kept?", ways, next(iter(ways)) if "k" in ways else "n")
+        chosen = ask_choice("Where should presman find the password?", ways, next(iter(ways)) if "k" in ways else "n")
         if chosen == "k":
-            return Keeping(in_keyring=True)
+            return PasswordStorage(in_keyring=True)
         if chosen == "f":
-            return Keeping(in_file=answers.password.reveal())
+            return PasswordStorage(in_file=answers.password.reveal())
         if chosen == "n":
-            return Keeping()
+            return PasswordStorage()
         if command := _command(answers):
-            return Keeping(command=command)
+            return PasswordStorage(command=command)
 
 
 def _command(answers: Answers) -> str:
@@ -290,7 +290,7 @@ def _command(answers: Answers) -> str:
     return ""
 
 
-def put_away(answers: Answers, keeping: Keeping) -> str:
+def store_password(answers: Answers, keeping: PasswordStorage) -> str:
     """Store the password in the keyring if the user chose it; return why that failed, "" if all is well."""
     if not keeping.in_keyring or answers.password is None:
         return ""

@@ -40,7 +40,7 @@ def watch_fleet(fleet: Fleet, opened: Open, options: Namespace) -> int:
         return _shown(fleet, view, begin, opened)
     finally:
         fleet.stop()
-        terminal_guard.farewell()
+        terminal_guard.report_end()
 
 
 def _shown(fleet: Fleet, view: FleetView, begin: Callable[[], None], opened: Open) -> int:

@@ -145,7 +145,7 @@ def credentials_of(config: Config) -> Credentials | None:
     defaults = config.defaults
     password = defaults.metrics_password
     if defaults.metrics_password_command is not None:
-        # Whoever may write the file could have any command run.
+        # A user who may write the file could make presman run any command.
         if config.path and others_may_change(config.path):
             raise Failure(f"metrics_password_command is not run, others may change {config.path}: chmod go-w")
         from presman.config.credentials import PasswordCommandError, password_of

@@ -89,8 +89,8 @@ def _check_replaced(path: Path, kind: OutputKind, read: tuple[str, ...]) -> None
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file, replacing an existing one; to a pipe or a device write the content. Raises Failure.
 
-    Only its owner can read it: it may contain names of users and texts of statements. A link stays, and what it leads
-    to is replaced: /dev/stdout is one.
+    Only its owner can read it: it may contain names of users and texts of statements. A link stays, and its target is
+    replaced: /dev/stdout is a link.
     """
     try:
         replace_private(replaced(path), content)

@@ -136,7 +136,7 @@ class Polling:
     def readings_before(self, reading: Reading, since: datetime, most: int) -> tuple[list[Reading], int]:
         """Return the readings of a recording from `since` until before `reading`, and the number of polls between them.
 
-        The number of polls between them keeps the readings to at most `most`; other sources than recordings have none.
+        That number limits the readings to `most`. Sources other than recordings have none.
         """
         if self._resolved.target.kind != "recording":
             return [], 1

@@ -50,7 +50,7 @@ def arguments(parser: cli.Parser) -> None:
 
 
 _TEXTS = frozenset({".csv", ".html", ".json", ".txt"})
-"""File name extensions of what other commands write."""
+"""Extensions of files that other commands write."""
 
 
 def run(options: Namespace) -> int:
@@ -76,7 +76,7 @@ def run(options: Namespace) -> int:
     make_room(len(targets), server=any(each.target.connect is not None for each in resolved))
     limits = RetentionLimits(None if options.retain is None else timedelta(seconds=options.retain), options.max_size)
     progress = ProgressLine(may_show=event_log.is_plain(options))
-    beginning = Beginning(progress.report)
+    beginning = HeldMessages(progress.report)
     try:
         place, polls = options.output, options.polls
         recorder = Recorder(targets, place, beginning.report, polls=polls, limits=limits, redact=redactor)
@@ -90,7 +90,7 @@ def run(options: Namespace) -> int:
     return _code(recorder, beginning, is_over=_record(recorder, options.duration, beginning, progress))
 
 
-def _record(recorder: Recorder, duration: float | None, beginning: Beginning, progress: ProgressLine) -> bool:
+def _record(recorder: Recorder, duration: float | None, beginning: HeldMessages, progress: ProgressLine) -> bool:
     """Record until stopped, and report what was written; return whether every database has ended by itself."""
 
     def look() -> None:
@@ -120,7 +120,7 @@ def _record(recorder: Recorder, duration: float | None, beginning: Beginning, pr
             recorder.location.remove_empty()
 
 
-def _code(recorder: Recorder, beginning: Beginning, *, is_over: bool) -> int:
+def _code(recorder: Recorder, beginning: HeldMessages, *, is_over: bool) -> int:
     """Return the exit code. Raises Failure if all databases were refused, or the first fault if unreported."""
     refused = [f"{each.target.name}: {each.refused}" for each in recorder.databases if each.refused]
     if refused and is_over:
@@ -194,7 +194,7 @@ _QUIET = 5.0
 """Seconds after which a recorder reports that it runs, even if nothing is written yet."""
 
 
-class Beginning:
+class HeldMessages:
     """Holds back messages until something is recorded: if that fails, one line at the end says why."""
 
     def __init__(self, report: Callable[[LogEvent], None]) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from presman.polling.poll_events import Event
     from presman.polling.sampler import Sampler
     from presman.recording.recording_source import RecordingSource
-    from presman.services.live import HeadStart
+    from presman.services.live import EarlySampler
     from presman.tui.app import MonitorEnd
     from presman.tui.feed import ActionGateway, MakeFeed
 
@@ -33,7 +33,7 @@ presman watches Oracle Database Resource Manager. Nothing is configured yet:
 
   presman demo                          a simulated database, nothing needed
   presman connect                       asks for a database, writes config.ini
-  presman doctor user@dbhost/service    what presman sees there, and what not
+  presman doctor user@dbhost/service    what presman can see there
   presman user@dbhost:1521/service      your database, without a file
   presman config --sample > config.ini  a commented file to write by hand
   presman --help                        all commands
@@ -89,7 +89,7 @@ def watch(text: str, config: Config, options: Namespace) -> int:
                 notice = f"Not switched: {error}"
             outcome = _show(resolved, config, options, notice)
     finally:
-        terminal_guard.farewell()
+        terminal_guard.report_end()
     return outcome.code
 
 
@@ -131,7 +131,7 @@ def fixed(resolved: Resolved, options: Namespace) -> list[str]:
     return [name for name, value in given.items() if value]
 
 
-def _head_start(resolved: Resolved, gateway: ActionGateway | None) -> HeadStart | None:
+def _head_start(resolved: Resolved, gateway: ActionGateway | None) -> EarlySampler | None:
     """Begin to read the database in a separate process; return None if there is nothing to wait for or no process."""
     from presman.polling.cadence import budget_of
     from presman.tui.first_look import PreviewReader
@@ -139,7 +139,7 @@ def _head_start(resolved: Resolved, gateway: ActionGateway | None) -> HeadStart 
     first_look = PreviewReader(resolved.scope, resolved.packs, budget_of(resolved.refresh, resolved.budget))
     if (source := resolved.target.in_subprocess(first_look)) is None:
         return None
-    from presman.services.live import HeadStart, sampler_of
+    from presman.services.live import EarlySampler, sampler_of
 
     def make_sampler(on_event: Callable[[Event], None]) -> Sampler:
         target = resolved.live()._replace(make_source=lambda: source, renewed=None)
@@ -147,11 +147,11 @@ def _head_start(resolved: Resolved, gateway: ActionGateway | None) -> HeadStart 
         sampler.preview = partial(source.preview, first_look.budget)
         return sampler
 
-    return HeadStart(make_sampler, source.end)
+    return EarlySampler(make_sampler, source.end)
 
 
 def _feed(
-    resolved: Resolved, gateway: ActionGateway | None, head_start: HeadStart | None, notifier: AlertNotifier | None
+    resolved: Resolved, gateway: ActionGateway | None, head_start: EarlySampler | None, notifier: AlertNotifier | None
 ) -> MakeFeed:
     """Return the function that makes the screen's feed: of the sampler with a head start, or of a new sampler."""
     from presman.tui.app import feed_of, sampler_feed

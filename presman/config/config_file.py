@@ -322,7 +322,7 @@ def _setting(section: str, option: str, value: str | None) -> tuple[str, Any]:
         raise ValueError(f"unknown option, {guess}")
     name, read = _OPTIONS[option]
     if name.startswith("metrics_") and section != DEFAULTS:
-        raise ValueError(f"it belongs in [{DEFAULTS}], because presman metrics is one for all targets")
+        raise ValueError(f"put it into [{DEFAULTS}]: one presman metrics serves all targets")
     return name, read(value) if value else None
 
 

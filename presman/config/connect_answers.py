@@ -96,7 +96,7 @@ def with_address(answers: Answers, text: str, known: Mapping[str, str]) -> Answe
     if text.startswith("(") and not credentials.endswith(")"):
         credentials, at, dsn = "", "", text
     if re.match(r"(demo|spool|recording):(?!\d+(/|$))", text):
-        raise ValueError(f"{text.partition(':')[0]}: is no database to connect to; without connect: presman {text}")
+        raise ValueError(f"{text.partition(':')[0]}: is not a database to connect to; to watch it: presman {text}")
     if "/" in credentials:
         raise ValueError("do not type a password here, it would be visible; presman asks for it below")
     if not dsn:

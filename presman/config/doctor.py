@@ -1,4 +1,4 @@
-"""Findings of `presman doctor TARGET`: what presman can read there, which grants are missing, and what it assumes."""
+"""Findings of `presman doctor TARGET`: readable views, missing grants, and the assumptions of presman."""
 
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -131,7 +131,7 @@ def _milliseconds(seconds: float) -> str:
 
 
 def _facts(source: Source, release: Release, target: Target) -> Generator[str, None, dict[str, str]]:
-    """Report what kind of database this is; return what it certainly is not, in words, by the value of `only:`."""
+    """Report the kind of database; return in words the kinds that it certainly is not, by the value of `only:`."""
     from presman.sources.oracle.oracle_source import OracleSource
 
     about = source.about() if isinstance(source, OracleSource) else None
@@ -162,7 +162,7 @@ def _facts(source: Source, release: Release, target: Target) -> Generator[str, N
 
 
 def _lacking(database: Section, instances: Section, pdbs: Sequence[Pdb]) -> dict[str, str]:
-    """Return what the database certainly is not. What cannot be read stays possible, so that missing grants show."""
+    """Return the kinds that the database certainly is not. Unknown ones stay possible, so that missing grants show."""
     lacking = {}
     containers = any(row.cdb == "YES" for row in database.rows) or any(row.con_id > 2 for row in pdbs)
     if not containers and not (database.problem and not pdbs):
@@ -236,7 +236,7 @@ def _query_lines(source: Source, release: Release, packs: tuple[str, ...], lacki
     for query in allowed:
         view = query.view_in(source.scope)
         if query.only in lacking:
-            yield f"{query.name:<26} {view:<32} not asked: only {lacking[query.only]} has rows"
+            yield f"{query.name:<26} {view:<32} not run: only {lacking[query.only]} has rows"
             continue
         section = source.read([Request(query, _binds(query))]).sections[0]
         yield f"{query.name:<26} {view:<32} {_answer_words(query, section)}"

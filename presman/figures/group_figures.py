@@ -136,9 +136,9 @@ GROUPS: Figures[GroupReading] = Figures(
           "UTILIZATION_LIMIT caps it, even if CPU is free (▬ HR at its limit: that of HR, which it is in). ▬ near its "
           "limit: it uses 90 to 95 % of it, which may be why it waits. ▬ contended, entitlement met: all CPUs are busy "
           "and it gets what it is entitled to. ▬ caged, entitlement met: the same, and the host has CPU to spare. ▬ "
-          "contended part of the time: not all its sessions were there all the time, so whether it got what it is "
-          "entitled to is not known. ✕ starved: it waits and is far below its entitlement, and other groups have the "
-          "rest. ▲ below its entitlement: the same by a little, or while not all CPUs were used. ▲ host used by "
+          "contended part of the time: some of its sessions were there only part of the time, so whether it got what "
+          "it is entitled to is not known. ✕ starved: it waits and is far below its entitlement, and other groups have "
+          "the rest. ▲ below its entitlement: the same by a little, or while not all CPUs were used. ▲ host used by "
           "others: the host is full, and it is not the groups that use it. ▬ waits, CPUs not exhausted: CPUs were left "
           "over. ✕ no share while others run: the plan gives it nothing under contention. ▬ throttled, cause not "
           "known: so is what it is entitled to. · CPU not managed: the operating system schedules CPU, not the plan.",

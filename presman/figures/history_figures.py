@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from presman.analysis.goals import GoalReading, share
 from presman.analysis.parallel.usual import Comparison
-from presman.analysis.readings.statement_readings import Usual
+from presman.analysis.readings.statement_readings import UsualQueue
 from presman.analysis.trends import database_events as kinds
 from presman.analysis.trends.database_events import DatabaseEvent, kind_in_words
 from presman.analysis.trends.statement_runs import StatementRun
@@ -16,22 +16,22 @@ Compared = Figure[Comparison]
 Downgraded = Figure[StatementRun]
 
 
-def _both(text: Callable[[Usual], str]) -> Callable[[Comparison], str]:
+def _both(text: Callable[[UsualQueue], str]) -> Callable[[Comparison], str]:
     """Return a function that writes the values of the hour and of the plan side by side."""
     return lambda row: f"{ABSENT if row.hour is None else text(row.hour)} / {text(row.plan) if row.plan else ABSENT}"
 
 
-def _hour(value: Callable[[Usual], float | None]) -> Callable[[Comparison], float | None]:
+def _hour(value: Callable[[UsualQueue], float | None]) -> Callable[[Comparison], float | None]:
     return lambda row: None if row.hour is None else value(row.hour)
 
 
-def newest(usual: Usual) -> str:
+def newest(usual: UsualQueue) -> str:
     """Return how many statements are queued, as a mean of the last minute; a value of this instant is marked."""
     is_instant = not usual.seconds and usual.mean_queue is not None
     return f"{number(usual.mean_queue)}{' now' * is_instant}"
 
 
-def _share(usual: Usual) -> float | None:
+def _share(usual: UsualQueue) -> float | None:
     return None if usual.queued_share is None else 100 * usual.queued_share
 
 

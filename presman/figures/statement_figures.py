@@ -61,7 +61,7 @@ def _degree_why(row: ParallelStatement) -> str:
 
 
 def timeout_source(row: QueuedStatement) -> str:
-    """Return by which older answer of a view a statement has its timeout, in brackets; "" if that is one of now."""
+    """Return in brackets the older answer of a view that shows a statement's timeout; "" if the timeout is current."""
     return f" (by {row.timeout_by})" if row.timeout_by else ""
 
 

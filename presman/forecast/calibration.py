@@ -121,7 +121,7 @@ class Calibration:
 
 
 class KeptForecast(NamedTuple):
-    """A forecast of the courses that stood `at` a time; all values are in seconds."""
+    """A forecast of the courses as it was `at` a time; all values are in seconds."""
 
     at: float
     raw: Interval

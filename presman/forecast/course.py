@@ -164,7 +164,9 @@ def play(now: QueueNow, drawn: Draw, ended: Collection[int] = ()) -> Played:
 _NOBODY = inf, PastArrival(inf, Group(0, ""), 0, Durations((1.0,), (0.5,), 1.0))
 
 
-def _again(arrivals: Sequence[PastArrival], watched: float, since: float) -> Iterator[tuple[float, PastArrival]]:
+def _repeated_arrivals(
+    arrivals: Sequence[PastArrival], watched: float, since: float
+) -> Iterator[tuple[float, PastArrival]]:
     """Yield the arrivals repeatedly, each with the seconds after which it comes."""
     first = bisect_left(arrivals, since, key=attrgetter("at"))
     order = [*((each, 0.0) for each in arrivals[first:]), *((each, watched) for each in arrivals[:first])]
@@ -194,7 +196,7 @@ class _Course:
             each = now.waiting[index]
             self._submit(index, each.group, drawn.wants[index], -each.waited, drawn.lasts[index])
         heapify(self._ends)
-        self._coming = _again(now.arrivals, now.watched, drawn.since)
+        self._coming = _repeated_arrivals(now.arrivals, now.watched, drawn.since)
         self._comes, self._newcomer = next(self._coming, _NOBODY)
 
     def run(self) -> Played:

@@ -216,7 +216,7 @@ def queue_rules(facts: Facts, reading: Reading) -> QueueRules:
 
 
 def _unknown(queues: Queues) -> dict[Key, str]:
-    """Return of each queue the first thing that is not known and decides whether its statements start."""
+    """Return for each queue the first unknown fact that decides whether its statements start."""
     found: dict[Key, str] = {}
     for each in queues.first:
         state = queues.state(each, placement(queues.facts, each))

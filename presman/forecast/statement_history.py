@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Executing
-from presman.analysis.trends.statement_runs import StatementRun, StatementRuns, Steps, longest_step
+from presman.analysis.trends.statement_runs import GapDetector, StatementRun, StatementRuns, longest_step
 
 # ---- Durations for which statements hold their servers, learned from those seen: ended, or still running. The
 # Kaplan-Meier estimate counts running statements for as long as they have run, and those that already ran when first
@@ -150,12 +150,12 @@ class StatementHistory:
         self._times: dict[Hashable, deque[float]] = {}
         self.is_behind_gap = False
         """Whether the last step was much longer than usual: what happened in it is unknown."""
-        self._steps = Steps(longest_step(0.0))
+        self._steps = GapDetector(longest_step(0.0))
 
     def begin(self, at: datetime, watched: timedelta, runs: Iterable[StatementRun]) -> None:
         """Begin after a reading at an instant, with the `runs` that were seen in the time `watched` before it."""
         self.at, self.begun = at, at - watched
-        self._steps = Steps(timedelta.max)  # the time between the earlier polls is unknown
+        self._steps = GapDetector(timedelta.max)  # the time between the earlier polls is unknown
         known = sorted(runs, key=lambda run: run.began)
         self._runs.begin(at, known)
         self._take_arrivals(run for run in known if run.began >= at - watched)

@@ -8,7 +8,7 @@ from operator import attrgetter
 from presman.analysis.advice.steady_step import About, SteadyStep
 from presman.analysis.advice.step import Step
 from presman.analysis.alerts.alert_rules import wrong
-from presman.analysis.alerts.alert_turns import BEGAN, ENDED, Turning
+from presman.analysis.alerts.alert_transitions import BEGAN, ENDED, ReportedState
 from presman.analysis.alerts.judge import mark_of
 from presman.analysis.readings.reading import NO_ANSWER, Reading
 from presman.analysis.totals import Totals, totals
@@ -50,7 +50,7 @@ class Narration:
         self._said: About | None = None
         self._offered = False
         self._summed: datetime | None = None
-        self._silent_views: dict[tuple[str, str], Turning] = {}
+        self._silent_views: dict[tuple[str, str], ReportedState] = {}
         self._about_views: set[str] = set()
         """The silent views that the last step is about."""
         self._fell_silent: set[str] = set()
@@ -75,7 +75,7 @@ class Narration:
         ended = not self._events.has_alerts and any(each.kind in _ALERT_KINDS for each in events)
         if summed is None or ended or (reading.at - summed).total_seconds() >= self._summary:
             self._summed = reading.at
-            long = reading.interval or 0.0  # short means are those of now
+            long = reading.interval or 0.0  # a short mean is current
             over = f" on average over {spelled(long)}" if long > LONG else ""
             yield f"now: {summary(totals(reading), _alerts_now(reading), header.target_used, over)}"
             yield from (() if reading.is_silent() else availability_notes(reading))
@@ -88,11 +88,11 @@ class Narration:
         ended: defaultdict[tuple[datetime, datetime], list[str]] = defaultdict(list)
         back = () if reading.is_silent() else (each for each in away if each not in now)
         for view, why in (*now, *back):
-            course = away.setdefault((view, why), Turning(reading.at, reading.at))
-            turn = course.turn(int((view, why) in now), reading.at)
-            if turn == BEGAN:
+            course = away.setdefault((view, why), ReportedState(reading.at, reading.at))
+            change = course.update(int((view, why) in now), reading.at)
+            if change == BEGAN:
                 began[why].append(view)
-            elif turn == ENDED and view not in views:  # not if the view is unavailable for another reason
+            elif change == ENDED and view not in views:  # not if the view is unavailable for another reason
                 ended[course.since, course.began].append(view)
         self._fell_silent = {view.removeprefix("G") for those in began.values() for view in those}
         for why, those in began.items():
@@ -121,9 +121,9 @@ class Narration:
             yield f"do: {step.text}"
             yield from (f"command: {each.text} (affects {step.affects})" for each in step.commands)
         elif self._offered:
-            yield "do: nothing any more; the command above no longer holds"
+            yield "do: nothing now; the command above no longer applies"
         elif answered:
-            yield f"do: nothing any more; {', '.join(sorted(answered))} answers again"
+            yield f"do: nothing now; {', '.join(sorted(answered))} answers again"
         self._said, self._offered = now, step is not None and bool(step.commands)
         self._about_views = about_views
 
@@ -150,7 +150,7 @@ def _alerts_now(reading: Reading) -> str:
 
 
 def _dated(since: datetime, text: str, at: datetime) -> str:
-    """Return an event in words, with its time if that has passed: the end of what comes and goes is noticed later."""
+    """Return an event in words, with its time if that has passed: some ends are noticed later."""
     return text if since == at else f"at {clock(since)}: {text}"
 
 

@@ -25,7 +25,7 @@ from presman.analysis.totals import totals
 from presman.base.formats import counted, duration
 from presman.base.private_files import open_private, read_private, replace_private, state_folder
 from presman.base.text import one_line
-from presman.tabs.alerts import availability_notes, clear_now, untold
+from presman.tabs.alerts import availability_notes, clear_now, unmentioned
 
 FORMAT = 1
 _LARGEST = 1_000_000
@@ -295,7 +295,7 @@ def _more(found: tuple[Alert, ...], unavailable: tuple[str, ...], reading: Readi
     lines += step.lines if (step := to_do(reading)) is not None else ()
     lines += [f"note: {alert.text}" for alert in clear_now(reading) if alert.text.rstrip(".") not in line]
     lines += [f"not known: {each}" for each in unavailable]
-    lines += [f"problem: {each}" for each in untold(reading, unavailable)]
+    lines += [f"problem: {each}" for each in unmentioned(reading, unavailable)]
     header = reading.header
     up = "" if header.uptime is None else f"up {duration(header.uptime)}{header.youngest}"
     over = "" if reading.interval is None else f"rates over {reading.interval:.1f} s"

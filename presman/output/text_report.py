@@ -24,7 +24,7 @@ from presman.figures.histogram_figures import OUTLIERS, redo_text
 from presman.figures.statement_figures import QUEUE, forecast_record, why_no_forecast
 from presman.output.cells import instant, table
 from presman.tabs import tab, tab_names
-from presman.tabs.alerts import clear_now, untold
+from presman.tabs.alerts import clear_now, unmentioned
 from presman.tabs.choices import Choices
 from presman.tabs.parts import Moment, Pair, Rows, servers_scale
 
@@ -148,7 +148,7 @@ def _head(reading: Reading, width: int | None) -> list[str]:
     lines += [f"{alert.glyph} {alert.text}" for alert in worst_first(wrong(reading))]
     lines += step.lines if (step := to_do(reading)) is not None else ()
     unknown = not_known(reading)
-    lines += [f"! {trouble}" for trouble in untold(reading, unknown)]
+    lines += [f"! {trouble}" for trouble in unmentioned(reading, unknown)]
     lines += [f"note: {note}" for note in (*(alert.text for alert in clear_now(reading)), *reading.notes)]
     lines += [f"not known: {each}" for each in unknown]
     return [piece for line in lines for piece in _wrapped(line, width)]

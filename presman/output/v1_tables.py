@@ -145,8 +145,8 @@ def parallel(snapshot: Snapshot, _reading: Reading) -> V1Table:
 def emphasis(snapshot: Snapshot, reading: Reading) -> V1Table:
     """Return the percentage of all CPU that each group and subplan of the active plan gets at each level.
 
-    A level shares what the levels above it leave; a subplan's groups share what the subplan gets, those of a container
-    what the container gets. In a share-based plan level 1 holds shares.
+    A level shares the rest that the levels above leave; the groups of a subplan or container share its part. In a
+    share-based plan level 1 holds shares.
     """
     lines = plan_view(reading, snapshot).lines
     label = _labels(line.con_id for line in lines if line.kind == GROUP)

@@ -259,7 +259,8 @@ def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, histo
     queued = f"has been queued for {spelled(row.waited)}"
     since = "is queued, for how long is not known" if row.waited is None else queued
     is_known = row.reason is not QueueReason.UNKNOWN
-    yield f"{_describe(row)} {since}: {f'{row.reason.value} ({word(row.reason)})' if is_known else 'why is not known'}"
+    reason = f": {row.reason.value} ({word(row.reason)})" if is_known else "; the reason is not known"
+    yield f"{_describe(row)} {since}{reason}"
     alike = [each for each in reading.queue if asked.is_about(each)]
     if len(alike) > 1:  # the sessions of one SID on several instances, or of one SQL_ID
         sessions = listed(sorted(f"{each.inst_id}:{each.sid}" for each in alike))
@@ -302,7 +303,7 @@ def _ways(found: Unblock | None, subject: str) -> Iterator[str]:
     if found is None:
         return
     unproven = found.turns and not found.answers and not found.looks_first and not found.only_waits
-    yield f"  {'no end is sure to start' if unproven else 'to start'} {subject}: {found.sentence}"
+    yield f"  {'ending a session may not start' if unproven else 'to start'} {subject}: {found.sentence}"
     for way in found.answers:
         effects = [each.effect for each in found.candidates if way == (each.statement,)]
         effect = effect_words(effects[0] if effects else found.effect)

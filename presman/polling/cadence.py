@@ -75,7 +75,7 @@ class RegularPolls:
         self._read_at, self._count = -math.inf, 0
 
     def is_extra(self, read_at: float, refresh: float, *, asked: bool) -> bool:
-        """Return whether the poll that began to read at `read_at` is extra; one that nobody `asked` for never is."""
+        """Return whether the poll that began to read at `read_at` is extra; only polls that were `asked` for can be."""
         soon = PART * refresh if self._count > 1 else min(SOON, PART * refresh)
         if asked and read_at - self._read_at < soon:
             return True

@@ -156,7 +156,7 @@ def statements_on_show(
         session_key = (session.inst_id, session.sid)
         if session.sql_id and is_queued(session.event, session.state):
             waiting.append(session)
-        elif session_key in shown:  # what a coordinator executes, and what it executed before
+        elif session_key in shown:  # the statement that a coordinator executes, and the one before
             both = (session.sql_id, session.sql_child_number), (session.prev_sql_id, session.prev_child_number)
             shown[session_key] = [CursorKey(session.inst_id, sql_id, child or 0) for sql_id, child in both if sql_id]
         elif session_key in coordinators:

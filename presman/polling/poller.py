@@ -140,7 +140,7 @@ class Poller:
 
     `packs` are the licensed packs whose views may be read; `clock` measures seconds. `budget` is the seconds that a
     poll may take (None: no limit). A query that times out keeps its last rows, or, without `keep_late`, has none.
-    `detail_level` is how much each poll reads of what is otherwise read once a minute; it may be set any time.
+    `detail_level` says which views that are usually read once a minute each poll reads; it may be set any time.
     """
 
     def __init__(

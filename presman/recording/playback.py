@@ -307,7 +307,7 @@ class Playback(StoredRows):
     def before(self, pair: Pair) -> Reading | None:
         """Return an earlier reading, with the alerts that a poll cannot check because views are silent.
 
-        None if all views answered in time, or if no earlier poll tells.
+        None if all views answered in time, or if no earlier poll can be used.
         """
         previous, current = pair
         views = silent(current) | (silent(previous) if previous is not None else set())

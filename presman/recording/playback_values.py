@@ -17,7 +17,7 @@ Row = dict[str, Any]
 
 
 NUMBERS, LARGEST = (int, float, Decimal), 1 << 63
-"""The types of numbers, including PostgreSQL's, and the limit of what a column can store."""
+"""The types of numbers, including PostgreSQL's, and the largest number that a column can store."""
 
 
 class Stretch(NamedTuple):

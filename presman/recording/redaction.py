@@ -1,8 +1,8 @@
 """Redaction: snapshots without SQL texts, binds, users, machines or programs, safe to show to strangers.
 
-Each name is always replaced by the same other name, so that a snapshot stays meaningful: who waits for whom, and which
-statement it is. A text field that is not listed here is renamed, too.
-Consumer groups and plans keep their names: they are the subject of a recording.
+Each name is always replaced by the same other name, so that a snapshot stays meaningful: which session waits for which,
+and for which statement. A text field that is not listed here is renamed, too. Consumer groups and plans keep their
+names: they are the subject of a recording.
 """
 
 import os
@@ -34,7 +34,7 @@ KEPT = frozenset(
         "version", "wait_class", "wait_event", "why_none",
     }
 )  # fmt: skip
-"""Fields that identify nobody."""
+"""Fields that identify no person and no machine."""
 
 _KINDS: Mapping[str, str] = {
     "client_identifier": "client", "db_unique_name": "database", "disk1_name": "disk", "disk2_name": "disk",
@@ -49,7 +49,7 @@ _KEPT_IN: Mapping[str, frozenset[str]] = {
     "name": frozenset({"ConsumerGroup", "Parameter", "RsrcPlan", "RsrcPlanHistory", "StatisticName", "Sysstat"}),
     "value": frozenset({"Parameter"}),
 }
-"""Fields that identify nobody in some records."""
+"""Fields that identify no person and no machine in some records."""
 
 _NAMED_BY = {"Database": "database", "Pdb": "pdb", "ActiveService": "service"}
 """The kind of thing that the field `name` of a record names."""
@@ -90,7 +90,7 @@ def is_renamed(target: str) -> bool:
 def lasting_key() -> bytes:
     """Return the user's key for names that stay the same from run to run; create it if missing. Raises OSError.
 
-    It stays in the user's own folder: without it, nobody can even test whether a given name is in a recording.
+    It stays in the user's own folder: without it, one cannot even test whether a given name is in a recording.
     """
     path = state_folder() / "redaction.key"
     try:

@@ -152,7 +152,7 @@ class RecordingWriter:
                     self._prepare(connection)
                 self._write(snapshot, reading, connection)
         except BaseException as error:
-            self._ready = False  # nothing was written of what the writers remember: the next poll makes new ones
+            self._ready = False  # the writers remember rows that were not written: the next poll makes new writers
             if self._store.is_conflict(error.__cause__):
                 raise StoreLostError(
                     f"{self._store.name}: {self._other} writes {self._target} at the same time"

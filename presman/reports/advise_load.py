@@ -361,7 +361,9 @@ def other_days(load: ObservedLoad, many: int, *, held_back: bool) -> Iterator[Ar
         drawn += next(filter(None, tries), [(came[n], n) for n in range(first, last)])
         yield ArrivalDay(
             [
-                load.arrivals[n] if at < 0 else _again(load.arrivals[n], begin + timedelta(seconds=at), lasting, random)
+                load.arrivals[n]
+                if at < 0
+                else _repeated(load.arrivals[n], begin + timedelta(seconds=at), lasting, random)
                 for at, n in drawn
             ],
             frozenset(number for number, (_, n) in enumerate(drawn) if n in load.whole.free),
@@ -373,8 +375,8 @@ def _drawn(
 ) -> list[tuple[float, int]]:
     """Return the arrival times and numbers of a day's statements, drawn from `section`, which came within `spans`.
 
-    First some stretches are drawn, and then the day is drawn from these. So days differ by chance, and also because
-    the observation is only a sample of what usually comes.
+    First some stretches are drawn, and then the day is drawn from these. So days differ by chance, and also because the
+    observation is only a sample of the usual load.
     """
     begin, size = spans[0], (spans[1] - spans[0]) / _STRETCHES
     # The section followed by itself, so that a stretch that begins near its end goes on at its beginning.
@@ -398,7 +400,7 @@ def _run_times(arrivals: Iterable[Arrival]) -> dict[str, Durations | None]:
     return {group: kaplan_meier(lasted) for group, lasted in found.items()}
 
 
-def _again(each: Arrival, at: datetime, lasting: Mapping[str, Durations | None], random: Random) -> Arrival:
+def _repeated(each: Arrival, at: datetime, lasting: Mapping[str, Durations | None], random: Random) -> Arrival:
     """Return a statement again at another time; if its end was not seen, its run time is drawn from its group."""
     ran, known = each.ran, lasting.get(each.group)
     if each.outcome is not ArrivalOutcome.ENDED and known is not None:

@@ -5,7 +5,7 @@ from math import ceil, inf
 from statistics import fmean
 from typing import NamedTuple
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.analysis.goals import Goal
@@ -25,8 +25,8 @@ ASSUMPTIONS = (
     "statements arrive at the observed times, whatever happens to earlier ones",
     "run times do not depend on what else runs: with more servers at once on the same CPUs they would be longer, "
     "and presman cannot say by how much",
-    "with a lower degree limit a statement is taken to run longer, servers times seconds being the same; its servers "
-    "are taken for two sets, twice the degree",
+    "with a lower degree limit a statement runs longer, so that servers times seconds stay the same; it has two sets "
+    "of servers, twice the degree",
     "levels and shares divide CPU, too: the effect is shown if CPU was observed (a file of arrivals has none), and is "
     "based on what groups wanted under the present plan",
     "limits of containers stay as they were; they are not replayed",
@@ -36,10 +36,10 @@ ASSUMPTIONS = (
 
 SERVICE_ASSUMPTIONS = (
     *ASSUMPTIONS[:2],
-    "with a lower degree a statement of MEDIUM is taken to run longer, servers times seconds being the same, and to "
-    "have two sets of servers, twice the degree",
-    "shares are taken to order the queue as those of other plans do; what they do to CPU is shown if CPU was observed, "
-    "what they do to I/O is not",
+    "with a lower degree a statement of MEDIUM runs longer, so that servers times seconds stay the same; it has two "
+    "sets of servers, twice the degree",
+    "shares order the queue as those of other plans do; their effect on CPU is shown if CPU was observed, that on I/O "
+    "is not",
     ASSUMPTIONS[-1],
 )
 
@@ -68,7 +68,7 @@ class GroupWaits(Struct, frozen=True):
 class ReplayedChoice(Struct, frozen=True):
     """A choice: its changes in words, whether it meets all goals, the most servers at once, each group's waits.
 
-    `meets` is None if the error of the replay is too large to tell.
+    `meets` is None if the error of the replay is too large to decide.
     """
 
     changes: tuple[str, ...]
@@ -178,46 +178,6 @@ class AdviceFound(NamedTuple):
     choices: tuple[Choice, ...]
 
 
-class _Observed(NamedTuple):
-    """What was observed: the load, the replay of the present plan and its error, and the waits of each goal."""
-
-    wanted: AdviceWanted
-    load: ObservedLoad
-    before: ReplayOutcome
-    error: float | None
-    findings: tuple[GoalFinding, ...]
-
-    @classmethod
-    def of(cls, arrivals: Sequence[Arrival], plan: ObservedPlan, wanted: AdviceWanted) -> "_Observed":
-        """Replay the present plan."""
-        load = ObservedLoad.of(arrivals, plan, wanted.goals, wanted.seed)
-        before = load.played(PRESENT, _courses(wanted, load))
-        missed = error(observed(arrivals)[load.skipped :], before.replayed.statements[load.skipped :])
-        return cls(wanted, load, before, missed, tuple(_finding(goal, before, load) for goal in wanted.goals))
-
-    def meets_all(self, outcome: ReplayOutcome) -> bool | None:
-        """Return whether a replay meets all goals, None if that cannot be told."""
-        return _meets_all(outcome, tuple(zip(self.wanted.goals, self.findings, strict=True)), self.error)
-
-    def judged(self, finals: Sequence[tuple[Choice, ReplayOutcome]]) -> tuple[str, str]:
-        """Return the verdict on the best of the choices, and its message."""
-        return _judged([self.meets_all(after) for _, after in finals], self.wanted.kinds, self.error)
-
-
-class _Tried(Struct):
-    """The results of the search so far: they stay when it is interrupted."""
-
-    finals: Sequence[tuple[Choice, ReplayOutcome]] = ()
-    days: Sequence[ReplayOutcome] = ()
-    curves: list[WaitCurve] = field(default_factory=list)
-    needed: int | None = None
-
-    @property
-    def best(self) -> Choice:
-        """The changes of the first choice."""
-        return self.finals[0][0] if self.finals else PRESENT
-
-
 def advise(
     arrivals: Sequence[Arrival],
     plan: ObservedPlan,
@@ -229,60 +189,40 @@ def advise(
 
     `cpu` are the CPU demands of the same period, if they were observed.
     """
-    wanted = wanted._replace(kinds=wanted.kinds or advise_search.kinds_of(autonomous=plan.autonomous)[:4])
-    seen = _Observed.of(arrivals, plan, wanted)
-    verdict, message = _early_verdict(seen.findings, wanted.goals, plan)
-    search, tried, is_over = Search(seen.load, wanted.goals, wanted.keep, wanted.kinds, wanted.quick), _Tried(), False
-    try:
-        if not verdict:
-            _search(seen, search, tried, on_choice)
-        courses = _courses(wanted, seen.load)
-        tried.curves += _curves(seen.load, () if wanted.quick or verdict == "too_short" else wanted.goals, courses)
-    except KeyboardInterrupt:
-        is_over = True
+    goals, keep, kinds, seed, quick = wanted
+    kinds = kinds or advise_search.kinds_of(autonomous=plan.autonomous)[:4]
+    load, courses = ObservedLoad.of(arrivals, plan, goals, seed), 3 if quick else _replays(arrivals, COURSES, 3)
+    before = load.played(PRESENT, courses)
+    error_now = error(observed(arrivals)[load.skipped :], before.replayed.statements[load.skipped :])
+    found = tuple(_finding(goal, before, load) for goal in goals)
+    asked: _Asked = tuple(zip(goals, found, strict=True))
+    verdict, message = _early_verdict(found, goals, plan)
+    search = Search(load, goals, keep, kinds, quick)
+    results = _searched(search, before, courses, verdict, on_choice)
+    finals, best = results.finals, results.best
     if not verdict:
-        tried.finals = tried.finals or _finals(search, seen.before, 1, 1)  # the best so far, judged quickly
-        verdict, message = seen.judged(tried.finals)
-    advice = _advice(seen, tried, cpu)
-    advice = replace(advice, verdict=verdict, message=message, replayed=len(search.scored), interrupted=is_over)
-    return AdviceFound(advice, tuple(choice for choice, _ in tried.finals))
-
-
-def _search(seen: _Observed, search: Search, tried: _Tried, on_choice: Callable[[int, Scored], None]) -> None:
-    """Search for the best choices; replay the first one on other days, too."""
-    wanted, load = seen.wanted, seen.load
-    courses, quick = _courses(wanted, load), wanted.quick
-    search.run(on_choice)
-    tried.finals = _finals(search, seen.before, courses, 5 if quick else _replays(load.arrivals, 19, 5))
-    is_met = bool(tried.finals) and meets(tried.finals[0][1], wanted.goals)
-    tried.needed = None if is_met else advise_search.servers_needed(load, wanted.goals, courses)
-    if tried.best:
-        many = advise_load.other_days(load, 19 if quick else _replays(load.arrivals, 99, 39), held_back=True)
-        tried.days = [load.played(tried.best, 1, day) for day in many]
-
-
-def _advice(seen: _Observed, tried: _Tried, cpu: Sequence[CpuDemand]) -> Advice:
-    """Return what was observed and tried as advice, still without a verdict."""
-    wanted, load, before, missed, findings = seen
-    plan, best, arrivals = load.plan, tried.best, load.arrivals
+        verdict, message = _judged([_meets_all(after, asked, error_now) for _, after in finals], kinds, error_now)
     if best:
-        promised = zip(findings, wanted.goals, strict=True)
-        findings = tuple(_with_promise(*each, tried.finals[0][1], tried.days, load) for each in promised)
-    scripts, notes = _script_and_notes(load, best, wanted.kinds, [after.replayed.peak for _, after in tried.finals])
-    return Advice(
-        verdict="",
-        message="",
+        found = tuple(_with_promise(*each, finals[0][1], results.days, load) for each in zip(found, goals, strict=True))
+
+    def replayed(choice: Choice, after: ReplayOutcome) -> ReplayedChoice:
+        return _replayed_choice(load, choice, before, after, _meets_all(after, asked, error_now))
+
+    scripts, notes = _script_and_notes(load, best, kinds, [after.replayed.peak for _, after in finals])
+    advice = Advice(
+        verdict=verdict,
+        message=message,
         statements=len(arrivals) - load.skipped,
         seconds=(max(each.last for each in arrivals) - min(each.first for each in arrivals)).total_seconds(),
-        seed=wanted.seed,
-        replay_error=missed,
-        replayed=0,
-        interrupted=False,
-        goals=findings,
-        curves=tuple(tried.curves),
-        now=_replayed_choice(load, PRESENT, before, before, seen.meets_all(before)),
-        choices=tuple(_replayed_choice(load, each, before, then, seen.meets_all(then)) for each, then in tried.finals),
-        servers_needed=tried.needed,
+        seed=seed,
+        replay_error=error_now,
+        replayed=len(search.scored),
+        interrupted=results.interrupted,
+        goals=found,
+        curves=tuple(results.curves),
+        now=replayed(PRESENT, before),
+        choices=tuple(replayed(*each) for each in finals),
+        servers_needed=results.servers_needed,
         scripts=scripts,
         notes=notes,
         cpu=_cpu(best, cpu),
@@ -291,15 +231,53 @@ def _advice(seen: _Observed, tried: _Tried, cpu: Sequence[CpuDemand]) -> Advice:
         before=load.skipped,
         autonomous_target=load.rules.target if plan.autonomous else None,
     )
+    return AdviceFound(advice, tuple(choice for choice, _ in finals))
+
+
+class _Results(Struct):
+    """Results of a search: the best choices with their replays, the first one's on other days, curves of waits."""
+
+    finals: list[tuple[Choice, ReplayOutcome]] = []
+    days: list[ReplayOutcome] = []
+    curves: list[WaitCurve] = []
+    servers_needed: int | None = None
+    interrupted: bool = False
+
+    @property
+    def best(self) -> Choice:
+        """The first choice; if there is none, the present plan."""
+        return self.finals[0][0] if self.finals else PRESENT
+
+
+def _searched(
+    search: Search, before: ReplayOutcome, courses: int, verdict: str, on_choice: Callable[[int, Scored], None]
+) -> _Results:
+    """Run a search, unless there is a verdict without it. If it is interrupted, return what was found so far."""
+    load, goals, quick, found = search.load, search.goals, search.is_quick, _Results()
+    try:
+        if not verdict:
+            search.run(on_choice)
+            found.finals = _finals(search, before, courses, 5 if quick else _replays(load.arrivals, 19, 5))
+            if not (found.finals and meets(found.finals[0][1], goals)):
+                found.servers_needed = advise_search.servers_needed(load, goals, courses)
+        if found.best:
+            many = advise_load.other_days(load, 19 if quick else _replays(load.arrivals, 99, 39), held_back=True)
+            found.days = [load.played(found.best, 1, day) for day in many]
+        found.curves += _curves(load, () if quick or verdict == "too_short" else goals, courses)
+    except KeyboardInterrupt:
+        found.interrupted = True
+    if not verdict and not found.finals:
+        found.finals = _finals(search, before, 1, 1)  # the best so far, judged quickly
+    return found
 
 
 def _meets_all(outcome: ReplayOutcome, asked: _Asked, error_now: float | None) -> bool | None:
-    """Return whether a replay meets all goals, None if it is too far off to tell.
+    """Return whether a replay meets all goals, None if its error is too large to decide.
 
     A replay whose error is above a goal's limit can still show that the goal is missed: by more than the error, and by
     more than the replay of the present plan makes this wait longer than observed. A replay shows that a goal is met
-    only if its error is within the limit, and if the wait is short enough even with what the replay of the present plan
-    leaves out of it.
+    only if its error is within the limit, and if the wait is short enough even with the part that the replay of the
+    present plan lacks.
     """
     if error_now is None:
         return None
@@ -340,11 +318,6 @@ def _script_and_notes(
     too_many = filter(None, [peak_beyond_maximum(peaks, load.plan.maximum)])
     more = (*_on_no_more_cpu(load, best), *too_many, *_notes(load, kinds))
     return script, (*notes, *more, "with --keep you name a group that must not wait longer")
-
-
-def _courses(wanted: AdviceWanted, load: ObservedLoad) -> int:
-    """Return the number of replays by which a choice is judged."""
-    return 3 if wanted.quick else _replays(load.arrivals, COURSES, 3)
 
 
 def _replays(arrivals: Sequence[Arrival], usual: int, fewer: int) -> int:
@@ -467,7 +440,7 @@ def _service_notes(load: ObservedLoad, kinds: Sequence[str]) -> Iterable[str]:
         yield "the concurrency limit of MEDIUM is not tried: no statement of it was seen, or not its degree"
     if medium is not None and medium <= services.SAME_DEGREE:
         yield (
-            "the concurrency limit of MEDIUM is 1, 2 or 3, no view shows which, and it is taken to be 3: to undo a "
+            "the concurrency limit of MEDIUM is 1, 2 or 3, no view shows which, and presman assumes 3: to undo a "
             "change, set the limit that the first query of the script showed"
         )
     if "concurrency" in kinds:
@@ -476,9 +449,9 @@ def _service_notes(load: ObservedLoad, kinds: Sequence[str]) -> Iterable[str]:
             "not known"
         )
     yield (
-        "the degree that a concurrency limit sets is taken to be the target divided by twice the limit, from 2 to a "
-        "sixth of the target, as was measured on 19c; the manual has no rule, so check it with the query at the end of "
-        "the script"
+        "presman assumes that a concurrency limit sets the degree to the target divided by twice the limit, from 2 to "
+        "a sixth of the target, as was measured on 19c; the manual has no rule, so check it with the query at the end "
+        "of the script"
     )
     yield "no other service's concurrency limit can be changed, and the target follows the ECPUs (or OCPUs)"
 
@@ -489,8 +462,8 @@ def _notes(load: ObservedLoad, kinds: Sequence[str]) -> Iterable[str]:
         return
     if not load.plan.directives:
         yield (
-            "a file of arrivals names neither the plan nor its levels: all groups are taken to be on one level, and "
-            "levels and shares are not tried; a recording has them"
+            "a file of arrivals names neither the plan nor its levels: presman assumes that all groups are on one "
+            "level; levels and shares are not tried; a recording has them"
         )
     elif not load.plan.is_ordered and {"levels", "shares"} & set(kinds):
         yield (

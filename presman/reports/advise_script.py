@@ -141,7 +141,7 @@ def _script(what: str, values: Values, target: int | None, load: ObservedLoad) -
     if any(plan == _UNNAMED_PLAN for plan, _ in values):
         lines.append(f"-- The plan is not known here: write its name in place of {_UNNAMED_PLAN}")
     if values:
-        # There is one pending area: a script that fails must not leave it open, or nobody else can change the plan.
+        # There is one pending area: a script that fails must not leave it open, or no other user can change the plan.
         lines += ["BEGIN", "  DBMS_RESOURCE_MANAGER.CREATE_PENDING_AREA;", "  BEGIN", *_directives(values)]
         lines += ["    DBMS_RESOURCE_MANAGER.VALIDATE_PENDING_AREA;", "    DBMS_RESOURCE_MANAGER.SUBMIT_PENDING_AREA;"]
         lines += ["  EXCEPTION", "    WHEN OTHERS THEN", "      DBMS_RESOURCE_MANAGER.CLEAR_PENDING_AREA;"]

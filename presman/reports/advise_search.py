@@ -238,6 +238,7 @@ class Search:
     ) -> None:
         self.load, self.goals, self.keep = load, goals, frozenset(keep)
         self.grid = grid(load, kinds, goals)
+        self.is_quick = most > 0
         self.courses = 3 if len(load.early.arrivals) <= 1000 else 1
         choices = prod(1 + len(values) for values in self.grid.values())
         # A replay takes as long as it has statements, so of many statements there are fewer replays; but no more than a
@@ -295,7 +296,7 @@ class Search:
         return ChoiceJudge(self.load, self.goals, self.keep, before, range(self.load.skipped, end))
 
     def settle(self, choices: Sequence[Choice], days: int) -> list[Choice]:
-        """Return choices, best first, ranked by days that could have come instead of what the search saw.
+        """Return choices, best first, ranked by days that could have come instead of those that the search saw.
 
         The smallest of many scores on the same statements may be smallest by chance.
         """

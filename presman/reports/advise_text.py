@@ -67,7 +67,7 @@ def _curve_lines(curve: WaitCurve) -> Iterable[str]:
 
 
 def _level(curve: WaitCurve) -> str:
-    """Return that a wait does not depend on the value, "" if it does."""
+    """Return the words that a wait does not depend on the value, "" if it does."""
     waits = {wait_words(wait) for _, wait in curve.points}
     if len(waits) > 1 or len(curve.points) < 2:
         return ""
@@ -198,7 +198,7 @@ def _certainty(each: GoalFinding, advice: Advice) -> Iterable[str]:
         limit = duration(each.limit)
         if high == limit and each.advised_high is not None:  # the difference is less than a second
             high, limit = f"{each.advised_high:.1f} s", f"{each.limit:.1f} s"
-        yield f"That it would meet {each.goal} again is not sure: {high} is more than {limit}."
+        yield f"It may not meet {each.goal} again: {high} is more than {limit}."
 
 
 # ---- The page.

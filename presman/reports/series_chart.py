@@ -16,7 +16,7 @@ from presman.reports import html_page
 from presman.reports.file_series import FileSeries, SeriesPanel
 
 MOST_SERIES = 8
-"""The most lines that can be told apart in one chart."""
+"""The most lines that can be distinguished in one chart."""
 _GAP = 3.0
 """Points further apart than this many times their usual distance are not connected."""
 

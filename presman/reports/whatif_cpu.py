@@ -97,7 +97,7 @@ def _hidden(row: GroupReading, shares: PlanShares) -> str:
 
 
 class GroupCpu(Struct, frozen=True):
-    """CPU of a group over all polls: what it wanted, and what it lacked as observed, replayed, and with the changes."""
+    """CPU of a group over all polls: the CPU it wanted, and the CPU it lacked as observed, replayed, and changed."""
 
     wanted: float
     observed: float

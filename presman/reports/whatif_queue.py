@@ -271,7 +271,7 @@ def why_unknown(reading: Reading, forecast_basis: ForecastBasis | None) -> str:
 def room_words(reading: Reading, load: ObservedLoad, choice: Choice) -> list[str]:
     """Return a sentence on each head, the most urgent first, that says whether changed limits of servers give it room.
 
-    It needs no forecast. Nothing is said of a head of which it is not known what decides.
+    It needs no forecast. A head without a known deciding limit has no sentence.
     """
     then = advise_load.rules_of(load, choice)
     if (then.target, then.limits) == (load.rules.target, load.rules.limits):

@@ -2,8 +2,8 @@
 
 All times are seconds.
 
-Assumptions, which `whatif_text.py` shows to the user: a statement needs as many servers as it had, runs for as long
-as it ran, however many others run at the same time, and comes when it came.
+Assumptions, which `whatif_text.py` shows to the user: a statement needs the servers that it had, arrives when it
+arrived, and runs for as long as it ran, however many others run at the same time.
 """
 
 from __future__ import annotations

@@ -211,7 +211,7 @@ OF_AN_UPDATE: frozenset[RecordType] = frozenset({group_rows.CpuExhausted, instan
 def by_query() -> Mapping[str, RecordType]:
     """Return every record by the stem of the query file that fills it (``px_session`` → PxSession).
 
-    A file whose record nobody wrote has a generated one.
+    A file without a written record has a generated one.
     """
     names = sorted(module.name for module in iter_modules(rows.__path__) if module.name.endswith("_rows"))
     members = (each for name in names for each in getmembers(import_module(f"{rows.__name__}.{name}"), isclass))
@@ -221,7 +221,7 @@ def by_query() -> Mapping[str, RecordType]:
     return MappingProxyType({**written, **{stem: query_files.record_of(stem) for stem in others}})
 
 
-# ---- Level of detail of a poll: what it reads beyond what each refresh needs
+# ---- Level of detail of a poll: the rows it reads beyond those of each refresh
 
 
 class DetailLevel(Flag):

@@ -131,7 +131,7 @@ def _split(text: str) -> list[str]:
     return [*items, item.strip()]
 
 
-# ---- Generated records: a query whose record nobody wrote has one that is made of its select list. A column by itself,
+# ---- Generated records: a query without a written record has one that is made of its select list. A column by itself,
 # or its MIN or MAX, has the type that the catalog says; what is computed is a number.
 
 

@@ -1,4 +1,4 @@
-"""Sessions: what kind of program works in one, what it waits for, and whether a parallel server serves a GV$ query.
+"""Sessions: the kind of program, its current wait, and whether a parallel server serves a GV$ query.
 
 V$SESSION.EVENT is what a session waits for only while its STATE is WAITING; otherwise it is the last wait, and the
 session is on CPU. All code that needs the current wait of a session uses this module.

@@ -57,7 +57,7 @@ class Snapshot(Struct, frozen=True):
     `at` is the database's time in UTC (the simulated or recorded time for other sources); `number` counts polls
     from 1; `seconds` is the duration of the poll, `round_trips` its network round trips. `epoch` changes when presman
     reconnects or the source's time jumps: counters of different epochs are never subtracted. `cloud_service` is ""
-    outside an Autonomous Database. `notes` are the source's remarks on what it ignored and what it assumed.
+    outside an Autonomous Database. `notes` are the source's remarks on ignored data and assumptions.
     `statements_to_come` is the number of statements on show whose texts and plans have not been looked up yet; they
     follow in the next polls. `lists_idle` is whether the rows of sessions include all idle sessions, or only those that
     others name.
@@ -227,7 +227,7 @@ class UnexplainedWait(NamedTuple):
 
 
 class PromisedEnd(NamedTuple):
-    """A running statement that a reading said to end at about `until`, with an operation (V$SESSION_LONGOPS).
+    """A running statement that a reading predicted to end at about `until`, with an operation (V$SESSION_LONGOPS).
 
     `by_plan` is 1 if its plan has nothing to do after that, so that it should have ended, and 0 if it only might. It is
     added from earlier readings as long as the statement runs.

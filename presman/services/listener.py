@@ -33,7 +33,7 @@ CHECK_EVERY = 0.5
 READING_TURNS, CLOSING_TURNS = 6, 2
 """Turns of the event loop until a request that has already come is answered, and until a connection is closed."""
 
-UNHEARD, MOMENT = 48, 0.02
+SILENT, MOMENT = 48, 0.02
 """Connections that have sent nothing yet, and the seconds that each of them has before it is closed for another."""
 
 SHAKING, HANDSHAKE = 320, 0.2
@@ -136,11 +136,11 @@ class _Connection:
             self.line.close()
 
 
-class _Shaken(asyncio.Protocol):
+class _AfterHandshake(asyncio.Protocol):
     """Receiver of the first bytes of a connection after its handshake."""
 
-    def __init__(self, connection: _Connection, hear: Callable[[_Connection, bytes], None]) -> None:
-        self._connection, self._hear = connection, hear
+    def __init__(self, connection: _Connection, receive: Callable[[_Connection, bytes], None]) -> None:
+        self._connection, self._receive = connection, receive
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Note that the handshake was completed."""
@@ -148,7 +148,7 @@ class _Shaken(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Pass on the first bytes."""
-        self._hear(self._connection, data)
+        self._receive(self._connection, data)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         """Free the transport and its buffers, which the connection and this otherwise keep until a collection."""
@@ -175,15 +175,15 @@ class Connections:
         self._longest, self._certificates, self._is_known = longest, certificates, is_known
         self._slots: ConnectionSlots[_Connection] = ConnectionSlots(most, of_one, spares_new=is_known is not None)
         self._open: set[_Connection] = set()
-        self._unheard: dict[_Connection, None] = {}
+        self._silent: dict[_Connection, None] = {}
         """Connections without a slot, as nothing has come from them yet; the oldest first."""
-        self._shaking: dict[_Connection, None] = {}
+        self._in_handshake: dict[_Connection, None] = {}
         """Connections without a slot that want a handshake or have sent nothing after it: first those that wait for it,
         the oldest first."""
         self._next: list[_Connection] = []
         """Connections that wait for their handshake, among them some that have been closed."""
         self._has_next = asyncio.Event()
-        self._most_shaking = 0 if certificates is None else _room_for_handshakes()
+        self._most_handshakes = 0 if certificates is None else _room_for_handshakes()
         self._has_refused = self._must_read = self._must_close = False
         """Whether one was refused, and whether one must be read or closed before more are accepted."""
         self._full = RateLimited(note, pause=MINUTE)
@@ -192,7 +192,7 @@ class Connections:
     def note(self, request: web.BaseRequest, standing: Standing) -> None:
         """Record how far a connection that has sent a request is trusted."""
         if each := next((each for each in self._open if each.protocol is request.protocol), None):
-            self._slots.rise(each, standing, asyncio.get_running_loop().time())
+            self._slots.set_standing(each, standing, asyncio.get_running_loop().time())
             each.deadline = None if self._longest is None else each.begun + self._longest
 
     def cut_all_but(self, kept: Collection[object]) -> None:
@@ -229,25 +229,25 @@ class Connections:
 
     def _take(self, connection: _Connection) -> None:
         """Give a connection a slot or close it; if nothing has come from it yet, do so when something comes."""
-        if not self._hear(connection):
-            self._unheard[connection] = None
-            asyncio.get_running_loop().add_reader(connection.line, self._hear, connection)
+        if not self._process_first_bytes(connection):
+            self._silent[connection] = None
+            asyncio.get_running_loop().add_reader(connection.line, self._process_first_bytes, connection)
 
     def _all(self) -> list[_Connection]:
-        return [*self._unheard, *self._shaking, *self._open]
+        return [*self._silent, *self._in_handshake, *self._open]
 
     def _is_full(self) -> bool:
         """Return whether one that has no slot yet must be closed before more are accepted."""
-        return len(self._unheard) >= UNHEARD or len(self._shaking) >= self._most_shaking > 0
+        return len(self._silent) >= SILENT or len(self._in_handshake) >= self._most_handshakes > 0
 
     def _close_oldest(self, now: float) -> bool:
-        """Close the oldest connection without a slot; return False if its moment is not over yet."""
-        if len(self._unheard) >= UNHEARD:
-            oldest, moment = next(iter(self._unheard)), MOMENT
-            if self._hear(oldest):
+        """Close the oldest connection without a slot; return False if its time is not over yet."""
+        if len(self._silent) >= SILENT:
+            oldest, moment = next(iter(self._silent)), MOMENT
+            if self._process_first_bytes(oldest):
                 return True
         else:
-            oldest = next(iter(self._shaking))
+            oldest = next(iter(self._in_handshake))
             moment = MOMENT if oldest.making is None else HANDSHAKE
         if now - oldest.begun >= moment:
             self._leave(oldest)
@@ -256,12 +256,12 @@ class Connections:
 
     def _leave(self, connection: _Connection) -> None:
         """Note that a connection no longer waits for its first bytes."""
-        self._shaking.pop(connection, None)
-        if connection in self._unheard:
-            del self._unheard[connection]
+        self._in_handshake.pop(connection, None)
+        if connection in self._silent:
+            del self._silent[connection]
             asyncio.get_running_loop().remove_reader(connection.line)
 
-    def _hear(self, connection: _Connection) -> bool:
+    def _process_first_bytes(self, connection: _Connection) -> bool:
         """If something has come from a connection, go on with it or close it; return whether something has."""
         try:
             # The bytes stay in the socket (MSG_PEEK): the server or the handshake reads them again.
@@ -272,35 +272,35 @@ class Connections:
             sent = b""
         self._leave(connection)
         if self._certificates is not None:
-            self._shake(connection, sent)
+            self._queue_handshake(connection, sent)
         elif sent and self._is_admitted(connection, sent):
             connection.making = asyncio.create_task(self._make(connection, connection.server(), None))
         else:
             connection.line.close()
         return True
 
-    def _shake(self, connection: _Connection, sent: bytes) -> None:
+    def _queue_handshake(self, connection: _Connection, sent: bytes) -> None:
         """Let a connection wait for its handshake if it has `sent` the beginning of one."""
         if sent and sent[: len(CLIENT_HELLO)] == CLIENT_HELLO[: len(sent)]:
-            self._shaking[connection] = None
+            self._in_handshake[connection] = None
             self._next.append(connection)
             self._has_next.set()
         else:
             connection.line.close()
             self._has_refused = True
 
-    async def shake_hands(self) -> None:
+    async def run_handshakes(self) -> None:
         """Begin handshakes until this is cancelled, that of the newest connection first.
 
         In the order of arrival, a client would wait for the handshakes of a whole crowd that came just before it. The
-        loop runs between two handshakes: if many began in one turn, their moment would be over at its end.
+        loop runs between two handshakes: if many began in one turn, their time would be over at its end.
         """
         while True:
             await self._has_next.wait()
             self._has_next.clear()
             while self._next:
                 connection = self._next.pop()
-                if connection in self._shaking:
+                if connection in self._in_handshake:
                     self._begin(connection)
                     for _ in range(READING_TURNS):
                         await asyncio.sleep(0)
@@ -308,13 +308,13 @@ class Connections:
     def _begin(self, connection: _Connection) -> None:
         assert self._certificates is not None
         # It moves to the end: the connections that still wait for their handshake come first.
-        del self._shaking[connection]
-        self._shaking[connection] = None
+        del self._in_handshake[connection]
+        self._in_handshake[connection] = None
         connection.begun = asyncio.get_running_loop().time()
-        shaken, context = _Shaken(connection, self._hear_shaken), self._certificates.context()
-        connection.making = asyncio.create_task(self._make(connection, shaken, context))
+        receiver, context = _AfterHandshake(connection, self._process_after_handshake), self._certificates.context()
+        connection.making = asyncio.create_task(self._make(connection, receiver, context))
 
-    def _hear_shaken(self, connection: _Connection, sent: bytes) -> None:
+    def _process_after_handshake(self, connection: _Connection, sent: bytes) -> None:
         """Pass a connection to the server if it gets a slot for the first bytes that came after its handshake."""
         assert connection.transport is not None
         self._leave(connection)
@@ -368,8 +368,8 @@ class Connections:
 
     def _forget(self) -> None:
         """Forget connections that have ended."""
-        for connection in [each for each in self._shaking if each.line.fileno() < 0]:
-            del self._shaking[connection]
+        for connection in [each for each in self._in_handshake if each.line.fileno() < 0]:
+            del self._in_handshake[connection]
         for connection in [each for each in self._open if each.line.fileno() < 0]:
             self._open.remove(connection)
             self._slots.leave(connection)
@@ -424,7 +424,7 @@ async def accepting(
         )
 
     tasks = [asyncio.create_task(connections.accept(each, handler)) for each in sockets]
-    tasks += [asyncio.create_task(connections.close_late()), asyncio.create_task(connections.shake_hands())]
+    tasks += [asyncio.create_task(connections.close_late()), asyncio.create_task(connections.run_handshakes())]
     try:
         yield
     finally:

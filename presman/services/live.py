@@ -99,7 +99,7 @@ def sampler_of(
     return sampler
 
 
-class HeadStart:
+class EarlySampler:
     """Sampler that starts while the screen is still being built; its thread holds the first event for a listener.
 
     `let_go` is called at the end, whether the thread has ended or not.

@@ -74,7 +74,7 @@ class DatabaseRecorder:
         self.last_at: datetime | None = None
         self.reachability = Reachability(target.name, report)
         self.refused = ""
-        """Why the recording ended although nobody ended it, "" otherwise."""
+        """Why the recording ended without a request, "" otherwise."""
         self.output_trouble = ""
         """Why polls cannot be written, "" while they can; `reachability.trouble` is why no polls arrive."""
         self.fault: Exception | None = None

@@ -189,7 +189,7 @@ class StoreFleet:
         more = f" and {len(stored) - _NAMED} more" if len(stored) > _NAMED else ""
         return (
             f"{self.name} has no database {' or '.join(self._patterns)}: it has {', '.join(stored[:_NAMED])}{more}; "
-            "words behind a recording choose among its databases, live ones are a fleet of their own"
+            "words after a recording choose among its databases; live databases need a fleet of their own"
         )
 
     def _locations(self) -> list[str]:
@@ -206,7 +206,7 @@ class StoreFleet:
 
 
 def is_unread(seconds: float, interval: float) -> bool:
-    """Whether a store that is read every `interval` seconds was not read for too long, so that nobody knows its state.
+    """Whether a store that is read every `interval` seconds was not read for too long, so that its state is unknown.
 
     >>> is_unread(11.0, 1.0), is_unread(11.1, 1.0), is_unread(20.0, 10.0)
     (False, True, False)

@@ -71,8 +71,8 @@ class Answer(Struct, frozen=True):
     """The answer to a list of requests: one section each, in their order.
 
     `at` is the database's time in UTC; `round_trips` is the number of network round trips (0 for embedded sources);
-    `cloud_service` is SYS_CONTEXT's CLOUD_SERVICE, "" for none; `notes` are sentences on what the source ignored and
-    what it assumed; `spent` is the seconds that reading took if the answer was read ahead of the request.
+    `cloud_service` is SYS_CONTEXT's CLOUD_SERVICE, "" for none; `notes` are sentences on data that the source ignored,
+    and on its assumptions; `spent` is the seconds that reading took if the answer was read ahead of the request.
     """
 
     at: datetime

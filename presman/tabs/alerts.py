@@ -40,8 +40,8 @@ def clear_now(reading: Reading) -> list[Alert]:
     return [] if is_wrong(wrong(reading)) else all_clear(reading)
 
 
-def untold(reading: Reading, told: Iterable[str]) -> list[UnansweredQuery]:
-    """Return the queries without an answer that have a cure, or whose view no sentence of `told` names.
+def unmentioned(reading: Reading, told: Iterable[str]) -> list[UnansweredQuery]:
+    """Return the queries without an answer that have a cure, or whose view `told` does not name.
 
     While no view answers, a single sentence says so: then only those with a cure are returned.
     """

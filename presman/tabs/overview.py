@@ -1,4 +1,4 @@
-"""Tab 1 Overview: who uses what, who is held back, and what is wrong."""
+"""Tab 1 Overview: what each group uses, which groups are held back, and what is wrong."""
 
 from presman.figures.drawing.lines import Line
 from presman.figures.group_figures import OVERVIEW

@@ -1,4 +1,4 @@
-"""Tab 4 Parallel: the parallel statement queue: who waits, why, what ends it, who holds the servers."""
+"""Tab 4 Parallel: the queue of parallel statements: which wait, why, what lets them start, which hold the servers."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta

@@ -18,7 +18,7 @@ from presman.tui.frame_app import FrameApp
 from presman.tui.keyed_app import AppKey, no_tables
 from presman.tui.keys import all_keys
 from presman.tui.keys.drill_keys import enter, no_row
-from presman.tui.keys.page_keys import go, lead_home
+from presman.tui.keys.page_keys import go, return_to_fleet
 from presman.tui.keys.table_keys import set_filter
 from presman.tui.keys.time_keys import to_moment
 from presman.tui.panels.panel import PageWanted, QueryWanted
@@ -66,11 +66,11 @@ class MonitorApp(FrameApp):
 
     # ---- the saved view
 
-    def put_back(self) -> None:
+    def restore_view(self) -> None:
         """Restore the saved view before anything is painted."""
         if (saver := self.view_saver) is None:
             return
-        saver.put_back_colours(self)
+        saver.restore_colours(self)
         self.monitor.choose(**saver.choices)
         self.feed.set_refresh(self.monitor.choices.refresh)
         self.panels.saved = saver.saved
@@ -257,7 +257,7 @@ def shown(app: MonitorApp, fixed: Collection[str], *, home: bool, ascii_only: bo
     """Show an app until the user quits: see :func:`run_monitor`."""
     app.view_saver = ViewSaver(fixed)
     if home:
-        lead_home(app)
+        return_to_fleet(app)
     if ascii_only:
         app.keep_to_ascii()
     return MonitorEnd(run_until_ended(app), app.switch_to, app.goes_home)

@@ -1,4 +1,4 @@
-"""Copies: what can be copied of a statement: its SQL_ID, text, session, commands, and what the screen shows. Pure."""
+"""Copies of a statement's SQL_ID, text, session and commands, and of its part of the screen. Pure."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ MOST_COMMANDS = 9
 class Copyable(NamedTuple):
     """A choice to copy: its key, its description, and its text, "" if there is none for the reason `why_not`.
 
-    For a `command`, `affects` is whom it affects.
+    For a `command`, `affects` names the sessions that it affects.
     """
 
     key: str

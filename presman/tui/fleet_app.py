@@ -23,7 +23,7 @@ from presman.tui.keyed_app import AppKey, KeyedApp, has_tables
 from presman.tui.keys import all_keys, page_keys, table_keys, time_keys
 from presman.tui.keys.page_keys import PALETTE, QUIT, SIGNS, SUSPEND, THEME
 from presman.tui.keys.take_keys import copy_text
-from presman.tui.saved_view import SavedView, ViewSaver, put_back_table, set_in_tables
+from presman.tui.saved_view import SavedView, ViewSaver, restore_table, set_in_tables
 from presman.tui.terminal_app import run_until_ended
 from presman.tui.widgets.frame_lines import KeysLine, Labelled, alert_line
 from presman.tui.widgets.grid import Grid, keys_in_table
@@ -378,9 +378,9 @@ class FleetApp(KeyedApp):
     def on_mount(self) -> None:
         """Show the fleet with the saved view; start polling as soon as the first frame is painted."""
         self.animation_level = "none"
-        self.view_saver.put_back_colours(self)
+        self.view_saver.restore_colours(self)
         grid, view = self.grid, self.view
-        put_back_table(self.view_saver.saved, "fleet", grid)
+        restore_table(self.view_saver.saved, "fleet", grid)
         grid.rows.needle = view.filter
         grid.focus()
         self.note_view()

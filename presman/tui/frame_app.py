@@ -72,7 +72,7 @@ class FrameApp(KeyedApp):
         self.begun = False
         self.take_theme(theme)
 
-    def put_back(self) -> None:
+    def restore_view(self) -> None:
         """Restore the saved view before anything is painted."""
 
     def csv_recording(self) -> CsvRecording:
@@ -86,7 +86,7 @@ class FrameApp(KeyedApp):
 
         The feed starts here: it analyses what has already been read while the screen is being laid out.
         """
-        self.put_back()
+        self.restore_view()
         panel = self.panels.make(self.monitor.choices.tab)
         self.read_enough()
         self.feed.start()
@@ -205,7 +205,7 @@ class FrameApp(KeyedApp):
         self.notify(text, severity="information" if event.done else "error", timeout=12)
 
     def read_enough(self) -> None:
-        """Make each poll read what the current tab shows and what is being written."""
+        """Make each poll read the data of the current tab and of the files that are being written."""
         self.feed.set_detail_level(self.panels.present.tab.detail_level | self.recording.detail_level)
 
     # ---- painting

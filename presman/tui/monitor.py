@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from presman.analysis.readings.reading import Alert, Reading
-from presman.analysis.trends.database_events import DatabaseEvent, EventHistory, all_beside, beside
+from presman.analysis.trends.database_events import DatabaseEvent, EventHistory, events_in_direction, next_event
 from presman.base.errors import InputError
 from presman.base.formats import clock, counted
 from presman.rows.snapshot import Snapshot
@@ -309,14 +309,16 @@ class Moments:
         """Return the next (1) or previous (-1) event from the poll on screen, as far back as polls are kept."""
         if self.at is None or self.span is None:
             return None
-        return beside(self.monitor.events, self.at, direction, self.span[0])
+        return next_event(self.monitor.events, self.at, direction, self.span[0])
 
     def _no_event(self, direction: int) -> str:
         """Return why there is no event to go to; ends, which the key skips, are counted."""
         key, side = ("n", "after") if direction > 0 else ("p", "before")
         first = "" if direction > 0 or self.span is None else self._oldest(self.span[0])
         at, span = self.at, self.span
-        skipped = 0 if at is None or span is None else len(all_beside(self.monitor.events, at, direction, span[0]))
+        skipped = (
+            0 if at is None or span is None else len(events_in_direction(self.monitor.events, at, direction, span[0]))
+        )
         if not skipped:
             return f"There is no event {side} this.{first}"
         why = "they only end something" if skipped > 1 else "it only ends something"

@@ -83,7 +83,7 @@ _SUMMED_UP = 10.0
 """Seconds between two summaries of a growing recording for the scrub bar."""
 
 
-class Following:
+class GrowthCheck:
     """Checks whether a recording has grown, and posts its summary."""
 
     def __init__(self, post: Post) -> None:
@@ -91,7 +91,7 @@ class Following:
         self._summed_up = 0.0
         self.trouble = ""
 
-    def sum_up(self, source: RecordingSource) -> None:
+    def post_summary(self, source: RecordingSource) -> None:
         """Post the summary of the recording."""
         playback = source.playback
         assert playback.first is not None
@@ -112,7 +112,7 @@ class Following:
             return None
         self.trouble = ""
         if time.monotonic() - self._summed_up > _SUMMED_UP:
-            self.sum_up(source)
+            self.post_summary(source)
         last = source.playback.last
         if not indexes or shown is None or last is None or last <= shown:
             return None
@@ -177,7 +177,7 @@ class Player(Feed):
         """The index of the poll on screen, and of the one to be shown next."""
         self._jumps = False
         """Whether that one is shown with the time before it although it may be the next one."""
-        self._following = Following(post)
+        self._following = GrowthCheck(post)
         self._recall: Recall | None = None
         self._forecaster: Forecaster | None = None
         self._due_at = 0.0
@@ -262,7 +262,7 @@ class Player(Feed):
             self._over.set()
 
     def _play(self, source: RecordingSource) -> None:
-        self._following.sum_up(source)
+        self._following.post_summary(source)
         self._aim = source.indexes.stop - 1 if self._follow else _first(source, self._begin)
         self._jumps = True
         while not self._stopping:

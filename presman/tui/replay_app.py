@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 def toggle(app: ReplayApp) -> None:
     """Play, or stop at the current poll."""
     app.player.play(on=not app.player.playing)
-    app.say_state()
+    app.show_state()
 
 
 def speed(app: ReplayApp, direction: int) -> None:
     """Play faster (1) or slower (-1); while it is stopped no line shows the speed, so notify the user of it."""
     app.player.faster(direction)
-    app.say_state()
+    app.show_state()
     if not app.player.playing:
         app.notify(f"Space plays at {app.player.speed:g}x.", timeout=2)
 
@@ -70,7 +70,7 @@ class RecordedMoments(Moments):
     """The moments of a recording, and the events in it. Requests run in the player's thread, one after the other."""
 
     def __init__(self, app: ReplayApp) -> None:
-        super().__init__(app.monitor, app.tell_in_turn, app.repaint)
+        super().__init__(app.monitor, app.notify_from_thread, app.repaint)
         self._replay = app
 
     def arrive(self, reading: Reading, snapshot: Snapshot | None) -> None:
@@ -155,7 +155,7 @@ class ReplayApp(MonitorApp):
         """Take the next poll of the recording."""
         event.prevent_default()  # Textual would also call the overridden method
         super().on_arrived(event)
-        self.say_state()
+        self.show_state()
 
     def on_jumped(self, event: Jumped) -> None:
         """Show another time."""
@@ -166,16 +166,16 @@ class ReplayApp(MonitorApp):
             super().on_arrived(Arrived(event.reading, None, forecast_basis=event.forecast_basis))
             if not self.player.playing:
                 self.notify("Stopped at the time that was named: Space plays from here.", timeout=8)
-        self.say_state(paint=False)
+        self.show_state(paint=False)
         self.repaint()
 
     def on_recalled(self, event: Recalled) -> None:
         """Add the history before a jump that only the polls contain."""
         self.monitor.recall(event.timeline)
-        self.say_state(paint=False)
+        self.show_state(paint=False)
         self.repaint()
 
-    def tell_in_turn(self, text: str, **how: Any) -> None:
+    def notify_from_thread(self, text: str, **how: Any) -> None:
         """Notify the user, from any thread."""
         self.post_message(PlaybackNotice(text, **how))
 
@@ -187,9 +187,9 @@ class ReplayApp(MonitorApp):
         """Show that playing has stopped."""
         if event.text:
             self.notify(event.text, severity="warning", timeout=10)
-        self.say_state()
+        self.show_state()
 
-    def say_state(self, *, paint: bool = True) -> None:
+    def show_state(self, *, paint: bool = True) -> None:
         """Show at the top whether it plays, its speed, position and poll interval; move the mark of the bar."""
         if (reading := self.monitor.reading) is None:
             return

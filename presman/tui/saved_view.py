@@ -1,6 +1,6 @@
 """View settings of a user, saved between runs: one private file for all targets, strictly validated.
 
-Filters are not saved: nobody would think of yesterday's filter as the reason for missing rows.
+Filters are not saved: a user would not expect yesterday's filter to hide rows.
 """
 
 import re
@@ -21,7 +21,7 @@ LARGEST = 65_536
 """Most bytes of the file that are read."""
 
 SAVED = "Saved for the next start, for all databases. ^P and `forget` undo it."
-"""What the user is told when a setting is saved for the first time."""
+"""The notice shown when a setting is saved for the first time."""
 
 _MOST = 100
 """Most tables and columns that are accepted."""
@@ -105,7 +105,7 @@ def save(view: SavedView) -> None:
     private_files.keep_file(_FILE, json.dumps(given, indent=1, sort_keys=True) + "\n")
 
 
-def put_back_table(kept: SavedView, name: str, grid: Grid) -> None:
+def restore_table(kept: SavedView, name: str, grid: Grid) -> None:
     """Restore the saved order and columns of a table, as far as it has these columns."""
     key, descending = kept.sorts.get(name) or (grid.rows.sort_key, grid.rows.descending)
     if not key or any(column.key == key and column.sort for column in grid.table.columns):
@@ -137,7 +137,7 @@ class ViewSaver:
         self._noted: SavedView | None = None
         self._notified: set[str] = set()
 
-    def put_back_colours(self, app: TerminalApp) -> None:
+    def restore_colours(self, app: TerminalApp) -> None:
         """Restore the saved theme and signs of an app."""
         if self.saved.theme in app.available_themes and "theme" not in self._fixed:
             app.theme = self.saved.theme
@@ -151,7 +151,7 @@ class ViewSaver:
         return {name: value for name, value in found.items() if value is not None and name not in self._fixed}
 
     def note(self, app: TerminalApp, now: SavedView) -> None:
-        """Save the changes since the last call; the first call saves nothing. The user is told once what happens."""
+        """Save the changes since the last call; the first call saves nothing. A notice says once what is saved."""
         before, self._noted = self._noted, now
         if before is None or now == before:
             return

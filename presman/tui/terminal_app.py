@@ -26,7 +26,7 @@ from presman.base.text import clean
 from presman.tui.textual_internals import key_parser, note_fault, ring_once
 from presman.tui.widgets.line_api import AsciiFilter
 
-# ---- Typed keys: each is sent once the one before has had its effect.
+# ---- Typed keys: each is sent once the previous one has taken effect.
 
 
 PATIENCE = 0.5

@@ -22,7 +22,7 @@ from presman.tabs.alerts import alerts
 from presman.tabs.choices import Link
 from presman.tabs.parts import Moment
 from presman.tabs.sessions import without_blockers
-from presman.tui.pages.advice_lines import ends_it, offers_for
+from presman.tui.pages.advice_lines import offers_for, to_start_line
 from tests.scenarios import with_short_past
 
 
@@ -105,7 +105,7 @@ def test_a_blocker_is_named_before_any_session_to_end() -> None:
     reading = of(with_short_past("locked"))
     (found,) = unblock(reading)
     assert [each.user for each in found.blocked] == ["ETL"]
-    line = "".join(text for text, _ in ends_it(found, key=True))
+    line = "".join(text for text, _ in to_start_line(found, key=True))
     assert line == " TO START IT  look at MARTIN 1:88 (idle 9:57, holds 8) first: ETL 1:412 (32 servers) waits for it"
     reading = replace(reading, running=tuple(replace(each, remaining=None) for each in reading.running))
     (found,) = unblock(reading)
@@ -131,7 +131,7 @@ def test_blocked_servers_that_are_too_few_for_the_head_are_reported() -> None:
     assert step is not None
     assert step.text == f"{step.short} and holds 10 servers{alone}"
     assert found.sentence == f"look at 1:88 first: 10 servers are held by a session that waits for it{alone}"
-    assert "".join(text for text, _ in ends_it(found)).endswith(f"ETL 1:205 (10 servers) waits for it{alone}")
+    assert "".join(text for text, _ in to_start_line(found)).endswith(f"ETL 1:205 (10 servers) waits for it{alone}")
     (lacking,) = found.head.shortages
     for short, remark in ((15, "; REPORTS is short by 15, so that alone is not enough now"), (14, "")):
         head = replace(found.head, shortages=(replace(lacking, short=short),))

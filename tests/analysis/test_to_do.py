@@ -30,7 +30,7 @@ from presman.figures.drawing.lines import plain
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
 from presman.rows.session_state import session_kind
 from presman.rows.snapshot import GoneInstance
-from presman.tui.pages.advice_lines import ends_it, offers_for, why_not_ended
+from presman.tui.pages.advice_lines import offers_for, to_start_line, why_not_ended
 from presman.tui.widgets.frame_lines import do_line
 from tests.tui.readings import busy, group, header, quiet, running, session
 
@@ -130,7 +130,7 @@ def test_without_an_idle_holder_a_person_decides() -> None:
     found = advice(reading)
     assert found.text == f"{nobody}, or decide {cancel(526)}"
     assert (found.short, found.commands) == ("wait, or cancel MARTIN 1:526: you decide", ())
-    assert plain(ends_it(unblock(reading)[0])).startswith(" TO START IT  wait, or cancel ① MARTIN ")
+    assert plain(to_start_line(unblock(reading)[0])).startswith(" TO START IT  wait, or cancel ① MARTIN ")
     head = reading.heads[0]
     starts = replace(head, statement=replace(head.statement, starts=StartForecast(50.0, 48.0, 64.0)))
     soon = [
@@ -142,10 +142,10 @@ def test_without_an_idle_holder_a_person_decides() -> None:
     assert several.short == "wait, or cancel MARTIN 1:144 and MARTIN 1:526: you decide"
     few = advice(one_queue(running(526, servers=8)))
     assert few.text == (
-        "wait: no end is sure to start the head of BATCH: the sessions that can be ended may not free enough, so none "
-        "is named"
+        "wait: ending a session may not start the head of BATCH: the sessions that can be ended may not free enough, "
+        "so none is named"
     )
-    assert few.short == "wait: no end is sure to start BATCH", "nobody is to be decided about, as in TO START IT"
+    assert few.short == "wait: ending a session may not start BATCH", "nobody is to be decided about, as in TO START IT"
     assert lines(soon[0], 200, 110, 100, 50) == [
         f"wait (it should start in 0:48-1:04, by its forecast), or decide {cancel(526)}",
         f"wait, or decide {cancel(526)}",
@@ -538,7 +538,7 @@ def test_no_cancel_is_offered_while_what_ends_soon_is_not_known() -> None:
     why = "whether one that works ends by itself soon is not known (GV$SESSION_LONGOPS)"
     assert [each.why_not for each in way.candidates] == [why]
     assert way.sentence.endswith(f"; but {why}") or why in way.sentence
-    text = f"wait: no end is sure to start the head of BATCH: {way.sentence}"
+    text = f"wait: ending a session may not start the head of BATCH: {way.sentence}"
     assert advice(replace(busy, troubles=(silent,))).text == text
 
 
@@ -550,7 +550,7 @@ def test_a_statement_near_the_end_of_its_operation_is_waited_for() -> None:
     assert way.sentence == "wait: MARTIN 1:526 may end by itself in about 0:14, when its Table Scan is done"
     assert advice(reading).text == f"{way.sentence}, and then the head of BATCH can start"
     assert advice(reading).short == "wait: MARTIN 1:526 may end by itself in about 0:14"
-    assert plain(ends_it(way, key=True)) == f" TO START IT  {way.sentence}"
+    assert plain(to_start_line(way, key=True)) == f" TO START IT  {way.sentence}"
     assert all("may end by itself" in each.why_not for each in way.candidates), "nor is another session cancelled"
     first = reading.heads[0]
     new = replace(reading, heads=(replace(first, statement=replace(first.statement, waited=17.0)),))
@@ -609,9 +609,9 @@ def test_do_says_which_end_decides_before_it_names_a_session_to_cancel() -> None
     assert len(unblock(reading)[0].answers[0]) == 2
     step = to_do_for_now(reading)
     assert step is not None
-    assert step.text.endswith("; wait, or decide whose work to end with MARTIN 1:526")
+    assert step.text.endswith("; wait, or decide whose work to end besides MARTIN 1:526")
     assert "144" not in step.text
-    assert "wait, or decide whose work to end with MARTIN 1:526 (idle 15:00)" in plain(do_line(step, 100))
+    assert "wait, or decide whose work to end besides MARTIN 1:526 (idle 15:00)" in plain(do_line(step, 100))
 
 
 def test_a_head_that_should_start_soon_is_waited_for() -> None:
@@ -629,7 +629,7 @@ def test_a_head_that_should_start_soon_is_waited_for() -> None:
         (way,) = unblock(reading)
         assert (way.answers, way.wait) == ((), 14.0)
         assert (
-            plain(ends_it(way, key=True))
+            plain(to_start_line(way, key=True))
             == " TO START IT  wait: it should start by itself within 0:14, by its forecast"
         )
         assert advice(reading).text == "wait: the head of BATCH should start by itself within 0:14, by its forecast"

@@ -14,7 +14,7 @@ from presman.analysis.assemble import analyse
 from presman.analysis.parallel.usual import Comparison, CounterMark, QueueMarks, between, compare, counter_marks, hours
 from presman.analysis.readings.group_readings import QueueTotals
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Usual
+from presman.analysis.readings.statement_readings import UsualQueue
 from presman.rows.group_rows import GroupMetricHistory, RsrcPlanHistory
 from tests.analysis.make import NOON, active_plan, group, instance, row, snapshot
 
@@ -136,7 +136,7 @@ def test_the_history_and_the_polls_since_are_one_hour() -> None:
     then = reading(4, *history, after=60, pqs_queued=16, pqs_completed=14, pq_queued_time=280_000)
     (one,) = compare(then, {}, counter_marks(first))
     # The statements and waits of the three minutes are not known, so neither are those of the four.
-    assert one.hour == Usual(240.0, None, None, None, None, 2.25, None)
+    assert one.hour == UsualQueue(240.0, None, None, None, None, 2.25, None)
 
 
 def test_a_history_that_was_read_anew_is_not_counted_twice() -> None:

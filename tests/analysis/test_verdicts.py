@@ -169,8 +169,8 @@ def test_a_group_that_came_in_the_interval_is_not_called_starved() -> None:
     reading = read((active(before, 2), active(after, 8)))
     words = explain(of(reading, "GOLD"))
     assert words == (
-        "Wants 8.0, gets 4.0 of 16 CPUs; entitled to 12.0 now; not all its sessions were there all the time, so "
-        "whether it got what it is entitled to is not known."
+        "Wants 8.0, gets 4.0 of 16 CPUs; entitled to 12.0 now; some of its sessions were there only part of the time, "
+        "so whether it got what it is entitled to is not known."
     )
     assert conformance(reading)[0].sentence.startswith(
         "As far as presman can see, the plan is met: the other groups that want CPU get what they are entitled to. "

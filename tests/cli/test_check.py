@@ -80,7 +80,7 @@ def test_a_failure_is_unknown_in_one_line(inside: Run, arguments: list[str]) -> 
 
 def test_a_time_limit_too_short_for_two_polls_is_reported(inside: Run) -> None:
     assert (
-        "--timeout 2 leaves 1.6 s for two polls, and they are 5 s apart"
+        "--timeout 2 leaves 1.7 s for two polls, and they are 5 s apart"
         in inside("check", "demo", "--timeout", "2", "--interval", "5").stdout
     )
 

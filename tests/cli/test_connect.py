@@ -14,7 +14,7 @@ from benchmarks.terminal import Screen
 from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.cli import exit_codes
-from presman.cli.connect_command import Keeping, put_away
+from presman.cli.connect_command import PasswordStorage, store_password
 from presman.config import credentials
 from presman.config.config_file import Config, Settings, read_config
 from presman.config.connect_answers import Answers, lacks_service, wallet_trouble, wants_tls, with_address
@@ -300,12 +300,12 @@ def test_the_keyring_stores_the_password_or_gives_the_reason(monkeypatch: pytest
         monkeypatch.setitem(sys.modules, "keyring", fake)  # type: ignore[misc]
         assert credentials.has_keyring() is there
     answers = Answers("db:1521/x", "anna", Secret("t1ger"))
-    assert put_away(answers, Keeping()) == ""
-    assert put_away(answers, Keeping(in_keyring=True)) == ""
+    assert store_password(answers, PasswordStorage()) == ""
+    assert store_password(answers, PasswordStorage(in_keyring=True)) == ""
     found = parse_target(answers.shown).connect
     assert found is not None
     assert kept == {("presman", found.name): "t1ger"}
-    assert put_away(replace(answers, user="locked"), Keeping(in_keyring=True)) == "RuntimeError"
+    assert store_password(replace(answers, user="locked"), PasswordStorage(in_keyring=True)) == "RuntimeError"
     monkeypatch.setitem(sys.modules, "keyring", None)  # type: ignore[misc]
     assert not credentials.has_keyring()
 

@@ -11,7 +11,7 @@ import pytest
 from presman.base.secret import Secret
 from presman.cli import connect_command
 from presman.cli.connect_command import (
-    Keeping,
+    PasswordStorage,
     _ask_what_next,
     _filled,
     _name_trouble,
@@ -21,8 +21,8 @@ from presman.cli.connect_command import (
     _with_wallet,
     ask_address,
     ask_choice,
-    ask_keeping,
     ask_line,
+    ask_password_storage,
     ask_user,
     ask_yes,
 )
@@ -153,21 +153,21 @@ def test_the_user_may_be_empty(typed: Typed) -> None:
 
 def test_the_places_to_store_the_password(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = Answers("d", "anna", Secret("pw"))
-    assert ask_keeping(Answers("d")) == Keeping()
+    assert ask_password_storage(Answers("d")) == PasswordStorage()
     monkeypatch.setattr(connect_command, "has_keyring", lambda: False)
     shown = typed("f", "", "k", "n", "c", "echo other", "c", "echo pw")
-    assert ask_keeping(answers) == Keeping(in_file="pw")
+    assert ask_password_storage(answers) == PasswordStorage(in_file="pw")
     assert shown[0].startswith("There is no keyring here")
-    assert ask_keeping(answers) == Keeping(), "nowhere is the default"
-    assert ask_keeping(answers) == Keeping(), "there is none"
-    assert ask_keeping(answers) == Keeping(command="echo pw")
+    assert ask_password_storage(answers) == PasswordStorage(), "nowhere is the default"
+    assert ask_password_storage(answers) == PasswordStorage(), "there is none"
+    assert ask_password_storage(answers) == PasswordStorage(command="echo pw")
     assert "Its first line is not the password that was typed.\n\n" in shown
     shown = typed("f", "n")
-    assert ask_keeping(Answers("d", "anna", Secret("pw "))) == Keeping()
+    assert ask_password_storage(Answers("d", "anna", Secret("pw "))) == PasswordStorage()
     assert "Type one of: c, n\n" in shown, "config.ini cannot express this password"
     monkeypatch.setattr(connect_command, "has_keyring", lambda: True)
     typed("")
-    assert ask_keeping(answers) == Keeping(in_keyring=True)
+    assert ask_password_storage(answers) == PasswordStorage(in_keyring=True)
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ def test_the_password_is_of_the_whole_process(tmp_path: Path, inside: Run) -> No
     (tmp_path / "config.ini").write_text("[prod]\nconnection_string = demo\nmetrics_password = geheim\n")
     done = inside("metrics", "prod")
     assert done.returncode == 2
-    assert "[prod] metrics_password: it belongs in [presman]" in done.stderr
+    assert "[prod] metrics_password: put it into [presman]" in done.stderr
     assert "geheim" not in done.stderr
 
 

@@ -12,7 +12,7 @@ import pytest
 from presman.base.log_event import LogEvent
 from presman.cli import exit_codes, record_command
 from presman.cli.exit_codes import Terminated
-from presman.cli.record_command import Beginning, ProgressLine, _code, _record
+from presman.cli.record_command import HeldMessages, ProgressLine, _code, _record
 
 
 def event(text: str) -> LogEvent:
@@ -55,7 +55,7 @@ def test_first_messages_wait_for_a_write_or_a_retry(
     databases: list[Any], seconds: float, printed: bool, now: list[float]
 ) -> None:
     messages: list[str] = []
-    beginning = Beginning(lambda each: messages.append(each.message))
+    beginning = HeldMessages(lambda each: messages.append(each.message))
     beginning.started = event("started")
     beginning.report(event("one"))
     now[0] += seconds
@@ -69,7 +69,7 @@ def test_first_messages_wait_for_a_write_or_a_retry(
 
 def test_without_a_first_line_only_held_messages_are_printed(now: list[float]) -> None:
     messages: list[str] = []
-    beginning = Beginning(lambda each: messages.append(each.message))
+    beginning = HeldMessages(lambda each: messages.append(each.message))
     beginning.report(event("one"))
     beginning.end()
     assert messages == ["one"]
@@ -86,7 +86,7 @@ def test_a_signal_ends_with_its_code_unless_polls_were_lost(
 
     one = database(1, waiting=waiting, given_up=given_up)
     recorder: Any = SimpleNamespace(databases=[one], run=run, location=SimpleNamespace(name="x"))
-    beginning = Beginning(lambda _: None)
+    beginning = HeldMessages(lambda _: None)
     if waiting or given_up:
         is_over = _record(recorder, None, beginning, ProgressLine())
         assert _code(recorder, beginning, is_over=is_over) == exit_codes.OUTPUT

@@ -68,7 +68,7 @@ def test_a_user_before_the_address_replaces_the_known_one() -> None:
     descriptor = "(DESCRIPTION = (ADDRESS=(HOST=me@h)))"
     assert with_address(anna, descriptor, {}) == Answers(descriptor, "anna")
     assert with_address(anna, "demo:1521/x", {}).dsn == "demo:1521/x", "a host of that name"
-    with pytest.raises(ValueError, match="without connect: presman demo:storm"):
+    with pytest.raises(ValueError, match="to watch it: presman demo:storm"):
         with_address(anna, "demo:storm", {})
     for typed in ("a\x07b", "eva@d b/x"):
         with pytest.raises(ValueError, match="an address has no spaces"):

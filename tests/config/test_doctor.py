@@ -160,7 +160,7 @@ def test_every_query_is_tried_and_missing_parts_are_summed_up() -> None:
     assert lines[0] == ""
     assert lines[1].split() == ["query", "view", "sees"]
     table = lines[2 : 2 + len(free)]
-    assert sum("not asked: only a cluster has rows" in line for line in table) == len(free) - len(asked) > 0
+    assert sum("not run: only a cluster has rows" in line for line in table) == len(free) - len(asked) > 0
     behind = lines[2 + len(free) :]
     assert behind[:4] == ["", "These could not be read: V$DATABASE.", "What would help:", "  GRANT IT;"]
     assert behind[4:] == ["No query needs the Diagnostics or the Tuning pack."]

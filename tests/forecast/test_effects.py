@@ -24,7 +24,7 @@ from presman.forecast.course import draw, play
 from presman.forecast.effects import Effects, _Difference
 from presman.forecast.forecaster import COURSES, Forecaster
 from presman.forecast.queue_now import modelled
-from presman.tui.pages.advice_lines import candidates_lines, ends_it
+from presman.tui.pages.advice_lines import candidates_lines, to_start_line
 from tests.forecast.test_forecaster import RULES, reading, statement, waiting, watched
 from tests.tui.readings import AT, running
 
@@ -150,9 +150,9 @@ def test_the_effect_is_beside_the_candidate_if_it_fits() -> None:
     head = replace(head, statement=replace(rows[0], waited=40.0))
     (found,) = unblock(replace(one, heads=(head,)))
     whole = "(2 of the queue start at once, the last queued perhaps 0:50-1:15 sooner: in 1:00 instead of 2:00)"
-    assert whole in plain(ends_it(found))
-    assert "(2 of the queue start at once)" in plain(ends_it(found, 105))
-    assert "at once" not in plain(ends_it(found, 70))
+    assert whole in plain(to_start_line(found))
+    assert "(2 of the queue start at once)" in plain(to_start_line(found, 105))
+    assert "at once" not in plain(to_start_line(found, 70))
     assert any("if ended: 2 of the queue start at once, the last" in plain(line) for line in candidates_lines(found))
 
 

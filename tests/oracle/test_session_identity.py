@@ -37,12 +37,12 @@ def test_the_databases_clock_is_carried_on_by_ours() -> None:
     assert clock.zone == timezone(timedelta(hours=1))
     now[0] = 105.0
     assert clock.now() == UTC_TIME.replace(tzinfo=UTC) + timedelta(seconds=5)
-    clock.reckon()
+    clock.extrapolate()
     now[0] = 107.0
-    clock.reckon()
+    clock.extrapolate()
     assert clock.at == clock.now() == UTC_TIME.replace(tzinfo=UTC) + timedelta(seconds=7)
     clock.forget()
-    clock.reckon()
+    clock.extrapolate()
     assert (clock.sid, clock.instance, clock.at, clock.now(), clock.zone) == (0, 0, None, None, UTC)
 
 
@@ -64,7 +64,7 @@ def test_enough_rows_are_requested_to_come_at_once() -> None:
     for count, asked in ((0, 64), (51, 64), (52, 128), (102, 128), (103, 256), (1000, 2048)):
         found.learn(QUERY, count)
         assert found.rows(QUERY) == asked
-    found.wary = True
+    found.is_cautious = True
     assert found.rows(QUERY) == FEW == 2
     assert found.is_huge(QUERY)
 
@@ -74,9 +74,9 @@ def test_huge_rows_come_a_few_at_a_time() -> None:
     found = AnswerFacts()
     found.learn(QUERY, 10, AT_ONCE)
     assert (found.rows(QUERY), found.is_huge(QUERY)) == (10, True)
-    found.wary = True
+    found.is_cautious = True
     assert found.rows(QUERY) == 10, "for this query the number is known"
-    found.wary = False
+    found.is_cautious = False
     found.learn(QUERY, 1, AT_ONCE * 9)
     assert found.rows(QUERY) == 2
     found.learn(QUERY, 0, AT_ONCE // 63)

@@ -46,7 +46,7 @@ def test_huge_rows_are_shortened_and_come_a_few_at_a_time() -> None:
     facts = AnswerFacts()
     plain = stated(Instance, facts)
     assert (plain.shorten, plain.rows) == (None, FIRST_ROWS)
-    facts.wary = True
+    facts.is_cautious = True
     huge = stated(Instance, facts)
     assert huge.shorten is not None
     assert huge.rows == FEW

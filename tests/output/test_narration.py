@@ -297,5 +297,5 @@ def test_an_outdated_command_is_withdrawn_at_once() -> None:
     narration = Narration()
     assert any(line.startswith("command: ALTER SYSTEM KILL SESSION") for line in texts(narration, offered))
     assert to_do(over) is None
-    assert "do: nothing any more; the command above no longer holds" in texts(narration, later(over, 5))
+    assert "do: nothing now; the command above no longer applies" in texts(narration, later(over, 5))
     assert not [line for line in texts(narration, later(over, 10)) if line.startswith("do: ")]

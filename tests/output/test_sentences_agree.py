@@ -47,7 +47,7 @@ from presman.tabs.choices import Link, LinkState
 from presman.tabs.overview import alert_lines, short_alerts
 from presman.tabs.parts import Moment
 from presman.tui.copies import Copyable, copies
-from presman.tui.pages.advice_lines import ends_it
+from presman.tui.pages.advice_lines import to_start_line
 from presman.tui.panels.parallel_panel import most_for_why, room_for_why, story, why_lines
 from presman.tui.widgets.frame_lines import alert_line, do_line
 from presman.tui.widgets.line_api import whole_sentences
@@ -130,7 +130,7 @@ def contradictions(reading: Reading, shown: Screen) -> Iterator[str]:
         ended = re.match(rf"end ({_WHO})", step.text)
         if ended is None or ended[1] not in idle:
             yield f"who is to be ended is not idle: {step.text}"
-        ways = {group_title(each.head): plain(ends_it(each)) for each in unblock(reading)}
+        ways = {group_title(each.head): plain(to_start_line(each)) for each in unblock(reading)}
         if ended is not None and f"{ended[1].partition(' ')[2]}," not in ways.get(step.subject, step.script):
             yield f"DO ends somebody else than TO START IT: {step.text} {ways[step.subject]}"
     if idle and step is not None and step.step is Step.WAIT:
@@ -182,7 +182,7 @@ def ordered(reading: Reading) -> Iterator[str]:
 def without_verb(reading: Reading) -> Iterator[str]:
     """Yield the lines that name a session to free a head, but neither to end it nor to wait for it."""
     for found in unblock(reading):
-        line, first = plain(ends_it(found)), next(iter(found.candidates), None)
+        line, first = plain(to_start_line(found)), next(iter(found.candidates), None)
         if first is not None and "① " in line:
             verb = "cancel" if first.commands and first.commands[0].kind is CommandKind.CANCEL else "end"
             if f" {verb} ① " not in line and "① wait: " not in line:
@@ -194,12 +194,12 @@ def offered_and_not_named(reading: Reading) -> Iterator[str]:
     step, every = to_do(reading), unblock(reading)
     for way in every if step is not None and "whose work to end" in step.text else ():
         if way.answers and (len(every) == 1 or step.subject == group_title(way.head)):  # type: ignore[union-attr]
-            yield f"{plain(ends_it(way))}, and DO: {step.text}"  # type: ignore[union-attr]
+            yield f"{plain(to_start_line(way))}, and DO: {step.text}"  # type: ignore[union-attr]
 
 
 def not_named(reading: Reading, step: ToDo, idle: list[str]) -> Iterator[str]:
     """Yield the idle holders that DO should name and does not."""
-    offers = [plain(ends_it(each)) for each in unblock(reading)]
+    offers = [plain(to_start_line(each)) for each in unblock(reading)]
     named = [name for name in idle if any(f"{name.partition(' ')[2]}," in each for each in offers)]
     if named and not any(name in step.text for name in named):
         yield f"TO START IT offers {named}, DO names none of them: {step.text}"
@@ -213,7 +213,9 @@ def not_named(reading: Reading, step: ToDo, idle: list[str]) -> Iterator[str]:
 def offered_without_proof(reading: Reading) -> Iterator[str]:
     """Yield commands that can be copied although no line says that they help."""
     step = to_do(reading)
-    lines = " ".join([*(plain(ends_it(each)) for each in unblock(reading)), step.text if step is not None else ""])
+    lines = " ".join(
+        [*(plain(to_start_line(each)) for each in unblock(reading)), step.text if step is not None else ""]
+    )
     heads = {each.statement.executing()[:3] for each in reading.heads}
     for way in unblock(reading):
         missing = max((each.short for each in way.head.shortages), default=0)
@@ -254,7 +256,7 @@ def ended_though_it_ends(reading: Reading) -> Iterator[str]:
         yield from (f"{each.statement.who} is nearly done: {way.sentence}" for each in offered
                     if nearly_done(each.statement))  # fmt: skip
         if nearly and any(each.statement.idle is None for each in offered):
-            yield f"{nearly[0].who} is nearly done, and alone enough: {plain(ends_it(way))}"
+            yield f"{nearly[0].who} is nearly done, and alone enough: {plain(to_start_line(way))}"
 
 
 def nearly_done(each: RunningStatement) -> bool:

@@ -56,11 +56,18 @@ def test_the_answer_for_a_head_has_reason_forecast_and_candidates() -> None:
     )
 
 
+def test_a_reason_that_is_not_known_is_said_in_words() -> None:
+    reading = sample()
+    unknown = [replace(row, reason=QueueReason.UNKNOWN) for row in reading.queue]
+    first = answer("501", replace(reading, queue=tuple(unknown)))[0]
+    assert first.endswith("has been queued for 3 min 41 s; the reason is not known")
+
+
 def test_an_unproven_end_is_not_worded_as_advice() -> None:
     row = sample().heads[1].statement
     assert [line for line in answer(str(row.sid)) if "MARTIN 1:526" in line][:1] == [
-        "  no end is sure to start it: MARTIN 1:526 (idle 22:10) keeps 32 servers that BATCH and ETL want: ending it "
-        "starts at least one of their heads, and the plan decides which"
+        "  ending a session may not start it: MARTIN 1:526 (idle 22:10) keeps 32 servers that BATCH and ETL want: "
+        "ending it starts at least one of their heads, and the plan decides which"
     ]
 
 

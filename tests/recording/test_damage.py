@@ -719,7 +719,7 @@ def test_an_unreadable_format_is_reported_with_the_name_once(whole: Path, tmp_pa
 
 
 def test_only_texts_that_have_lines_keep_them() -> None:
-    room = shapes.Room(1 << 20)
+    room = shapes.MemoryBudget(1 << 20)
     name, text = (shapes._field(each, str, False) for each in ("program", "sql_text"))
     assert name.checked(["a\nb"], room) == ["a b"]
     assert text.checked(["a\nb"], room) == ["a\nb"]

@@ -21,7 +21,7 @@ from presman.rows.queries import DetailLevel, Focus, Scope
 from presman.rows.session_rows import Session, SessionStatistic
 from presman.rows.snapshot import Snapshot
 from presman.services.live import (
-    HeadStart,
+    EarlySampler,
     LiveTarget,
     NotUnderstood,
     Preview,
@@ -36,9 +36,11 @@ from tests.scenarios import with_short_past
 from tests.sources.fakes import FakeSource
 
 
-def begun(let_go: Callable[[], object]) -> tuple[HeadStart, SimulatorSource]:
+def begun(let_go: Callable[[], object]) -> tuple[EarlySampler, SimulatorSource]:
     source = SimulatorSource("quiet")
-    start = HeadStart(lambda on_event: Sampler(lambda: source, refresh=60, scope=Scope.CLUSTER, post=on_event), let_go)
+    start = EarlySampler(
+        lambda on_event: Sampler(lambda: source, refresh=60, scope=Scope.CLUSTER, post=on_event), let_go
+    )
     return start, source
 
 

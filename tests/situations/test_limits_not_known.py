@@ -22,7 +22,7 @@ from presman.figures.drawing.lines import plain
 from presman.forecast.queue_now import queue_rules
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
 from presman.rows.commands import CommandKind
-from presman.tui.pages.advice_lines import ends_it
+from presman.tui.pages.advice_lines import to_start_line
 from tests.situations.spooled import Views, reading, readings, snapshots
 from tests.situations.test_promises import cluster, container
 from tests.situations.test_sessions_to_end import HEAD, idle, site
@@ -217,7 +217,7 @@ def test_a_limit_that_was_raised_since_the_poll_before_explains_the_wait(tmp_pat
     assert (head(second).cause, head(second).held, head(second).allowed) == (Cause.NOT_CHOSEN, 16, 48)
     assert head(second).sentence.endswith("and 32 are free; nothing that presman sees holds it back")
     first_line, *lines = as_text(second, AskedStatement.of("9"), ReasonHistory()).splitlines()
-    assert first_line.endswith(": why is not known"), "it was: not known (unknown)"
+    assert first_line.endswith("; the reason is not known"), "it was: not known (unknown)"
     free = "the servers it wants are free: no running statement is known to hold it up"
     assert f"  to start it: {free}" in lines, "it was: it waits for its turn in the queue, not for servers"
 
@@ -251,7 +251,7 @@ def test_no_more_servers_are_free_than_the_pool_has_left(tmp_path: Path, in_use:
     queued = ending(head(found).statement, found).commands
     assert CommandKind.DEQUEUE not in [each.kind for each in queued], "it would be downgraded, or run serially"
     (way,) = unblock(found)
-    assert "copies" not in plain(ends_it(way)), "nor is another command in its place"
+    assert "copies" not in plain(to_start_line(way)), "nor is another command in its place"
 
 
 def test_where_the_pool_has_less_left_than_the_target_it_is_said_which_is_free(tmp_path: Path) -> None:

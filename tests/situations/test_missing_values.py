@@ -18,7 +18,7 @@ from presman.figures.session_figures import SESSIONS
 from presman.figures.statement_figures import QUEUE, RUNNING
 from presman.output.plugin_check import result
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
-from presman.tui.pages.advice_lines import candidates_lines, ends_it, without_command
+from presman.tui.pages.advice_lines import candidates_lines, to_start_line, without_command
 from presman.tui.pages.row_details import page
 from tests.situations.test_unchecked_alerts import polls, records, without
 from tests.thorough import some
@@ -36,7 +36,7 @@ def sentences(reading: Reading) -> Iterator[str]:
     yield from [*step.lines, step.short] if step is not None else ()
     yield from result(reading, (), (), verbose=True).more
     for way in unblock(reading):
-        yield from map(plain, (ends_it(way), *candidates_lines(way)))
+        yield from map(plain, (to_start_line(way), *candidates_lines(way)))
         yield from (without_command(each) for each in way.candidates if not each.commands)
     history = ReasonHistory()
     history.add(reading)

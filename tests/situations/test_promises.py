@@ -19,7 +19,7 @@ from presman.figures.drawing.lines import plain
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
 from presman.rows.session_rows import Session
 from presman.services.live import Readings
-from presman.tui.pages.advice_lines import ends_it
+from presman.tui.pages.advice_lines import to_start_line
 from tests.cli.run import Run
 from tests.recording.recorded import record
 from tests.situations.spooled import NO_LIMITS, RELEASE_19, Views, reading, readings, snapshots, spool
@@ -499,7 +499,7 @@ def test_an_overdue_end_is_reported_as_overdue(tmp_path: Path, left: tuple[int, 
     for each, was_broken in zip(found, broken, strict=True):
         (way,) = unblock(each)
         assert not (was_broken and (way.soon is not None or "by itself" in way.sentence))
-        assert ("should be done by now" in plain(ends_it(way))) is was_broken
+        assert ("should be done by now" in plain(to_start_line(way))) is was_broken
 
 
 def test_an_end_that_the_plan_promised_is_not_promised_anew_ten_seconds_after_it_should_have_come(

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from presman.analysis.advice.to_do import to_do, with_unchecked
 from presman.analysis.alerts.alert_rules import wrong
-from presman.analysis.alerts.alert_turns import AlertTurns
+from presman.analysis.alerts.alert_transitions import AlertTransitions
 from presman.analysis.alerts.judge import AlertChanges, Judge
 from presman.analysis.alerts.unchecked import unchecked
 from presman.analysis.assemble import analyse
@@ -158,7 +158,7 @@ def test_a_queue_that_another_view_counts_as_empty_is_over() -> None:
 
 def test_an_unchecked_alert_neither_ends_nor_begins_again() -> None:
     """In Events nothing ends; the end has the last text of the alert."""
-    turns, changes = AlertTurns(), AlertChanges()
+    turns, changes = AlertTransitions(), AlertChanges()
     readings = read({2: (PLAN,), 3: (PLAN,), 4: (PLAN,)})
     reported = [
         [

@@ -17,7 +17,7 @@ from presman.analysis.readings.session_readings import (
     SessionFigure,
     SetSkew,
 )
-from presman.analysis.readings.statement_readings import Usual
+from presman.analysis.readings.statement_readings import UsualQueue
 from presman.base.formats import ABSENT
 from presman.figures.drawing.lines import plain
 from presman.figures.history_figures import USUAL
@@ -129,8 +129,8 @@ def test_the_focus_of_each_kind_of_row() -> None:
     assert focus_of(busy()) is None
 
 
-def usual(seconds: float, queue: float, share: float | None) -> Usual:
-    return Usual(seconds, 50.0, 61.0, share, 8.0, queue, 2)
+def usual(seconds: float, queue: float, share: float | None) -> UsualQueue:
+    return UsualQueue(seconds, 50.0, 61.0, share, 8.0, queue, 2)
 
 
 def test_a_groups_queue_is_compared_with_the_usual() -> None:
@@ -146,7 +146,7 @@ def test_a_groups_queue_is_compared_with_the_usual() -> None:
     assert plain(usual_lines(instant)[0]).strip().startswith("Now, ")
     shown = USUAL.column("mean_queue").show
     assert (shown(found), shown(instant)) == ("12.0 ▲", "12.0 now"), "the judged value is marked"
-    assert shown(instant._replace(now=Usual(0.0))) == ABSENT
+    assert shown(instant._replace(now=UsualQueue(0.0))) == ABSENT
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from presman.tui import saved_view
 from presman.tui.app import MonitorApp
 from presman.tui.feed import WatchedFeed
 from presman.tui.fleet_app import FleetApp, FleetView
-from presman.tui.keys.page_keys import lead_home
+from presman.tui.keys.page_keys import return_to_fleet
 from tests.recording.recorded import polled, record
 from tests.services.fleet.members import every_state, live
 from tests.sources.fakes import FakeSource
@@ -231,7 +231,7 @@ async def test_hostile_names_have_no_effect(size: tuple[int, int]) -> None:
 
 def _on(database: WatchedDatabase, **settings: Any) -> MonitorApp:
     app = MonitorApp(lambda post, refresh: WatchedFeed(database, post, refresh), **settings)
-    lead_home(app)
+    return_to_fleet(app)
     return app
 
 

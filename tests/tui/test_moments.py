@@ -60,7 +60,7 @@ async def the_tab_lists_what_changed_newest_first(acting: Stage) -> None:
     times = [each[1] for each in rows]
     assert times == sorted(times, reverse=True)
     assert [" ".join(each[2].split()) for each in rows if each[1] in {clock(130), clock(60)}] == [
-        "parameter changed PARALLEL_SERVERS_TARGET 96 → 48 on each of 2 instances, added up 192 → 96",
+        "parameter changed PARALLEL_SERVERS_TARGET 96 → 48 on each of 2 instances, in total 192 → 96",
         "plan changed plan DAY_PLAN → NIGHT_PLAN (by NIGHT_WINDOW)",
     ]
     size = acting.app.size

@@ -13,7 +13,7 @@ from presman.figures.drawing.lines import plain
 from presman.recording.playback_values import Stretch
 from presman.sources import SourceError
 from presman.tui import player as player_module
-from presman.tui.player import _SUMMED_UP, FOLLOWING, SPEEDS, Following, PlaybackNotice, Player, Stopped, _passed
+from presman.tui.player import _SUMMED_UP, FOLLOWING, SPEEDS, GrowthCheck, PlaybackNotice, Player, Stopped, _passed
 from presman.tui.replay_app import ReplayApp, _fitted, scrub_lines
 
 START = datetime(2026, 3, 12, 3, tzinfo=UTC)
@@ -269,21 +269,21 @@ def test_the_state_of_a_replay_and_its_interval(
         player=SimpleNamespace(playing=playing, speed=2.0, trouble=trouble, is_following=following),
         scrub=SimpleNamespace(show=lambda at, reads_past: shown.update(mark=(at, reads_past))),
     )  # fmt: skip
-    ReplayApp.say_state(app, paint=False)
+    ReplayApp.show_state(app, paint=False)
     words = f"{state} {START.astimezone():%Y-%m-%d %H:%M:%S}"
     assert shown == {"refresh": every, "words": words, "mark": (START, True)}
-    ReplayApp.say_state(app)
+    ReplayApp.show_state(app)
     assert shown["painted"]
     with monkeypatch.context() as zone:
         zone.setenv("TZ", "Europe/Lisbon")  # at 02:00 on 2026-10-25 clocks go back to 01:00
         time.tzset()
         monitor.reading = SimpleNamespace(interval=interval, at=datetime(2026, 10, 25, 1, 30, tzinfo=UTC))
-        ReplayApp.say_state(app)
+        ReplayApp.show_state(app)
         assert shown["words"] == f"{state} 2026-10-25 01:30:00+00:00"
     time.tzset()
     monitor.reading = None
     shown.clear()
-    ReplayApp.say_state(app)
+    ReplayApp.show_state(app)
     assert shown == {}, "no poll is shown"
 
 
@@ -305,8 +305,8 @@ def test_a_growing_recording_is_read_and_summed_every_few_seconds(
             raise SourceError(trouble[0])
         return indexes[0]
 
-    following, summed_up = Following(lambda _: None), list[float]()
-    monkeypatch.setattr(following, "sum_up", lambda _: summed_up.append(now[0]))
+    following, summed_up = GrowthCheck(lambda _: None), list[float]()
+    monkeypatch.setattr(following, "post_summary", lambda _: summed_up.append(now[0]))
     source: Any = SimpleNamespace(grow=grow, playback=TEN)
     following._summed_up = 100.0
     assert following.newest(source, TEN.at(4)) == (4, 9)

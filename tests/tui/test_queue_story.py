@@ -23,7 +23,7 @@ from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.parallel import goal_line, queue_line
 from presman.tui.feed import Arrived
 from presman.tui.pages import row_details
-from presman.tui.pages.advice_lines import candidates_lines, ends_it
+from presman.tui.pages.advice_lines import candidates_lines, to_start_line
 from presman.tui.pages.detail_lines import xplan
 from presman.tui.widgets.gantt import STRIP, GanttData, gantt
 from tests.analysis.test_simulated import Clock
@@ -144,7 +144,7 @@ def test_words_of_a_wrapped_line_stay_apart_at_any_width() -> None:
 
 
 def test_the_end_that_starts_the_head_fits_one_line() -> None:
-    first, second = (plain(ends_it(found, key=True)) for found in unblock(busy()))
+    first, second = (plain(to_start_line(found, key=True)) for found in unblock(busy()))
     named = " TO START IT  end ① MARTIN SQL Developer 1:526,60805, idle 22:10, holds 32"
     starts = "ending it starts at least one of their heads, and the plan decides which"
     assert first == f"{named}; ETL may get them first   c 1 copies ①", "no work is lost while the idle holder is enough"
@@ -158,15 +158,15 @@ def test_the_three_statements_that_lose_least_are_named() -> None:
     (found,) = unblock(replace(busy(), heads=(batch,), running=held, groups=(group("BATCH", px_servers=128),)))
     assert [each.statement.sid for each in found.candidates if each.commands] == [405, 605, 705]
     assert [each.why_not for each in found.candidates][3] == "those above are enough"
-    line = plain(ends_it(found, key=True))
+    line = plain(to_start_line(found, key=True))
     assert re.findall(r"([①②③④]) MARTIN (?:SQL Developer )?1:(\d+)", line) == [("①", "405"), ("②", "605"), ("③", "705")]
     assert line.startswith(" TO START IT  wait, or cancel ① MARTIN")
     lines = [
         plain(line) for line in candidates_lines(replace(found, candidates=(replace(found.candidates[0], lost=28.0),)))
     ]
     assert any(line.endswith("; 28 server seconds of work would be lost") for line in lines), "not 0 server minutes"
-    assert "  or one of 2 others   c 1 copies ①" in plain(ends_it(found, 120, key=True))
-    assert "  or another   c 1 copies ①" in plain(ends_it(found, 160, key=True))
+    assert "  or one of 2 others   c 1 copies ①" in plain(to_start_line(found, 120, key=True))
+    assert "  or another   c 1 copies ①" in plain(to_start_line(found, 160, key=True))
 
 
 def test_line_page_and_key_number_candidates_alike() -> None:
@@ -174,7 +174,7 @@ def test_line_page_and_key_number_candidates_alike() -> None:
     found = unblock(busy())[0]
     idle, works = found.candidates[:2]
     found = replace(found, candidates=(replace(works, commands=()), idle))
-    line, page = plain(ends_it(found, key=True)), [plain(each) for each in candidates_lines(found)]
+    line, page = plain(to_start_line(found, key=True)), [plain(each) for each in candidates_lines(found)]
     assert re.findall(r"([①②]) (MARTIN|ETL)\b.*copies ([①②])", line) == [("①", "MARTIN", "①")]
     assert [text.split()[:2] for text in page if text.strip()[:1] in {"①", "②"}] == [["①", "MARTIN"], ["②", "ETL"]]
 
@@ -182,24 +182,24 @@ def test_line_page_and_key_number_candidates_alike() -> None:
 def test_more_than_nine_have_numbers_too() -> None:
     found = unblock(busy())[0]
     found = replace(found, candidates=(found.candidates[0],) * 12)
-    assert "  or ⑨ MARTIN" in (line := plain(ends_it(found, key=True)))
+    assert "  or ⑨ MARTIN" in (line := plain(to_start_line(found, key=True)))
     assert line.count("  or ") == 11
     assert "  or 12. MARTIN" in line
-    assert " + 12. MARTIN" in plain(ends_it(replace(found, needed=12)))
+    assert " + 12. MARTIN" in plain(to_start_line(replace(found, needed=12)))
 
 
 def test_the_joint_effect_is_shown_after_the_last_needed_session() -> None:
     first = unblock(busy())[0]
     pair = tuple(replace(each, commands=first.candidates[0].commands) for each in first.candidates)
     found = replace(first, needed=2, candidates=pair)
-    named = plain(ends_it(found))
+    named = plain(to_start_line(found))
     assert " + ② ETL" in named
     effect = EndingEffect((), 3, 60.0, 120.0, sooner=60.0, sooner_low=50.0, sooner_high=75.0)
-    line = plain(ends_it(replace(found, effect=effect)))
+    line = plain(to_start_line(replace(found, effect=effect)))
     words = " (3 of the queue start at once, the last queued perhaps 0:50-1:15 sooner: in 1:00 instead of 2:00)"
     assert line == named.replace("; ETL may", f"{words}; ETL may")
     nothing = replace(effect, starts=0, through=120.0, sooner=0.0)
-    assert plain(ends_it(replace(found, effect=nothing))) == named, "without an effect no words and no brackets"
+    assert plain(to_start_line(replace(found, effect=nothing))) == named, "without an effect no words and no brackets"
 
 
 def test_the_effect_of_an_end_leaves_room_for_the_count_of_others() -> None:
@@ -208,7 +208,7 @@ def test_the_effect_of_an_end_leaves_room_for_the_count_of_others() -> None:
     effect = EndingEffect((), 2, None, None)
     found = replace(found, candidates=tuple(replace(each, effect=effect) for each in found.candidates))
     for room in range(90, 240):
-        line = plain(ends_it(found, room, key=True))
+        line = plain(to_start_line(found, room, key=True))
         assert ("2 of the queue start at once" not in line) or "…" not in line, room
 
 

@@ -37,7 +37,7 @@ def view_file(state: Path, text: str) -> Path:
 async def test_settings_except_filters_are_restored_at_the_next_start(state: Path) -> None:
     async with stage(busy(), size=(120, 30)) as acting:
         acting.app.view_saver = ViewSaver()
-        acting.app.put_back()
+        acting.app.restore_view()
         assert saved_view.SAVED not in await acting.press("5", "9"), (
             "a tab that is opened has tables, and nothing is saved"
         )
@@ -53,7 +53,7 @@ async def test_settings_except_filters_are_restored_at_the_next_start(state: Pat
     assert saved_view.path().stat().st_mode & 0o077 == 0
     async with stage(size=(120, 30)) as acting:
         acting.app.view_saver = ViewSaver()
-        acting.app.put_back()
+        acting.app.restore_view()
         await acting.show(busy())
         await acting.keys("5")
         assert acting.screen.splitlines()[4:11] == shown, "all rows: the filter is not restored"
@@ -69,7 +69,7 @@ async def test_settings_except_filters_are_restored_at_the_next_start(state: Pat
 async def test_forgetting_saved_settings_leaves_the_screen_unchanged(state: Path) -> None:
     async with stage(busy(), size=(120, 30)) as acting:
         acting.app.view_saver = ViewSaver()
-        acting.app.put_back()
+        acting.app.restore_view()
         await acting.keys("5", "S")
         assert state.exists()
         offered = {each.title: each.callback for each in acting.app.get_system_commands(acting.app.screen)}
@@ -89,7 +89,7 @@ async def test_the_interval_of_a_recording_is_not_saved() -> None:
     async with stage(busy(), size=(120, 30)) as acting:
         acting.app.replayed = mock.Mock
         acting.app.view_saver = ViewSaver(["refresh"])
-        acting.app.put_back()
+        acting.app.restore_view()
         acting.app.monitor.choose(refresh=60.0)  # as a replay does when it has read its first poll
         await acting.keys("s")
     kept = json.loads(saved_view.path().read_text())
@@ -101,7 +101,7 @@ async def test_the_interval_of_a_recording_is_not_saved() -> None:
 async def test_a_reversed_unsorted_order_is_not_saved() -> None:
     async with stage(busy()) as acting:
         acting.app.view_saver = ViewSaver()
-        acting.app.put_back()
+        acting.app.restore_view()
         await acting.keys("1", "S")
         assert "last row first" in acting.screen
     assert not any(name.startswith("overview/") for name in saved_view.load()[0].sorts)
@@ -111,7 +111,7 @@ async def test_a_reversed_unsorted_order_is_not_saved() -> None:
 async def test_settings_saved_by_another_presman_are_kept() -> None:
     async with stage(busy()) as acting:
         acting.app.view_saver = ViewSaver()
-        acting.app.put_back()
+        acting.app.restore_view()
         saved_view.save(SavedView(theme="nord", sorts={"fleet": ("target", True)}))
         await acting.keys("w", "5", "S")
     kept = saved_view.load()[0]
@@ -124,7 +124,7 @@ async def test_options_override_saved_settings_and_are_not_saved() -> None:
     saved_view.save(SavedView(refresh=10.0, theme="nord"))
     async with stage(busy()) as acting:
         acting.app.view_saver = ViewSaver(["refresh"])
-        acting.app.put_back()
+        acting.app.restore_view()
         await acting.keys("w")
         assert (acting.app.monitor.choices.refresh, acting.app.theme) == (2.0, "nord")
     assert saved_view.load()[0] == SavedView(refresh=10.0, theme="nord", window=60)
@@ -170,7 +170,7 @@ async def test_unknown_names_in_the_file_do_no_harm(state: Path) -> None:
     view_file(state, json.dumps({"sorts": names, "columns": columns, "theme": "no such", "of a later version": 1}))
     async with stage(busy(), size=(120, 30)) as acting:
         acting.app.view_saver = ViewSaver()
-        acting.app.put_back()
+        acting.app.restore_view()
         assert acting.app.view_saver.trouble == ""
         await acting.keys("5")
         assert acting.app.panels.grid.rows.sort_key == "used_cpus"

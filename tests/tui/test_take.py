@@ -135,7 +135,7 @@ def test_a_command_is_copied_with_the_age_of_its_data(
         choices=SimpleNamespace(refresh=2.0),
     )  # fmt: skip
     app: Any = SimpleNamespace(replayed=replayed, monitor=monitor)
-    assert take_keys._as_old(app) == expected
+    assert take_keys._age_remark(app) == expected
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_a_command_is_copied_with_the_age_of_its_data(
 def test_the_notice_of_a_copied_command(
     text: str, served: bool, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(take_keys, "_as_old", lambda _: "")
+    monkeypatch.setattr(take_keys, "_age_remark", lambda _: "")
     monkeypatch.setattr(take_keys.private_files, "keep_file", lambda name, _: f"/home/{name}")
     notices: list[str] = []
     copied: list[str] = []

@@ -3,12 +3,12 @@
 Everything that shows a command that ends a session for a queue uses this decision: TO START IT, the list of copies, the
 pages, `why`, JSON and report. DO requires more: that no work is lost.
 
-A statement is offered only if it is proven that its end helps. Either it certainly frees all that the head is short of,
-alone or together with those named beside it, and no other queue takes turns with the head for these servers; or the
-forecast proves that the queue empties sooner. A statement is never offered if its end makes more fail than a statement,
-if it pauses between two fetches, or if it works while the end of an idle holder is enough. No statement is offered
-while another session must be checked first, or while the head should start by itself soon. No work is thrown away while
-a statement that would be enough may end by itself because its current step is nearly done.
+A statement is offered only if it is proven that its end helps. One proof is that it certainly frees all servers that
+the head lacks, alone or with the statements named beside it, and that no other queue takes turns with the head for
+them. The other is a forecast that the queue empties sooner. A statement is never offered if its end makes other work
+fail, too, if it pauses between two fetches, or if it works while the end of an idle holder is enough. No statement is
+offered while another session must be checked first, or while the head should start by itself soon. No work is thrown
+away while a statement that would be enough may end by itself because its current step is nearly done.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from presman.analysis.advice.contenders import Candidate, Unblock
 from presman.analysis.advice.ending import NEARLY_DONE, WORKS, ending
-from presman.analysis.advice.kept import still_short, who_wants
+from presman.analysis.advice.kept import queues_want, still_short
 from presman.analysis.advice.step import Proof
 from presman.analysis.readings.forecast_readings import helps_none, is_proven
 from presman.analysis.readings.reading import Reading
@@ -38,13 +38,13 @@ def answered(found: Unblock, reading: Reading) -> Unblock:
     alone = [each for each in found.candidates if _is_like(each, chosen) and not _why_not_this(each, waits)][:NAMED]
 
     def why_not(index: int, each: Candidate) -> str:
-        """Return why the servers that a candidate holds do not make it an answer, "" if they do."""
+        """Return why ending a candidate is not offered, as far as its servers decide that; "" if it is enough."""
         if each.ends_in is not None or each.refused:
             return _why_not_this(each, waits)
         if none_offered:
             return none_offered
         if index < found.needed:
-            return objections[index] or (objected and f"not enough alone, and of another one: {objected}")
+            return objections[index] or (objected and f"not enough alone; of another one that must end: {objected}")
         if each in alone and found.needed == 1:
             return ""
         return _why_not_this(each, waits) or _why_not_beside(each, found, reading)
@@ -55,7 +55,7 @@ def answered(found: Unblock, reading: Reading) -> Unblock:
 
 
 def _ends_not_known(reading: Reading) -> str:
-    """Return that V$SESSION_LONGOPS does not answer, so that a statement may be about to end by itself; "" if not."""
+    """Return that V$SESSION_LONGOPS did not answer, so it may hide that a statement is nearly done; "" if it did."""
     silent = reading.unanswered("V$SESSION_LONGOPS")
     return f"whether one that works ends by itself soon is not known ({silent})" if silent else ""
 
@@ -83,7 +83,7 @@ def _proofs(each: Candidate, found: Unblock, *, is_enough: bool) -> Iterator[Pro
 
 
 def _why_none(found: Unblock, reading: Reading) -> Iterator[str]:
-    """Yield why no statement is offered to be ended for a head, nothing if that depends on the statement."""
+    """Yield the reasons that keep every statement from being offered, nothing if it depends on the statement."""
     if found.unknown:
         yield f"who holds servers is not known: {found.unknown}"
     if found.doubt is not None:
@@ -109,13 +109,13 @@ def _why_not_now(found: Unblock, reading: Reading) -> Iterator[str]:
     if early := too_early(found):
         yield f"the head {early}"
     if found.turns:
-        yield f"{who_wants(found.turns, reading, ' the same servers')}: {found.order}"
+        yield f"{queues_want(found.turns, reading, ' the same servers')}: {found.order}"
     if found.unsure:
         yield found.unsure
     if (silent := reading.unanswered("V$RSRCMGRMETRIC")) and any(each.statement.idle is not None for each in chosen):
         yield f"whether other queues wanted these servers a minute ago is not known ({silent})"
-    if found.in_vain:
-        yield f"{listed(found.in_vain)} may come first and want more than that frees"
+    if found.rivals_too_large:
+        yield f"{listed(found.rivals_too_large)} may come first and want more than that frees"
     if found.rivals and helps_none(found.effect if found.needed > 1 else found.candidates[0].effect):
         yield NO_USE
 
@@ -124,10 +124,9 @@ NO_USE = "ending it should not let any statement start sooner"
 
 
 def _why_not_this(each: Candidate, waits: str) -> str:
-    """Return what speaks against the end of this candidate.
+    """Return the reason against ending this candidate.
 
-    Lost work is no objection, except if the DBA should wait for a statement that may end by itself: `waits` says for
-    which.
+    Lost work is no reason, unless the DBA should wait for a statement that may end by itself; `waits` names it.
     """
     if each.ends_in is not None:
         return f"it should end by itself {in_about(each.ends_in)}"
@@ -149,14 +148,14 @@ def _why_not_beside(each: Candidate, found: Unblock, reading: Reading) -> str:
 
 
 def too_little(each: Candidate, head: QueueHead, reading: Reading) -> str:
-    """Return that the end of a candidate is not enough for a head, or not if the head wants as many as it may."""
+    """Return the sentence that ending a candidate does not free enough for a head, with "perhaps" if it may."""
     missing = max((one.short for one in head.shortages), default=0)
     perhaps = "" if still_short([each.statement], head, reading) else "perhaps "
     return f"{perhaps}not enough alone: it frees {each.frees} of {counted(missing, 'server')}"
 
 
 def too_early(found: Unblock) -> str:
-    """Return that a head has just come, "" if not: it may have started before a DBA can decide."""
+    """Return the sentence that a head has just come and may start before a DBA decides; "" if it has not."""
     waited = found.head.statement.waited
     is_new = waited is not None and waited < NEARLY_DONE
     return f"has waited only {duration(waited)}: too early to end a session for it" if is_new else ""

@@ -1,4 +1,4 @@
-"""Ways to let the head of a queue start, and the other queues that want the servers it waits for.
+"""Ways to let the head of a queue start, and the other queues that compete for the servers.
 
 Sums show, as far as they can, which running statements count against the limit of their group and against the target.
 
@@ -60,12 +60,12 @@ class Candidate(Struct, frozen=True):
 
     @property
     def is_named(self) -> bool:
-        """Whether it can be ended, or waited for."""
+        """Whether a text can name it, because it can be ended or will end by itself."""
         return bool(self.commands) or self.ends_in is not None
 
     @property
     def verb(self) -> str:
-        """What its first command does to it, "" without a command: then the DBA waits for it."""
+        """The verb of its first command, "" without one: then the DBA waits for it."""
         return _VERBS.get(self.commands[0].kind, "") if self.commands else ""
 
 
@@ -77,7 +77,7 @@ def _times_out_soon(each: QueuedStatement) -> bool:
 
 
 def _starts_at_timeout(head: QueueHead) -> bool:
-    """Whether a head may soon start at its timeout: then it takes servers, whatever its own limits leave."""
+    """Whether a head may soon start at its timeout. Then it takes servers even beyond its own limits."""
     return _times_out_soon(head.statement) and head.statement.timeout_action != "CANCEL"
 
 
@@ -105,12 +105,12 @@ class Unblock(Struct, frozen=True):
     others. `order` says which of them is first, as far as presman knows. `unsure` says that another statement of its
     own queue may be first and want more, or that a limit is known for the last full minute only, "" if not. `itself` is
     a statement of the head's own session that holds servers which the head is short of: the session is queued behind
-    itself. `unknown` is why the holders of servers are not known, "" if they are. `in_vain` are the rivals that may be
-    served first and want more than becomes free, so that no statement would start. `effect` is what the ends of all
-    needed statements together would do to the whole queue, None if not forecast. `idle` are the largest idle holders
-    that nothing speaks against ending, whether they help this head or not. `starts_within` is the seconds within which
-    its forecast has it start, in 8 cases of 10, None unless that is soon. `too_few` says that the servers of the
-    blocked statements and of their blockers are not enough to start it, "" if they may be.
+    itself. `unknown` is why the holders of servers are not known, "" if they are. `rivals_too_large` are the rivals
+    that may be served first and want more than becomes free, so that no statement would start. `effect` is what the
+    ends of all needed statements together would do to the whole queue, None if not forecast. `idle` are the largest
+    idle holders that nothing speaks against ending, whether they help this head or not. `starts_within` is the seconds
+    within which its forecast has it start, in 8 cases of 10, None unless that is soon. `too_few` says that the servers
+    of the blocked statements and of their blockers are not enough to start it, "" if they may be.
     """
 
     head: QueueHead
@@ -127,13 +127,13 @@ class Unblock(Struct, frozen=True):
     unsure: str = ""
     itself: RunningStatement | None = None
     unknown: str = ""
-    in_vain: tuple[str, ...] = ()
+    rivals_too_large: tuple[str, ...] = ()
     effect: EndingEffect | None = None
     idle: tuple[RunningStatement, ...] = ()
     starts_within: float | None = None
     too_few: str = ""
     doubt: NotKnown | None = None
-    """What is not known that decides whether the head starts: then nobody is named, and no start is predicted."""
+    """The unknown fact that decides whether the head starts: no session is named then, and no start predicted."""
 
     @property
     def names_none(self) -> bool:
@@ -145,12 +145,12 @@ class Unblock(Struct, frozen=True):
 
     @property
     def only_waits(self) -> bool:
-        """Whether the head should leave the queue, or all needed statements end, soon: nothing is to be run."""
+        """Whether waiting is enough: the head should soon leave the queue, or all needed statements should soon end."""
         return self.soon is not None or bool(self.leaves_soon and not any(each.commands for each in self.candidates))
 
     @property
     def outdated(self) -> str:
-        """The view that did not answer at this poll, so that no end is known to help; "" if all answered."""
+        """The view that did not answer at this poll, so that it is not known which end helps; "" if all answered."""
         return next((each.statement.outdated for each in self.candidates), "")
 
     @property
@@ -173,16 +173,17 @@ class Unblock(Struct, frozen=True):
 
     @property
     def times_out(self) -> str:
-        """The sentence that the head reaches its queue timeout soon, "" if not: then no end helps it."""
+        """The sentence that the head soon reaches its queue timeout, so that ending a session is no help; "" if not."""
         first = self.head.statement
         words = f"reaches its queue timeout in {duration(first.timeout_left)}: then {first.at_timeout}"
         return words if _times_out_soon(first) else ""
 
     @property
     def leaves_soon(self) -> str:
-        """The sentence that the head leaves the queue soon, whoever ends: at its timeout, or by its forecast.
+        """The sentence that the head leaves the queue soon, at its timeout or by its forecast, without a command.
 
-        "" if not, or if the statements that should end by themselves say so (a forecast covers all).
+        "" if not, or if the text about statements that should end by themselves already says it (a forecast covers
+        all).
         """
         if self.times_out:
             return self.times_out
@@ -202,7 +203,7 @@ class Unblock(Struct, frozen=True):
 
     @property
     def may_end_later(self) -> str:
-        """The same sentence whenever that is, so that it is known before a session is decided about."""
+        """The same sentence even if that is not soon: a DBA should know it before ending a session."""
         return _may_end(self.may_end_first)
 
     @property
@@ -222,7 +223,7 @@ class Unblock(Struct, frozen=True):
 
     @property
     def idle_beside(self) -> tuple[RunningStatement, ...]:
-        """The idle holders that must end, too, before the head can start once `may_end` has come true."""
+        """The idle holders that must end, too, before the head can start after the end that `may_end` describes."""
         last = self._last_to_end(NEARLY_DONE)
         if last is None or last.enough:
             return ()
@@ -287,9 +288,10 @@ def take_turns(
     """Return the queues that may take what `head` is short of before it does, including its own; () without others.
 
     Unlike :func:`contenders`, it does not depend on how many servers are free at this instant, because each start and
-    end changes that. For the same reason a queue that is empty now but was not in the last full minute counts for
-    servers that idle holders keep; otherwise DO would offer their ends and withdraw them within seconds. A queue that
-    its own limit holds back does not count, unless that limit counts one of `freed`: it takes nothing that others free.
+    end changes that. For the same reason a queue that is empty now but was not in the last full minute counts, too, for
+    the servers of idle holders; otherwise DO would say to end them and withdraw that within seconds. A queue that its
+    own limit holds back takes no servers that others free, so it does not count, unless that limit counts one of
+    `freed`.
     """
     by_target = any(each.everybody for each in head.shortages)
     container = any(not each.everybody and not each.group for each in head.shortages)
@@ -350,7 +352,7 @@ def own_limits(other: QueueHead, reading: Reading) -> list[Shortage]:
 
 
 def _are_kept(own: Iterable[Shortage], freed: Sequence[RunningStatement], counts: Counted) -> bool:
-    """Whether one of a queue's own limits still holds it back once `freed` have ended: it counts none of them."""
+    """Whether one of its own limits still holds a queue back once `freed` have ended: it counts none of these."""
     return not all(any(freeing(one, [each], counts) for one in freed) for each in own)
 
 
@@ -402,7 +404,7 @@ def _left_of_container(head: QueueHead, freed: Iterable[RunningStatement]) -> fl
 
 
 def who_is_first(head: QueueHead, turns: Sequence[str], reading: Reading) -> str:
-    """Return in words which of the queues that take `turns` is served first, as far as presman knows."""
+    """Return a sentence on which of the queues in `turns` is served first, as far as presman knows."""
     if reading.header.has_one_queue() is False:
         return "the plan decides which is first, and no view shows it"
     others = [name for name in turns if name != group_title(head)]
@@ -413,7 +415,7 @@ def who_is_first(head: QueueHead, turns: Sequence[str], reading: Reading) -> str
 
 
 def first_may_want_more(head: QueueHead, reading: Reading) -> str:
-    """Return that another statement that may be first wants more than a head, so none may start; "" if none does."""
+    """Return the sentence that a statement which may be first wants more than the head; "" if none does."""
     other = max(alike(head, reading), key=_wanted, default=None)
     if head.wants is None or other is None or (most := _wanted(other)) <= head.wants.high:
         return ""
@@ -428,5 +430,5 @@ def _wanted(each: QueuedStatement | QueueHead) -> float:
 
 
 def want_the_same(names: Sequence[str]) -> str:
-    """Return that these queues want the same servers, "" for none."""
+    """Return the words that these queues want the same servers, "" for none."""
     return f"{listed(names)} {'want' if len(names) > 1 else 'wants'} the same servers" if names else ""

@@ -1,4 +1,4 @@
-"""Promises of earlier readings that did not come true: no view shows them any more, and none is repeated."""
+"""Predictions of earlier readings that proved wrong. No view shows them any more; presman repeats none of them."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -15,7 +15,7 @@ from presman.rows.snapshot import PromisedEnd, Section, Snapshot, UnexplainedWai
 
 
 class EarlierPromises:
-    """What earlier readings promised: heads that had room and did not start, and ends with a statement's operation.
+    """Earlier predictions: heads that had room and did not start, and statements that were to end with their operation.
 
     A recorded poll has those of its recorder.
     """
@@ -25,7 +25,7 @@ class EarlierPromises:
         self._ends: dict[Executing, PromisedEnd] = {}
 
     def add(self, reading: Reading) -> None:
-        """Add a reading: what it promises, and which statements are still queued or run."""
+        """Add the predictions of a reading, and forget those about statements that are gone."""
         if reading.lists_queue():
             still = {each.executing() for each in reading.queue}
             self._waits = {who: servers for who, servers in self._waits.items() if who in still}
@@ -40,7 +40,7 @@ class EarlierPromises:
             self._ends = {row[:4]: row for row in promised if row is not None}
 
     def _end_of(self, each: RunningStatement, at: datetime) -> PromisedEnd | None:
-        """Return what was first promised of the end of a statement, None if nothing; what its plan says is more."""
+        """Return the first predicted end of a statement, None without one; one by its plan replaces an estimate."""
         executing = each.executing()
         old = self._ends.get(executing)
         if each.idle is not None or (old is not None and old.by_plan):
@@ -56,7 +56,7 @@ class EarlierPromises:
         self._waits[who] = max(servers, self._waits.get(who, 0))
 
     def added_to(self, snapshot: Snapshot) -> Snapshot:
-        """Return the next poll with them."""
+        """Return the next poll with these predictions."""
         for row in snapshot.rows(UnexplainedWait):
             self._note(row[:4], row.servers)
         self._ends |= {row[:4]: row for row in snapshot.rows(PromisedEnd)}

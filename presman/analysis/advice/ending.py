@@ -1,7 +1,7 @@
-"""Decision whether a session may be ended: one function returns the commands that are offered, or why none is.
+"""Decision whether a session may be ended: one function returns the commands to offer, or why there are none.
 
 Everything that offers a command calls :func:`ending`: the line DO, the ways to start a head, the keys that copy, the
-dialog, report and JSON. :func:`objection` returns what speaks against DO naming a session. DO requires more: that no
+dialog, report and JSON. :func:`objection` returns why DO does not name a session. DO requires more: that no
 work is lost, and that the end is proven to help.
 """
 
@@ -22,13 +22,13 @@ from presman.rows.session_rows import IDLE_STATUSES
 from presman.rows.session_state import SessionKind
 
 LONG_IDLE = 120.0
-"""Idle seconds from which a holder is no longer taken to pause between two fetches."""
+"""Idle seconds after which a holder is no longer assumed to pause between two fetches."""
 
 NEARLY_DONE = 30.0
 """The largest time left, in seconds, for which to wait: to decide and end a session takes as long, KILL even 60."""
 
 PATIENCE = 600.0
-"""Seconds within which Oracle's own end of an idle session replaces a command."""
+"""If Oracle itself ends an idle session within so many seconds, no command is offered."""
 
 WORKS = "its work would be lost"
 """The objection to ending a statement that works."""
@@ -37,7 +37,7 @@ _MAY_BE_OVER = "this may be over"
 
 KILLED, SNIPED = "KILLED", "SNIPED"
 """V$SESSION.STATUS of a killed session that is being cleaned up, and of a session that was idle longer than its profile
-allows (IDLE_TIME): the latter keeps what it holds until its client's next call."""
+allows (IDLE_TIME): the latter keeps its servers and locks until its client's next call."""
 
 
 class Ending(Struct, frozen=True):
@@ -101,13 +101,13 @@ def _refusals(row: ParallelStatement | SessionReading) -> Iterator[str]:
 
 
 def _read_before(row: ParallelStatement | SessionReading, reading: Reading) -> str:
-    """Return that a row of V$SESSION is of an earlier poll, "" if it is not. Of a holder, `outdated` says so."""
+    """Return the sentence that a row of V$SESSION is from an earlier poll; for a holder, `outdated` shows it."""
     silent = "" if isinstance(row, RunningStatement) else reading.unanswered("V$SESSION")
     return f"{silent} did not answer, so {_MAY_BE_OVER}" if silent else ""
 
 
 def _background(kind: SessionKind, running: RunningStatement | None) -> str:
-    """Return the sentence about a background process, and how much SMON has rolled back if it holds servers."""
+    """Return the sentence about a background process, with SMON's rollback progress if it holds servers."""
     if kind.name == "SMON":
         done = "" if running is None or running.progress is None else f" ({100 * running.progress:.0f} % done)"
         return f"it rolls back a transaction{done}, which ends by itself"
@@ -140,13 +140,13 @@ def _objections(each: RunningStatement) -> Iterator[str]:
 
 
 def idle_to_end(reading: Reading) -> tuple[RunningStatement, ...]:
-    """Return the idle holders that nothing speaks against ending, most servers first."""
+    """Return the idle holders without an objection to ending them, most servers first."""
     found = [each for each in reading.running if each.idle is not None and not objection(each)]
     return tuple(sorted(found, key=lambda each: -each.servers))
 
 
 def pause(each: RunningStatement) -> str:
-    """Return that an idle holder may only pause between two fetches, "" if it has been idle too long for that."""
+    """Return the sentence that an idle holder may only pause between two fetches, "" if it is idle for too long."""
     if each.idle is None or each.idle >= LONG_IDLE or each.status == SNIPED:
         return ""
     return f"idle {each.idle_time}, so perhaps between two fetches"
@@ -223,7 +223,7 @@ def _release(version: str) -> Release | None:
 
 
 def victim_of(row: ParallelStatement | SessionReading) -> Victim:
-    """Return the session of a row as shown there: it is compared with this before anything is sent to it."""
+    """Return the session of a row as the row shows it. Before a command is sent, the session is compared with this."""
     session = row.inst_id, row.sid, row.serial
     if isinstance(row, RunningStatement):
         return Victim(*session, row.session_sql_id, row.status, row.exec_id)
@@ -233,7 +233,7 @@ def victim_of(row: ParallelStatement | SessionReading) -> Victim:
 
 
 def _executes_nothing(row: ParallelStatement | SessionReading) -> bool:
-    """Whether there is nothing to cancel. What a coordinator executes is cancelled only if it is that statement."""
+    """Whether there is nothing to cancel: the coordinator is idle, or executes another statement."""
     if isinstance(row, RunningStatement):
         return row.idle is not None or row.session_sql_id != row.sql_id
     return row.status in IDLE_STATUSES

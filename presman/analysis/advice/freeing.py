@@ -69,9 +69,9 @@ def is_blocker(statement: RunningStatement, blocked: Iterable[RunningStatement])
 
 
 def no_use(statement: RunningStatement, reading: Reading) -> dict[str, str]:
-    """Return by head (the title of its group) why the end of a statement alone frees nothing of what that head needs.
+    """Return by head (the title of its group) why ending a statement alone frees no servers that this head needs.
 
-    It may free servers of one limit; as long as another limit holds the head back, that does not help.
+    If it frees servers under one limit only, another limit may still hold the head back.
     """
     counts = Counted.of(reading)
     found = {}
@@ -85,7 +85,7 @@ def no_use(statement: RunningStatement, reading: Reading) -> dict[str, str]:
 
 
 def spare(head: QueueHead, reading: Reading) -> float:
-    """Return by how many servers less than its shortage a head may already start.
+    """Return the number of servers by which a head's shortage may be too high.
 
     What it wants may be a range, and another statement that has waited as long may be first.
     """
@@ -107,11 +107,11 @@ def _why_no_use(statement: RunningStatement, shortage: Shortage, counts: Counted
     if not _concerns(statement, shortage):
         return f"it is in {group_title(statement)}, and {shortage.group}'s own limit leaves too few servers"
     if counts.of_statement(statement, everybody=shortage.everybody) is False:
-        return f"{whose_limit(shortage)} does not count its servers"
+        return f"{limit_name(shortage)} does not count its servers"
     return "its servers run on other instances"
 
 
-def whose_limit(shortage: Shortage) -> str:
+def limit_name(shortage: Shortage) -> str:
     """Return the name of the limit that leaves too few servers: each limit counts different statements."""
     if shortage.everybody:
         return "the target"
@@ -228,12 +228,11 @@ def _cost(helper: Freeing, left: Sequence[int]) -> tuple[float, ...]:
 
 
 def _by_harm(helper: Freeing) -> tuple[float, ...]:
-    """Return the sort key of harm, least first.
+    """Return the sort key by harm, least first.
 
-    Statements that end by themselves come first, the soonest of them first. Then come idle holders that nothing speaks
-    against ending, the largest and longest idle first. Then come statements by the work that would be lost, in whole
-    hours of a server, and of equal ones those with fewest servers. Sessions that do more than a user's statement come
-    last.
+    Statements that end by themselves come first, the soonest of them first. Then come idle holders without an
+    objection, the largest and longest idle first. Then come statements by the work that would be lost, in whole hours
+    of a server, and of equal ones those with fewest servers. Sessions that do more than a user's statement come last.
     """
     each = helper.statement
     work = lost(each)

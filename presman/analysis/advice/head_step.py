@@ -1,8 +1,8 @@
-"""Step to take about the head of one queue, where nobody is to be ended for it: what to check, or to wait for.
+"""Step for the head of one queue if no session is to be ended for it: what to check, or what to wait for.
 
 DO waits for what should end by itself soon, and predicts that the head starts then only if no other queue wants the
-same servers. If holders of servers wait for a session, that session is checked first. A person decides whose work to
-lose, on the tab that lists it. `between` of a step are its words of medium length, the longest first.
+same servers. If holders of servers wait for a session, that session is checked first. A person decides which work to
+lose, on the tab that lists it. `between` holds the step's wordings of medium length, the longest first.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from presman.analysis.advice.answers import NO_USE, too_early, too_little
 from presman.analysis.advice.contenders import Candidate, Unblock, want_the_same
 from presman.analysis.advice.ending import LONG_IDLE, SAVES_LITTLE, pause, refusal, saves_little, step_left, time_left
 from presman.analysis.advice.freeing import no_use
-from presman.analysis.advice.kept import has_just_stopped, keeps_idle, starts_no_head
+from presman.analysis.advice.kept import has_just_stopped, kept_in_words, starts_no_head
 from presman.analysis.advice.step import Step, ToDo
 from presman.analysis.advice.unblock import queues_behind_itself, refused_holder
 from presman.analysis.alerts.queue_alerts import session_words
@@ -50,8 +50,8 @@ def head_step(found: Unblock, reading: Reading) -> ToDo:
 
 def _not_known(doubt: NotKnown, found: Unblock, reading: Reading) -> ToDo:
     """Return the step to wait while it is not known what a head is short of."""
-    slowed, who = _slowed_by_io(found, reading), head_in_words(found.head)
-    text = f"wait: {doubt}, so which session to end so that {who} starts is not known either{slowed}"
+    slowed, the_head = _slowed_by_io(found, reading), head_in_words(found.head)
+    text = f"wait: {doubt}, so which session to end so that {the_head} starts is not known either{slowed}"
     return ToDo(Step.WAIT, text, f"wait: {doubt.what} is not known", "parallel", subject=queue_name(found.head))
 
 
@@ -62,23 +62,23 @@ def _too_large(found: Unblock, reading: Reading) -> ToDo:
     open instances, so a gone instance comes first.
     """
     head = found.head
-    name, who = queue_name(head), head_in_words(head)
+    name, the_head = queue_name(head), head_in_words(head)
     if head.is_too_large_for_target and found.by_itself:
         return _wait_for(found, "may start")
     gone = instances_are([each.inst_id for each in reading.gone])  # no limit counts their servers
     without = f" without {gone.rpartition(' ')[0]}" if reading.gone else ""
     if head.fits_with:
         back = f"{instances_are(head.fits_with)} back"
-        text = f"{who} fits again once {back}; else cancel it and run it with a lower DOP, or in another group"
+        text = f"{the_head} fits again once {back}; else cancel it and run it with a lower DOP, or in another group"
         short = f"run {name}'s head with a lower DOP, or wait until {back}"
         return ToDo(Step.CHANGE, text, short, "parallel", subject=name)
     helps, short = _cure_of_size(head, name, without)
     of = f", which is that of the instances that are left{without}" if without else ""
-    return ToDo(Step.CHANGE, f"{who} is {head.why}{of}: {helps}", short, "parallel", subject=name)
+    return ToDo(Step.CHANGE, f"{the_head} is {head.why}{of}: {helps}", short, "parallel", subject=name)
 
 
 def _cure_of_size(head: QueueHead, name: str, without: str) -> tuple[str, str]:
-    """Return what lets a head start that is too large, in full and in short; `without` names gone instances."""
+    """Return the remedy for a head that is too large, in full and in short; `without` names gone instances."""
     lower = f"run {name}'s head with a lower DOP"
     if head.is_too_large_for_target and head.in_use == 0:
         helps = "no servers are in use and it is still queued, so cancel it and run it with a lower DOP"
@@ -102,29 +102,32 @@ def queue_name(head: QueueHead) -> str:
 
 
 def head_in_words(head: QueueHead) -> str:
-    """Return the head in words; if several have waited equally long, that it is one of them."""
+    """Return the head in words, as one of several if others have waited equally long."""
     which = f"one of the first {head.equals + 1}" if head.equals else "the head"
     return f"{which} of {queue_name(head)}"
 
 
 def _wait_for(found: Unblock, starts: str) -> ToDo:
     """Return the step to wait for statements that should end; it predicts a start only without rivals."""
-    name, who, last = queue_name(found.head), head_in_words(found.head), found.by_itself[-1]
+    name, the_head, last = queue_name(found.head), head_in_words(found.head), found.by_itself[-1]
     about, when = in_about(time_left(last)), _when(found, last)
-    text, short = f"wait: {who} may start {about}, {when}", f"wait: {name} may start {about}"
+    text, short = f"wait: {the_head} may start {about}, {when}", f"wait: {name} may start {about}"
     if found.rivals:
         text, short = f"{text}; {want_the_same(found.rivals)}", f"{short}; so may {listed(found.rivals)}"
     elif found.unsure:
         text = f"{text}; {found.unsure}"
-    elif found.head.cause is Cause.NEVER_FITS:  # it was seen to start once nothing else ran, but this is not predicted
-        text = f"wait: {who} may start only when no servers are in use, {about}, {when} ({found.head.why})"
+    elif found.head.cause is Cause.NEVER_FITS:  # it has been seen to start alone, but that is not predicted
+        text = f"wait: {the_head} may start only when no servers are in use, {about}, {when} ({found.head.why})"
     else:
-        text, short = f"wait: {who} {starts} {about}, {when}", f"wait: {name} {starts.partition(' by ')[0]} {about}"
+        text, short = (
+            f"wait: {the_head} {starts} {about}, {when}",
+            f"wait: {name} {starts.partition(' by ')[0]} {about}",
+        )
     return ToDo(Step.WAIT, text, short, "parallel", subject=name)
 
 
 def _when(found: Unblock, last: RunningStatement) -> str:
-    """Return the end for which to wait."""
+    """Return the words on the end to wait for."""
     who = last.who
     if last.idle is not None:
         return f"when Oracle ends {who}, idle {last.idle_time} ({last.ended_by})"
@@ -139,21 +142,21 @@ def lasting_cure(reading: Reading) -> str:
 
 
 def _patience(found: Unblock, reading: Reading) -> ToDo:
-    """Return the step to wait, with the time if known, or that a person must decide whose work to end."""
-    name, who, cause = queue_name(found.head), head_in_words(found.head), found.head.cause
+    """Return the step to wait, with the time if known, or to decide which work to end."""
+    name, the_head, cause = queue_name(found.head), head_in_words(found.head), found.head.cause
     step, text, short = Step.WAIT, "", ""
     between: list[str] = []
-    # The first case that applies counts; whose work to lose, which a person decides, comes last.
+    # The first case that applies counts. The last is that a person decides which work to lose.
     if cause is Cause.UNEXPLAINED:
         step, short = Step.LOOK, f"check what else limits {name}"
-        text = f"check what else limits {who}: the servers it wants are free, yet it is still queued"
+        text = f"check what else limits {the_head}: the servers it wants are free, yet it is still queued"
     elif cause in {Cause.BEHIND, Cause.NOT_CHOSEN}:
-        text, short = f"wait: {who} {found.head.sentence}", f"wait: {name}'s head is {cause.value}"
+        text, short = f"wait: {the_head} {found.head.sentence}", f"wait: {name}'s head is {cause.value}"
     elif found.unknown:
         step, short = Step.LOOK, f"who holds the servers that {name} wants is not known"
-        text = f"find out who holds the servers that {who} wants: {found.unknown}"
+        text = f"find out who holds the servers that {the_head} wants: {found.unknown}"
     elif found.outdated:
-        text = f"wait: which session to end so that {who} starts is not known: {found.outdated} did not answer"
+        text = f"wait: which session to end so that {the_head} starts is not known: {found.outdated} did not answer"
         short = f"wait: {found.outdated} did not answer"
     elif found.by_itself:
         return _wait_for(found, "can start")
@@ -161,7 +164,7 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
         text = short = f"wait: {refused_holder(found.refused)}"
     elif (late := next((each.statement for each in found.candidates if each.statement.overdue), None)) is not None:
         short = f"{late.who} should have ended by now but still runs"
-        text = _advised(f"{short}, so when {who} starts is not known:", found, reading)
+        text = _advised(f"{short}, so when {the_head} starts is not known:", found, reading)
         short = _shortly(found, f"wait: {short}")
     elif found.may_end and not found.turns and not any(each.proven for each in found.candidates):
         text, short, *between = _may_end(found, reading)
@@ -175,16 +178,16 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
 
 
 def _nobody_idle(found: Unblock, reading: Reading) -> tuple[str, ...]:
-    """Return the advice where all that hold servers work, in full, in short, and between."""
-    who, slowed = head_in_words(found.head), _slowed_by_io(found, reading)
+    """Return the advice for the case that every holder of servers works: in full, in short, and between."""
+    the_head, slowed = head_in_words(found.head), _slowed_by_io(found, reading)
     if near := _one_of_them_may_end(found):
         return f"{near}{slowed}", near.partition(";")[0], near
     if _leaves_a_decision(found):
-        text = f"no idle session holds servers that {who} could use: {_wait_or_decide(found, reading)}"
+        text = f"no idle session holds servers that {the_head} could use: {_wait_or_decide(found, reading)}"
         return f"{text}{slowed}", _shortly(found), text
     early, name = too_early(found), queue_name(found.head)
-    why = f"{who} {early}" if early else f"no end is sure to start {who}: {found.sentence}"
-    short = f"wait: too early to end a session for {name}" if early else f"wait: no end is sure to start {name}"
+    why = f"{the_head} {early}" if early else f"ending a session may not start {the_head}: {found.sentence}"
+    short = f"wait: too early to end a session for {name}" if early else f"wait: ending a session may not start {name}"
     text = f"{_wait(found, reading)}: {why}"
     return f"{text}{slowed}", short, text, f"wait: {why}"
 
@@ -235,7 +238,7 @@ def _wait_or_decide(found: Unblock, reading: Reading) -> str:
 
 
 def _wait(found: Unblock, reading: Reading) -> str:
-    """Return the word wait, with what is known of how long: by the forecast, and until a statement may end by itself.
+    """Return the advice to wait, with how long by the forecast, and until a statement may end by itself.
 
     The time of a statement that may be ended stands beside its name.
     """
@@ -250,12 +253,12 @@ def _wait(found: Unblock, reading: Reading) -> str:
 
 
 def _leaves_a_decision(found: Unblock) -> bool:
-    """Whether TO START IT names somebody whose end a person may decide, be it only after a while in DO."""
+    """Whether TO START IT names a session that a person may decide to end, even if DO names it only after a while."""
     return any(each.proven for each in found.candidates)
 
 
 def _advised(why: str, found: Unblock, reading: Reading) -> str:
-    """Return a reason with the advice: behind it if there is something to decide, else the wait first."""
+    """Return a reason and the advice: the reason first if there is something to decide, else the wait first."""
     if _leaves_a_decision(found):
         return f"{why} {_wait_or_decide(found, reading)}"
     early = too_early(found)
@@ -287,7 +290,7 @@ def _ends_offered(found: Unblock, *, estimates: bool = True) -> str:
 
 
 def _work_lost(answer: Sequence[Candidate]) -> str:
-    """Return whose work is lost if they are ended: "" if all are users' idle sessions."""
+    """Return the words on the work lost if they are ended, "" if all are idle user sessions."""
     busy = [each.statement.who for each in answer if each.statement.idle is None or each.statement.kind is not None]
     if not busy:
         return ""
@@ -305,14 +308,14 @@ def _shortly(found: Unblock, otherwise: str = "") -> str:
 
 
 def _slowed_by_io(found: Unblock, reading: Reading) -> str:
-    """Return what can be done about the I/O limit that slows what runs in the head's container, "" without one."""
+    """Return the remedy for the I/O limit that slows the statements of the head's container, "" without one."""
     held = (each for each in reading.io_limited if each.verdict is IoVerdict.THROTTLED)
     pdb = next((each for each in held if each.con_id == found.head.con_id), None)
     return "" if pdb is None else slowed_by(pdb)
 
 
 def slowed_by(pdb: LimitedContainer) -> str:
-    """Return that the I/O limit of a container slows it, and what to do, for the end of a sentence."""
+    """Return the end of a sentence: the I/O limit of a container slows it, and what to do about that."""
     return f"; {pdb.held_by or 'an I/O limit'} slows {pdb.name}: raise it if {pdb.name} needs more I/O"
 
 
@@ -335,7 +338,7 @@ def _idle_holder(found: Unblock, reading: Reading) -> tuple[str, ...]:
 
 def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tuple[str, ...]:
     """Return the advice to wait although the end of idle holders would let the head start, and why."""
-    each, who = candidate.statement, head_in_words(found.head)
+    each, the_head = candidate.statement, head_in_words(found.head)
     keeps, idle = f"{each.who} keeps {counted(each.servers, 'server')}", f"idle {each.idle_time}"
     why = candidate.objection or (f"{NO_USE}, so waiting is as good" if helps_none(candidate.effect) else "")
     why = candidate.why_not if too_early(found) else why or candidate.why_not or SAVES_LITTLE
@@ -343,9 +346,12 @@ def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tupl
     if too_early(found):
         reason = reason.partition(": ")[0]
     if has_just_stopped(each):
-        text, short = f"wait: {keeps_idle(each)} that {who} could use; {reason}", f"wait: {keeps_idle(each)}; {reason}"
+        text, short = (
+            f"wait: {kept_in_words(each)} that {the_head} could use; {reason}",
+            f"wait: {kept_in_words(each)}; {reason}",
+        )
     else:
-        text, short = f"wait: {keeps} that {who} could use; {why}", f"wait: {keeps}, {idle}; {reason}"
+        text, short = f"wait: {keeps} that {the_head} could use; {why}", f"wait: {keeps}, {idle}; {reason}"
     if why != pause(each) or why != candidate.why_not or found.needed > 1 or saves_little(candidate.effect):
         return f"{text}{lasting_cure(reading)}", short, text
     end = "end it if it stays idle"
@@ -355,16 +361,16 @@ def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tupl
 
 
 def _idle_beside_others(found: Unblock, candidate: Candidate, reading: Reading) -> tuple[str, ...]:
-    """Return what an idle holder keeps of what the head is short of, if its end alone is not enough.
+    """Return the advice for an idle holder that keeps servers the head lacks, if ending it alone is not enough.
 
     What is enough changes with each statement that ends, and the next statement to be served is not known: no start is
     predicted.
     """
     each = candidate.statement
     why, short = _why_beside(found, candidate, reading)
-    text, is_chosen = f"{keeps_idle(each)}; {why}", candidate in found.candidates[: found.needed]
-    if is_chosen and candidate.proven and not found.answers:  # TO START IT names whose work: DO only once that has held
-        decide = f"wait, or decide whose work to end with {each.who}"
+    text, is_chosen = f"{kept_in_words(each)}; {why}", candidate in found.candidates[: found.needed]
+    if is_chosen and candidate.proven and not found.answers:  # TO START IT names the sessions at once, DO after a while
+        decide = f"wait, or decide whose work to end besides {each.who}"
         return f"{text}; {decide}", decide, f"{decide} (idle {each.idle_time})"
     return _advised(f"{text};", found, reading), _shortly(found, short), *_only_wait(text, found)
 
@@ -383,28 +389,28 @@ def _why_beside(found: Unblock, candidate: Candidate, reading: Reading) -> tuple
     if none_start and candidate.frees == candidate.perhaps:
         lacking = none_start.partition(", so")[0]
         return none_start, f"wait: {each.who} keeps {counted(each.servers, 'server')}, {lacking}"
-    # Certain to be counted, it speaks for itself; else that it is not known is the objection to it.
+    # If its servers certainly count, they are too few; otherwise the objection says that this is not known.
     unsure = too_little(candidate, found.head, reading) if candidate.frees == candidate.perhaps else candidate.objection
     return str(found.head.not_known or unsure), short
 
 
 def _idle_elsewhere(found: Unblock, each: RunningStatement, reading: Reading) -> tuple[str, ...]:
-    """Return that the head could not use the servers of an idle holder."""
+    """Return the advice for an idle holder whose servers the head could not use."""
     cause = no_use(each, reading).get(group_title(found.head), "")
     useless = f"ending it would not let {head_in_words(found.head)} start"
     why = refusal(each) or f"{useless}{f': {cause}' if cause else ''}"
-    text = _advised(f"{keeps_idle(each)}, but {why};", found, reading)
+    text = _advised(f"{kept_in_words(each)}, but {why};", found, reading)
     short = _shortly(found, f"wait: ending {each.who} does not let {queue_name(found.head)} start")
-    return text, short, *_only_wait(f"{keeps_idle(each)}, but {refusal(each) or useless}", found)
+    return text, short, *_only_wait(f"{kept_in_words(each)}, but {refusal(each) or useless}", found)
 
 
 def _only_wait(why: str, found: Unblock) -> tuple[str, ...]:
-    """Return the words to wait for a reason, () if there is something to decide: no width leaves that out."""
+    """Return the wording with the wait alone, () if there is something to decide: no wording may leave that out."""
     return () if _leaves_a_decision(found) else (f"wait: {why}",)
 
 
 def look_at_blocker(held: RunningStatement, reading: Reading, name: str) -> ToDo:
-    """Return the step to check first the session that a holder of servers waits for."""
+    """Return the step to check the session that a holder of servers waits for; it comes first."""
     who = session_words(held.blocker, reading) or f"session {held.blocker}"
     short = f"look at {who}: {held.who} waits for it"
     return ToDo(Step.LOOK, f"{short} and holds {counted(held.servers, 'server')}", short, "top", subject=name)

@@ -12,13 +12,13 @@ from presman.analysis.readings.statement_readings import Cause, QueueHead, Runni
 from presman.base.formats import counted, listed
 
 
-class Kept(NamedTuple):
+class KeptServers(NamedTuple):
     """The queues taking turns that want what an idle holder keeps, as names and in words.
 
-    `doubt` says that the limit of its own group does not count it, or may not; "" if its group does not wait for that
-    limit. `starts` says what its end alone starts now: nothing, with what the heads lack, if it is too little for each
-    of them; one of them, if it is enough for each; for which of them it is enough, if for some; "" if not known.
-    `pauses` says that it may be between two fetches, "" if it has been idle for too long.
+    `doubt` says that the limit of its own group does not, or may not, count it; "" if its group does not wait for that
+    limit. `starts` says which heads its end alone starts now: none, with the servers that they lack; one of them, if it
+    is enough for each; or those for which it is enough. It is "" if not known. `pauses` says that it may be between two
+    fetches, "" if it has been idle for too long.
     """
 
     queues: list[str]
@@ -28,10 +28,10 @@ class Kept(NamedTuple):
     pauses: str
 
 
-def keeps_idle(each: RunningStatement) -> str:
-    """Return what an idle holder keeps, in words.
+def kept_in_words(each: RunningStatement) -> str:
+    """Return in words what an idle holder keeps.
 
-    If it worked a moment ago, the words say that it went idle: DO may have said that it should end.
+    If it worked a moment ago, the words say that it went idle, because DO may have predicted its end.
     """
     servers = counted(each.servers, "server")
     if has_just_stopped(each):
@@ -40,11 +40,11 @@ def keeps_idle(each: RunningStatement) -> str:
 
 
 def has_just_stopped(each: RunningStatement) -> bool:
-    """Whether an idle holder worked a moment ago, so that presman may have said that it should end."""
+    """Whether an idle holder worked a moment ago, so that presman may have predicted its end."""
     return each.idle is not None and each.idle_known and each.seen_ago is None and each.idle < NEARLY_DONE
 
 
-def kept_by(each: RunningStatement, turns: Sequence[str], reading: Reading) -> Kept:
+def kept_servers(each: RunningStatement, turns: Sequence[str], reading: Reading) -> KeptServers:
     """Return the queues that want what an idle holder keeps, without those that cannot use it.
 
     Its own queue is left out if the limit that holds its group back does not certainly count these servers; so is a
@@ -54,10 +54,10 @@ def kept_by(each: RunningStatement, turns: Sequence[str], reading: Reading) -> K
     has_room = (group_title(head) for head in reading.heads if head.cause in {Cause.NOT_CHOSEN, Cause.UNEXPLAINED})
     useless = {*no_use(each, reading), *([own] if doubt else []), *has_room}
     queues = [name for name in turns if name not in useless]
-    words = f"{keeps_idle(each)} that {who_wants(queues, reading)}{doubt}"
+    words = f"{kept_in_words(each)} that {queues_want(queues, reading)}{doubt}"
     certain = not doubt and queues == list(turns)
     starts = starts_no_head(each, queues, reading) or _starts_some(each, queues, reading, certain=certain)
-    return Kept(queues, words, doubt, starts, pause(each).partition(", so ")[2])
+    return KeptServers(queues, words, doubt, starts, pause(each).partition(", so ")[2])
 
 
 def _doubt(each: RunningStatement, reading: Reading) -> str:
@@ -70,16 +70,16 @@ def _doubt(each: RunningStatement, reading: Reading) -> str:
 
 
 def kept_for_others(names: Sequence[str], head: QueueHead, reading: Reading) -> str:
-    """Return which idle holder keeps what only other queues than a head's can use, as DO names it; "" without one."""
+    """Return the words on an idle holder whose servers only queues other than the head's can use; "" without one."""
     for each in idle_to_end(reading):
-        queues = kept_by(each, names, reading).queues
+        queues = kept_servers(each, names, reading).queues
         if queues and group_title(head) not in queues:
-            return f"; {keeps_idle(each)} that {who_wants(queues, reading)}"
+            return f"; {kept_in_words(each)} that {queues_want(queues, reading)}"
     return ""
 
 
-def who_wants(names: Sequence[str], reading: Reading, them: str = "") -> str:
-    """Return that these queues want what an idle holder keeps, or wanted it within the last minute or two."""
+def queues_want(names: Sequence[str], reading: Reading, them: str = "") -> str:
+    """Return the words that these queues want the servers of an idle holder, or did within the last minute or two."""
     now = [name for name in names if name in {group_title(each) for each in reading.heads}]
     if not now:
         return f"{listed(names)} wanted{them} a minute ago"
@@ -109,9 +109,9 @@ def _lacks(name: str, servers: int) -> str:
 
 
 def _starts_some(each: RunningStatement, names: Sequence[str], reading: Reading, *, certain: bool) -> str:
-    """Return for which heads of these queues the end of `each` alone is enough, "" if not known or the plan has no say.
+    """Return the heads of these queues for which the end of `each` alone is enough, "" if that is not known.
 
-    It certainly starts one of them if it is enough for each, and nobody else takes turns with them (`certain`).
+    One of them certainly starts if it is enough for each and no other queue takes turns with them (`certain`).
     """
     heads = [head for head in reading.heads if group_title(head) in names]
     is_open = reading.header.has_one_queue() is False and len(heads) == len(names) > 1
@@ -139,7 +139,7 @@ def still_short(ended: Sequence[RunningStatement], head: QueueHead, reading: Rea
     """Return the servers a head lacks under its worst shortage once `ended` have ended; 0 if it may start then."""
     counts = Counted.of(reading)
     found = [freed for each in ended if (freed := freeing(each, head.shortages, counts))]
-    # The most that may become free, and the least that it wants: only what is certainly missing is told.
+    # The most that may become free, and the least that it wants: only servers that are certainly missing count.
     most = [sum(freed.high[n] for freed in found) for n in range(len(head.shortages))]
     pairs = zip(head.shortages, most, strict=True)
     left, short = max(((shortage.short - high, shortage.short) for shortage, high in pairs), default=(0, 0))

@@ -1,12 +1,12 @@
 """Step to take about the parallel queue: the session to end so that a head starts, or to check, or how long to wait.
 
-Rules: only an idle holder that nothing speaks against ending (`ending.objection`) is named to be ended, and only if
-this is proven to help. Either it keeps what a head is short of, alone or with other idle holders, and no other queue
-takes these servers; or the forecast proves that the queue empties enough sooner (`EndingEffect.proven`). If several
-queues want the same servers, it changes faster than a DBA can decide whether an end lets a head start. Then only the
-forecast is a proof; without it DO names the idle holder in one sentence that stays true while servers come and go, and
-TO START IT says what its end would do at the moment. What to do about one head where nobody is to be ended is in
-:mod:`head_step`.
+Rules: DO says to end a session only if it is an idle holder without an objection (`ending.objection`), and only if this
+is proven to help. Either it keeps what a head is short of, alone or with other idle holders, and no other queue takes
+these servers; or the forecast proves that the queue empties enough sooner (`EndingEffect.proven`). If several queues
+want the same servers, it changes faster than a DBA can decide whether an end lets a head start. Then only the forecast
+is a proof; without it DO names the idle holder in a sentence that stays true while servers are taken and freed, and TO
+START IT describes the current effect of ending it. :mod:`head_step` has the step for one head if no session is to be
+ended.
 """
 
 from collections.abc import Sequence
@@ -32,9 +32,9 @@ def queue_step(reading: Reading, *, decides: bool = True) -> ToDo | None:
     """Return what to do about the parallel queue.
 
     First comes a head that can be helped, then one whose servers an idle holder keeps that TO START IT names, else the
-    most urgent head. Without `decides`, nobody is named whose end a person would have to decide.
+    most urgent head. Without `decides`, the step names no session that a person would have to decide to end.
     """
-    found = unblock(reading) if decides else map(_naming_nobody, unblock(reading))
+    found = unblock(reading) if decides else map(_without_decisions, unblock(reading))
     heads = sorted(found, key=lambda each: urgency(each.head))
     if not heads:
         return None
@@ -44,22 +44,22 @@ def queue_step(reading: Reading, *, decides: bool = True) -> ToDo | None:
     # The heads are in order of urgency: of equal steps, `index` takes that of the most urgent head.
     ranks = [(_FIRST.index(step.step), not keeps) for step, keeps in zip(steps, idle, strict=True)]
     best = ended or steps[ranks.index(min(ranks))]
-    if ended is None and len(heads) > 1:  # WHY may show another head first: that of the row under the cursor
+    if ended is None and len(heads) > 1:  # WHY may show another head first, that of the row under the cursor
         best = _naming_its_queue(best)
     starts_soon = heads[0].wait is not None and not heads[0].leaves_soon
     turns = None if best.step is not Step.WAIT or starts_soon else _idle_while_queues_take_turns(heads, reading)
     return turns or (_beside_the_first(best, heads[0], steps[0]) if steps[0].step is Step.WAIT else best)
 
 
-def _naming_nobody(found: Unblock) -> Unblock:
-    """Return a head without the commands of what it names: only what is proven to help without a decision remains."""
+def _without_decisions(found: Unblock) -> Unblock:
+    """Return the ways for a head without commands, so that only steps without a decision remain."""
     return replace(found, candidates=tuple(replace(each, commands=()) for each in found.candidates))
 
 
 def _beside_the_first(step: ToDo, first: Unblock, waits: ToDo) -> ToDo:
-    """Return a step about another queue than the first, with what to do about that, the most urgent: to wait.
+    """Return a step about another queue, with the wait for the first one, which is the most urgent.
 
-    It can only wait unless there is somebody whose end a person may decide.
+    The first queue can only wait, unless a person may decide to end a session.
     """
     name, may_end = queue_name(first.head), any(each.proven for each in first.candidates)
     if not step.subject or name == step.subject or name in step.text:
@@ -77,8 +77,8 @@ def _naming_its_queue(step: ToDo) -> ToDo:
 def _end_for_a_head(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
     """Return the step to end the idle holders that keep all that a head is short of, None without any.
 
-    This requires that no other queue takes servers of the same limit, and, beside other queues, that the forecast does
-    not say that little is saved: otherwise the step would be shown and withdrawn within seconds.
+    No other queue may take servers under the same limit. If there are other queues, the forecast must not say that
+    little is saved. Otherwise the step would be shown and withdrawn within seconds.
     """
     for found in heads:
         chosen = found.candidates[: found.needed]

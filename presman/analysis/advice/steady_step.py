@@ -1,9 +1,9 @@
-"""Steady step: what DO says from reading to reading, for screens and for what is told in lines.
+"""Steady step: the step of DO from reading to reading, for screens and for commands that print lines.
 
-Queues change from poll to poll, and with each head another session would be named whose end a DBA could decide. So
-somebody is named for a decision only once DO has been about the same for a while. What holds no more goes at once: each
-step is of the reading that is shown, never of one before. An end that is proven to help without a decision is shown at
-once, and so is what follows after nothing was to be done.
+Queues change from poll to poll. With each new head DO would name another session that a DBA could decide to end. So DO
+names a session for a decision only once its subject has been the same for a while. A step that no longer applies
+disappears at once: each step belongs to the reading on screen, never to an earlier one. Ends that are proven to help
+and need no decision are shown at once. So is the first step after a time without any.
 """
 
 import re
@@ -15,13 +15,13 @@ from presman.analysis.advice.to_do import to_do, to_do_for_now
 from presman.analysis.readings.reading import Reading
 
 MARGIN = 20.0
-"""Seconds for which DO must be about the same before it names somebody for a decision."""
+"""Seconds for which the subject of DO must stay the same before it names a session for a decision."""
 
 About = tuple[object, ...]
 
 
 class SteadyNow(NamedTuple):
-    """The step, its subject (`about`), and whether that has `held` for a while, or no step was before."""
+    """The step, its subject (`about`), and whether that has `held` for a while or is the first one."""
 
     step: ToDo | None
     about: About | None
@@ -51,7 +51,7 @@ class SteadyStep:
         self._has_rates = False
 
     def take(self, reading: Reading) -> SteadyNow:
-        """Return what to do by a reading, with memory of the ones before; an earlier reading is shown as it is."""
+        """Return the step for a reading, given those before it; that of an earlier reading is not changed."""
         step, for_now = to_do(reading), to_do_for_now(reading)
         about = None if step is None else _about(step, reading)
         if self._at is not None and reading.at < self._at:
@@ -65,14 +65,14 @@ class SteadyStep:
 
 
 def _named(step: ToDo | None, for_now: ToDo | None, reading: Reading) -> frozenset[str]:
-    """Return whom a step names for a decision."""
+    """Return the sessions that a step names for a decision."""
     if step is None or for_now is None or step.text == for_now.text:
         return frozenset()
     return frozenset(_holders_in(step.text, reading)) - frozenset(_holders_in(for_now.text, reading))
 
 
 def _about(step: ToDo, reading: Reading) -> About:
-    """Return what a step is about: its commands, else the holder of servers that it names first, else its subject.
+    """Return the subject of a step: its commands, else the holder of servers that it names first, else its `subject`.
 
     The last part is the holder that its addition for the queue names first, None without such an addition.
     """

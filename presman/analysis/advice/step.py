@@ -1,4 +1,4 @@
-"""Step: what is to be done, in the words of DO, and what is proven of the commands offered for it."""
+"""Step: the thing to do, in the words of DO, and the proofs for the commands that it offers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from presman.rows.commands import Command
 
 
 class Proof(Enum):
-    """What is proven of an end, or that nothing is and a person decides. JSON uses the names.
+    """What is proven about an end, or that nothing is proven and a person decides. JSON uses the names.
 
     Several may hold. `DBA_DECIDES` is added to a proof if work would be lost. It is alone if a command lets a statement
     pass others or cancels it.
@@ -27,7 +27,7 @@ class Proof(Enum):
 
 
 def in_words(proven: Sequence[Proof]) -> str:
-    """Return the proofs of an end that is offered in words, and that a person has to decide about it, if so."""
+    """Return in words the proofs of an end that is offered, and whether a person has to decide about it."""
     return f"proven: {'; '.join(each.value for each in proven)}"
 
 
@@ -44,7 +44,7 @@ class Step(Enum):
 
 
 class ToDo(NamedTuple):
-    """What to do: a sentence, a `short` one for narrow lines, and the name (not the key) of the tab with more about it.
+    """What to do: a sentence, a `short` one for narrow lines, and the name (not the key) of the tab with details.
 
     `commands` are what `C` copies, () if there is nothing to run. `affects` names the sessions that they act on,
     `proven` what is proven of them. `subject` is the group or container that it is about. `beside` is, in short, what

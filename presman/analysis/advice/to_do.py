@@ -39,7 +39,7 @@ def to_do(reading: Reading) -> ToDo | None:
 
 @once
 def to_do_for_now(reading: Reading) -> ToDo | None:
-    """Return the same without the name of anybody whose end a person would have to decide."""
+    """Return the same step, but without the sessions that a person would have to decide to end."""
     names_somebody = any(each.commands for found in unblock(reading) for each in found.candidates)
     return _to_do(reading, decides=False) if names_somebody else to_do(reading)
 
@@ -143,7 +143,7 @@ def _advised(alert: Alert, reading: Reading) -> ToDo | None:
 
 
 def _step_before(old: UncheckedAlert, reading: Reading) -> ToDo | None:
-    """Return the step of the time when an alert could be checked, with its age; nobody is ended for old figures."""
+    """Return the step from when an alert was last checked, with its age; no session is ended because of old figures."""
     found = old.advice
     if found is None:
         return None
@@ -155,7 +155,7 @@ def _step_before(old: UncheckedAlert, reading: Reading) -> ToDo | None:
 
 
 def with_unchecked(before: Reading | None, reading: Reading) -> Reading:
-    """Return a reading with the alerts of the one before that it cannot check, and what was to be done about them."""
+    """Return a reading with those alerts of the previous one that it cannot check, and their steps at that time."""
     if before is None or before.target != reading.target:
         return reading
     if reading.lists_queue() and not (reading.unseen or reading.lacks_values() or before.unchecked):  # all answered
@@ -254,7 +254,7 @@ def _pool(alert: Alert, reading: Reading) -> ToDo | None:
 
 
 _SHARE_STEP = 5
-"""Percent of the CPUs: this share ends the hang of a group that has none, and costs the others no more than that."""
+"""Percent of the CPUs: a share that lets a group without any go on, and costs the others no more than this."""
 
 
 def _least_share(row: GroupReading) -> int:
@@ -285,7 +285,7 @@ def _on_level(row: GroupReading) -> str:
 
 
 def _what_a_share_is(row: GroupReading, least: int) -> str:
-    """Return the share to give in CPUs, beside what a group has without it and what it wants."""
+    """Return the new share in CPUs, beside the CPUs that a group has without it and the CPUs that it wants."""
     wants = "" if row.wanted is None else f", {row.title} wants {number(row.wanted)}"
     has = f", it uses {number(row.used)} now" if least > _SHARE_STEP else ""
     return f"{least} % are {number(least / 100 * row.capacity)} CPUs{has}{wants}"
@@ -323,7 +323,7 @@ def _host(alert: Alert, _reading: Reading) -> ToDo:
 
 
 def _minimum(alert: Alert, reading: Reading) -> ToDo:
-    """Return how more can be kept of what is promised; what a container does not use goes to others anyway."""
+    """Return how more of each CPU_MIN_COUNT can be kept; CPUs that a container does not use go to others anyway."""
     there = {each.inst_id for each in reading.missed_minimums}
     spare = any(has_spare_host(each) for each in reading.header.instances if each.inst_id in there)
     short = "raise CPU_COUNT" if spare else "add CPUs, or decide whose CPU_MIN_COUNT to lower"
@@ -368,7 +368,7 @@ def _idle(_alert: Alert, reading: Reading) -> ToDo | None:
 
 
 def _downgraded(_alert: Alert, reading: Reading) -> ToDo:
-    """Return that there is nothing to do yet: what was downgraded keeps its degree until it ends."""
+    """Return the step to wait: a statement that was downgraded keeps its degree until it ends."""
     found = downgraded(reading.running)
     if not found:
         short = "nothing yet: what was downgraded keeps its servers until it ends"

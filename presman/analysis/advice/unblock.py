@@ -25,8 +25,8 @@ from presman.analysis.advice.contenders import (
     who_is_first,
 )
 from presman.analysis.advice.ending import NEARLY_DONE, ending, idle_to_end, lost, objection, refusal
-from presman.analysis.advice.freeing import Freeing, by_time, covers, freeing, in_order, whose_limit
-from presman.analysis.advice.kept import kept_by, kept_for_others, too_few, who_wants
+from presman.analysis.advice.freeing import Freeing, by_time, covers, freeing, in_order, limit_name
+from presman.analysis.advice.kept import kept_for_others, kept_servers, queues_want, too_few
 from presman.analysis.caches import once
 from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.readings.forecast_readings import is_proven
@@ -81,7 +81,7 @@ def sentence(found: Unblock, doubtful: int, reading: Reading) -> str:
 
 
 def queues_behind_itself(holder: RunningStatement) -> str:
-    """Return that the queued session holds servers itself: its end would also end the waiting statement."""
+    """Return the sentence that the queued session itself holds servers: its end also ends the waiting statement."""
     held = counted(holder.servers, "server")
     cure = "close it, or raise the limit"
     return f"{holder.who} is queued behind itself: its open cursor keeps {held} ({cure})"
@@ -118,7 +118,7 @@ def _what_helps(found: Unblock, doubtful: int, reading: Reading) -> str:
 def _turns(found: Unblock, reading: Reading) -> str:
     """Return which holder is idle with servers that several queues want, and which is first or what is missing."""
     idle = (each.statement for each in found.candidates if each.statement.idle is not None)
-    keep = ((each.servers, kept_by(each, found.turns, reading)) for each in idle)
+    keep = ((each.servers, kept_servers(each, found.turns, reading)) for each in idle)
     for_it = [each for each in keep if group_title(found.head) in each[1].queues]
     if not for_it:
         beside = kept_for_others(found.turns, found.head, reading)
@@ -134,12 +134,12 @@ def _turns(found: Unblock, reading: Reading) -> str:
 
 
 def _want_next(found: Unblock, reading: Reading) -> str:
-    """Return the queues that want what becomes free next; under its own limit a queue can use only what that counts."""
+    """Return the queues that want the next free servers; under its own limit a queue can use only those it counts."""
     own = own_limits(found.head, reading)
     if not own:
-        return who_wants(found.turns, reading, " the next free servers")
-    wanted = who_wants([name for name in found.turns if name != group_title(found.head)], reading, " them, too")
-    return f"only servers that {whose_limit(own[0])} counts can start it, and {wanted}"
+        return queues_want(found.turns, reading, " the next free servers")
+    wanted = queues_want([name for name in found.turns if name != group_title(found.head)], reading, " them, too")
+    return f"only servers that {limit_name(own[0])} counts can start it, and {wanted}"
 
 
 def _refused_holders(refused: Sequence[Candidate]) -> Iterator[str]:
@@ -228,7 +228,7 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     commands = ending(head.statement, reading).commands
     shortages = head.shortages
     recent = head.not_known if head.not_known is not None and head.not_known.is_recent else None
-    # What was so in the last full minute may help to choose a session, but not to tell whether the head lacks servers.
+    # Facts of the last full minute may help to choose a session, but do not show whether the head lacks servers now.
     is_doubted = recent is None or head.cause is Cause.UNKNOWN
     doubt = _not_known_of(reading) or (head.not_known if is_doubted else None)
     if not shortages or (doubt is not None and doubt is not head.not_known):
@@ -244,7 +244,7 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     unknown = reading.why_unavailable("V$PX_SESSION") or ("" if helpers else _unlisted(reading))
     if doubt is None and not reading.unanswered("V$SESSION"):
         unknown = unknown or reading.why_unavailable("V$SESSION")
-    # Whoever waits for a session, or cannot be ended, is shown but never chosen.
+    # A statement that waits for a session, or cannot be ended, is shown but never chosen.
     blocked = tuple(each.statement for each in helpers if each.statement.blocker)
     fixed = [each for each in helpers if each.ends_in is None and refusal(each.statement)]
     helpers = [each for each in helpers if not each.statement.blocker and each not in fixed]
@@ -276,7 +276,7 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
         unsure=first_may_want_more(head, reading) or str(recent or ""),
         itself=itself,
         unknown=unknown,
-        in_vain=too_large(head, rivals, freed, reading, counts),
+        rivals_too_large=too_large(head, rivals, freed, reading, counts),
         starts_within=_starts_within(head, reading),
         too_few=too_few(blocked, head, reading),
         doubt=doubt,
@@ -287,7 +287,7 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
 
 
 def _not_known_of(reading: Reading) -> NotKnown | None:
-    """Return what is not known of the whole database: how a quiesce affects the queue, or whether an instance is gone.
+    """Return the unknown facts about the whole database: the effect of a quiesce on the queue, or a gone instance.
 
     Limits and the target are parts of the servers of the open instances. V$INSTANCE may not answer.
     """
@@ -310,7 +310,7 @@ def _starts_within(head: QueueHead, reading: Reading) -> float | None:
 
 
 def _unlisted(reading: Reading) -> str:
-    """Return that V$PX_SESSION does not show the holders of the servers in use, "" if it does."""
+    """Return the sentence that V$PX_SESSION does not show the holders of the servers in use, "" if it does."""
     pool, shown = reading.header.servers, sum(each.servers for each in reading.running)
     in_use = pool.in_use if pool.counted is None else pool.counted
     return f"V$PX_SESSION shows {shown} of {counted(in_use, 'server')} in use" if in_use and shown < in_use else ""

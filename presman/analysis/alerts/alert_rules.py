@@ -351,7 +351,7 @@ def worst_first(found: list[Alert]) -> tuple[Alert, ...]:
     return (*others[:1], *idle, *others[1:])
 
 
-# ---- All-clear: what is known to be absent, by which views, and what is not known.
+# ---- All-clear: the problems known to be absent, the views that show it, and what is not known.
 
 _CLEARED_BY = {
     "queue_waits": "queue",
@@ -365,7 +365,7 @@ _CLEARED_BY = {
 
 
 def all_clear(reading: Reading) -> list[Alert]:
-    """Return what is known to be absent, for which time and by which views; views without an answer are left out."""
+    """Return the problems known to be absent, with the time and views; views without an answer are left out."""
     alerted = {_CLEARED_BY[alert.key] for alert in by_rules(reading) if alert.key in _CLEARED_BY}
     alerted |= {"queue"} if reading.queue else set()
     unchecked = _unchecked(reading)

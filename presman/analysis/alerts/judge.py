@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from presman.analysis.alerts.alert_rules import by_rules
 from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings, setting_for
-from presman.analysis.alerts.rule_book import RULE_BOOK, asked, dated, lull_of
+from presman.analysis.alerts.rule_book import RULE_BOOK, asked, dated, quiet_period_of
 from presman.analysis.alerts.unchecked import unchecked
 from presman.analysis.readings.reading import Alert, Reading, Severity, UncheckedAlert
 from presman.base.errors import nearest
@@ -49,7 +49,7 @@ def marked(mark: str) -> tuple[str, str]:
     return key, subject
 
 
-def sees_all(reading: Reading) -> bool:
+def is_complete(reading: Reading) -> bool:
     """Return whether alerts missing from a reading are really absent: all views answered, and there are rates."""
     return not reading.late and reading.stale == 0.0 and reading.interval is not None
 
@@ -78,7 +78,7 @@ def judged(
         if mark.warn is not None:
             marks[mark_of(alert)] = mark
         shown.append(_lasting(graded, setting, mark, at) if before is not None else graded)
-    if not sees_all(reading):  # what could not be checked may still exist
+    if not is_complete(reading):  # what could not be checked may still exist
         marks = {**{key: mark for key, mark in (before or {}).items() if at - mark.seen < GAP}, **marks}
     return tuple(shown), tuple(answer.unknown for answer in answers if answer.unknown), marks
 
@@ -99,7 +99,7 @@ def _graded(alert: Alert, setting: AlertSetting, old: Mark) -> Alert | None:
     if not setting.has_thresholds or alert.amount is None:
         return None if RULE_BOOK[alert.key].is_amount else alert
     warning, critical = setting.limits(was_warning=old.warn is not None, was_critical=old.bad is not None)
-    # warning= alone says nothing of what is critical: there the rule decides.
+    # Without critical= the rule decides what is critical.
     if alert.state == "bad" if critical is None else alert.amount >= critical:
         return _as(alert, "bad")
     if warning is not None and alert.amount >= warning:
@@ -240,7 +240,7 @@ class AlertChanges:
 
     def of(self, alerts: Iterable[Alert], reading: Reading) -> list[AlertChange]:
         """Take the alerts of the next reading. Those that exist at first are complete only once there are rates."""
-        whole = sees_all(reading)
+        whole = is_complete(reading)
         return [] if self.is_silent and not whole else self.take(alerts, reading.at.timestamp(), whole=whole)
 
     def take(self, alerts: Iterable[Alert], at: float, *, whole: bool = True) -> list[AlertChange]:
@@ -255,7 +255,7 @@ class AlertChanges:
             before = self.reported[mark]
             left = at if before.left is None else before.left
             self.reported[mark] = replace(before, left=left)
-            if not 0 <= at - before.seen < max(QUIET, lull_of(marked(mark)[0])):
+            if not 0 <= at - before.seen < max(QUIET, quiet_period_of(marked(mark)[0])):
                 if before.state != UNREPORTED:
                     changes.append(AlertChange("ended", *marked(mark), before.state, before.text, before.since, left))
                 del self.reported[mark]

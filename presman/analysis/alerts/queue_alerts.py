@@ -55,9 +55,9 @@ def _group_of(head: QueueHead) -> str:
 
 
 def _head(head: QueueHead, reading: Reading) -> Alert:
-    """Return the alert about one queue: which statement is first is as old as the list, servers and counts are not.
+    """Return the alert about one queue. The list of statements may be older than servers and counts.
 
-    How long it has waited is of now where V$RSRC_SESSION_INFO shows that.
+    The waiting time is current if V$RSRC_SESSION_INFO shows it.
     """
     listed = sum((each.con_id, each.group) == (head.con_id, head.group) for each in reading.queue)
     name = _group_of(head)
@@ -75,7 +75,7 @@ def _head(head: QueueHead, reading: Reading) -> Alert:
     # Without an amount no threshold can lower the severity: that it never starts is critical however short it waits.
     amount = None if head.never_starts else head.statement.waited
     state: Severity = "bad" if head.is_critical else "warn"
-    waits = f"the first {duration(amount)}, {spelled(head.queue_waited)} added up{then}; "
+    waits = f"the first {duration(amount)}, {spelled(head.queue_waited)} in total{then}; "
     few = f"{listed} of {queued} queued are listed" if queued > listed and not age else ""
     waits = f"{few or f'{listed} wait'}{'' if then else old}, {waits}"
     waits = f"1 waits {spelled(head.queue_waited)}{then}; " if listed == 1 and not few else waits
@@ -148,7 +148,7 @@ def _idle_in_words(each: RunningStatement, ago: str) -> str:
 
 
 def _where_old(reading: Reading) -> tuple[str, str]:
-    """Return where the age of an alert about holders stands: after what V$SESSION shows, after what V$PX_SESSION does.
+    """Return where an alert about holders has the age: after the facts of V$SESSION, and of V$PX_SESSION.
 
     If neither answers, all is old.
     """
@@ -176,7 +176,7 @@ def blocked_holders(reading: Reading) -> list[Alert]:
 
 
 def session_words(blocker: str, reading: Reading, ago: str = "") -> str:
-    """Return a blocking session in words, "" if it is not visible; how long it is idle is of so long `ago`."""
+    """Return a blocking session in words, "" if it is not visible; its idle time was read so long `ago`."""
     found = next((each for each in reading.sessions if f"{each.inst_id}:{each.sid}" == blocker), None)
     if found is None:
         return ""

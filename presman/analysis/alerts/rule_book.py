@@ -175,9 +175,9 @@ _SHOWN_AS = {"starved group": "starved group", "pools": "queue"}
 
 
 _NEVER_OLDER = frozenset({"starved group", "minimums", "downgrade", "host", "histograms", "queue", "quiesce"})
-"""What gives an alert no age: what is counted between two polls, and what has its age by a rule of its own.
+"""What alerts rest on that gives them no age: counters between two polls, or figures whose rules add the age.
 
-Without an answer, what is counted between two polls is not known.
+Without an answer nothing is counted between two polls.
 """
 
 _SELDOM_CHANGED = frozenset({*_SHARES, "V$PDBS", "V$SYSTEM_PARAMETER", "V$OSSTAT"})
@@ -196,10 +196,10 @@ class AlertRule(NamedTuple):
     """One key. `usual` is its severity in words; a rule with an `answer` is silent until config.ini asks for it.
 
     `unit` is the unit of thresholds: s, % or "" for a count; None if it takes none. `amount` says what is compared with
-    them, `subject` what such an alert is about ("" for the database). `rests_on` is what must be visible for its
-    silence to mean anything: one of `Reading.basis`, instances, timeouts, holders, degrees, pools, CPU, host or
-    servers; "" for nothing. `lull` is how many seconds it must be absent to have ended: what rests on means of a full
-    minute may come and go with each of them.
+    them, `subject` what such an alert is about ("" for the database). `rests_on` is what must be visible before the
+    absence of an alert proves anything: one of `Reading.basis`, instances, timeouts, holders, degrees, pools, CPU, host
+    or servers; "" for nothing. `quiet_period` is how many seconds it must be absent to have ended: an alert that rests
+    on means of a full minute may begin and end with each of them.
     """
 
     key: str
@@ -210,7 +210,7 @@ class AlertRule(NamedTuple):
     amount: str = ""
     answer: _Answer | None = None
     rests_on: str = ""
-    lull: float = 0.0
+    quiet_period: float = 0.0
 
     @property
     def asked(self) -> bool:
@@ -227,7 +227,7 @@ _RULES = (
     AlertRule("instance_gone", "warning", "an instance of the cluster was seen within the last hour, and is not "
               "open now", "instance", rests_on="instances"),
     AlertRule("queue_waits", "warning", "parallel statements are queued; critical if it is not known that the "
-        "first ever starts, or the waits of a queue add up to an hour, until they are below half of it",
+        "first ever starts, or if the waits of a queue add up to an hour, until they are below half an hour",
               "group", "s", "seconds the head of the queue has waited", rests_on="queue"),
     AlertRule("queue_timeout", "critical", "a queued statement times out within 5:00 (PARALLEL_QUEUE_TIMEOUT); "
               "a note if it then starts (PQ_TIMEOUT_ACTION RUN)", "group", rests_on="timeouts"),
@@ -239,8 +239,9 @@ _RULES = (
               "group", "%", "percent of its CPU demand that waits", rests_on="starved group"),
     AlertRule("cpu_capped", "note", "a group is at its limit of CPU",
               "group", "%", "percent of its CPU demand that waits", rests_on="starved group"),
-    AlertRule("cpu_minimum", "warning", "a container gets less CPU than its CPU_MIN_COUNT, which adds up to more than "
-              "there is", "container", "%", "percent of its CPU_MIN_COUNT that it does not get", rests_on="minimums"),
+    AlertRule("cpu_minimum", "warning", "a container gets less CPU than its CPU_MIN_COUNT; those of all containers add "
+              "up to more CPUs than there are", "container", "%", "percent of its CPU_MIN_COUNT that it does not get",
+              rests_on="minimums"),
     AlertRule("session_pool", "warning", "sessions wait for the active session pool; critical 5:00 before its timeout",
               "group", "s", "seconds the first session has waited", rests_on="pools"),
     AlertRule("quiesced", "critical", "the database is quiesced, or being quiesced: only SYS and SYSTEM get in",
@@ -251,7 +252,7 @@ _RULES = (
     AlertRule("host_shared", "warning", "the host is full, and other processes use part of it", "instance",
               rests_on="host"),
     AlertRule("io_limit", "warning", "MAX_IOPS or MAX_MBPS throttles a container's I/O", "container",
-              rests_on="I/O", lull=300.0),
+              rests_on="I/O", quiet_period=300.0),
     AlertRule("servers_at_maximum", "warning", "PARALLEL_MAX_SERVERS are all in use", "instance", rests_on="servers"),
     AlertRule("idle_holder", "warning", "an idle session keeps parallel servers",
               "", "s", "seconds the longest idle holder has been idle", rests_on="holders"),
@@ -283,7 +284,7 @@ RULE_BOOK: Mapping[str, AlertRule] = {rule.key: rule for rule in _RULES}
 """Every key in the order shown."""
 
 
-def lull_of(key: str) -> float:
+def quiet_period_of(key: str) -> float:
     """Return for how many seconds an alert of a key must be absent to have ended, 0 if it ends at once."""
     rule = RULE_BOOK.get(key)
-    return rule.lull if rule is not None else 0.0
+    return rule.quiet_period if rule is not None else 0.0

@@ -1,4 +1,4 @@
-"""Alerts that cannot be checked: those that an earlier poll found, while views that would show their end are silent."""
+"""Alerts that cannot be checked: an earlier poll found them, and the views that would show their end do not answer."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
@@ -41,7 +41,7 @@ def unchecked(
 
 
 def _why(key: str, views: Sequence[str], now: Reading) -> str:
-    """Return that these views did not answer, or what is missing in their answers."""
+    """Return the sentence that these views did not answer, or what their answers lack."""
     whys = {each.view: each.why for each in unavailable_for(key, now)}
     lacking = {view: why for view in views if (why := whys.get(view, "")).startswith(f"{view} ")}
     silent = [view for view in views if view not in lacking]

@@ -1,4 +1,4 @@
-"""Plan of a container database: what it gives each pluggable database: its part of the CPUs, its limit, its servers.
+"""Plan of a container database: the part of the CPUs, the limit and the servers of each pluggable database.
 
 The part of a container comes from SHARES of the CDB plan. If that plan sets neither SHARES nor UTILIZATION_LIMIT,
 Resource Manager uses CPU_MIN_COUNT of the containers (Database Reference 19: CPU_MIN_COUNT; its default is CPU_COUNT),

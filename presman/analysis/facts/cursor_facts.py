@@ -146,8 +146,8 @@ def reads_texts(snapshot: Snapshot) -> bool:
 def why_no_text(sql_id: str, asked: SqlText | None, kind: str, *, can_read: bool, recorded: bool = False) -> str:
     """Return why a statement has no text, in brackets, "" if it has one or there is no statement.
 
-    `asked` is the answer for it, None if it was not queried. `kind` is that of the source: a spool has only what its
-    author chose to write. `recorded` means that a recording is searched.
+    `asked` is the answer for it, None if it was not queried. `kind` is that of the source: a spool has only the views
+    that its author chose to write. `recorded` means that a recording is searched.
     """
     if not sql_id or (asked is not None and asked.sql_text):
         return ""

@@ -101,9 +101,9 @@ class Deltas(Struct, frozen=True):
         return seconds if seconds >= SHORTEST else None
 
     def outlived(self, timeout: float | None, longest: float | None, who: str) -> str:
-        """Return that `who`, waiting for `longest` seconds, has outlived a timeout by two polls, "" if not.
+        """Return a sentence if `who` has waited for `longest` seconds, two polls longer than a timeout; "" if not.
 
-        Then it may not be the one that applies to those that wait.
+        Then another timeout may apply to the statements that wait.
         """
         late = longest - timeout if timeout and longest is not None else 0.0
         if not timeout or late <= 2 * max(_USUAL, self.interval() or 0.0):

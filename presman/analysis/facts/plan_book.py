@@ -3,9 +3,9 @@
 A plan is a tree of branches: consumer groups at the ends, subplans between, and in a container database the pluggable
 databases' plans under the CDB plan. Fractions are of the whole that the tree divides, 0..1.
 
-Three rules give all figures. EMPHASIS plans give each level a percentage of what the levels above left, and what a
-branch does not use goes to the next level, not to its siblings. RATIO plans divide by weight. Limits of nested branches
-multiply.
+Three rules give all figures. EMPHASIS plans give each level a percentage of the rest that the levels above left; the
+unused part of a branch goes to the next level, not to its siblings. RATIO plans divide by weight. Limits of nested
+branches multiply.
 """
 
 from __future__ import annotations
@@ -155,14 +155,14 @@ class PlanShares(Struct, frozen=True):
         return any(share > 0 for key, share in self.shares.items() if key[0] == con_id)
 
     def has(self, key: Key) -> bool:
-        """Whether a group has a place in the plan, be it among those of a container whose own plan cannot be read."""
+        """Whether a group has a place in the plan, even if only among those of a container with an unreadable plan."""
         return key in self.shares or (key[0], UNNAMED) in self.shares
 
     def entitled(self, wanted: Mapping[Key, float], whole: float = 1.0) -> dict[Key, float]:
         """Return what each group that wants CPU is due now; all in fractions of the whole.
 
-        The plan divides `whole` by demand: what a group or a limit leaves goes to the next level, and what the last
-        level leaves goes to the groups that want more, in proportion. A group that gets all it wants may still claim
+        The plan divides `whole` by demand. The part that a group does not use goes to the next level, and the rest of
+        the last level goes to the groups that want more, in proportion. A group that gets all it wants may still claim
         its guaranteed share.
         """
         amounts: dict[Key, float] = {}
@@ -412,7 +412,7 @@ def _divide(parent: Branch, whole: float, rooms: list[float]) -> list[float]:
     rest = whole
     for _, level in parent.levels:
         entitled = [(i, part) for i, part in level if rooms[i] > amounts[i]]
-        if parent.by_weight:  # shares count among those that want CPU; percentages are of the level, whoever wants it
+        if parent.by_weight:  # shares count among groups that want CPU; percentages do not depend on them
             total = sum(part for _, part in entitled)
             entitled = [(i, part / total) for i, part in entitled]
         given = {i: min(rest * part, rooms[i] - amounts[i]) for i, part in entitled}

@@ -179,7 +179,7 @@ class PlanFacts(Struct, frozen=True, dict=True):
         return group in counted | {row.group_or_subplan for row in self.snapshot.rows(PlanDirective)}
 
     def server_wide(self, inst_id: int) -> bool:
-        """Whether CPU is divided over all instances of the server: then the CPUs shared are not those of one instance.
+        """Whether CPU is divided over all instances of the server: then groups do not share the CPUs of an instance.
 
         RESOURCE_MANAGER_CPU_SCOPE shows it (since 23ai). V$RSRC_PLAN.CPU_SCOPE would, too, but it is not known which
         updates have it, and a missing column would lose all that is read from the view.

@@ -138,7 +138,7 @@ class SystemFacts(Struct, frozen=True, dict=True):
 
     @property
     def part(self) -> str:
-        """Why instances may be out of view, "" if none is: queues and limits are those of the whole cluster."""
+        """Why instances may be missing, "" if none is: queues and limits belong to the whole cluster."""
         if self.snapshot.scope is Scope.CLUSTER:
             return ""
         if not self.instances:

@@ -287,9 +287,9 @@ def _row(here: _OnInstance, key: Key, verdict: Verdict) -> GroupReading:
 
 
 def _with_counts(found: ConsumerGroup | None, counts: _Parallel, snapshot: Snapshot) -> ConsumerGroup:
-    """Return a group's row; what V$RSRC_CONSUMER_GROUP does not show of it now is counted in the session views.
+    """Return a group's row. Figures that V$RSRC_CONSUMER_GROUP lacks now are counted in the session views.
 
-    What neither shows is None.
+    Figures that neither shows are None.
     """
     sees_holders = not unavailable(snapshot, PxSession)
     counted: dict[str, Any] = {

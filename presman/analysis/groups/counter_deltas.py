@@ -1,6 +1,6 @@
 """Deltas of the counters of consumer groups, containers and sessions since the last poll, and the resulting I/O rates.
 
-The I/O is what the database sees, not what the storage cells do.
+The I/O is that of the database, not that of the storage cells.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

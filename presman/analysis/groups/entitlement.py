@@ -171,8 +171,8 @@ def frame_of(
 ) -> Frame:
     """Return the frame of an instance with all claims computed.
 
-    `inside` means that only one container is visible: what others leave it is not known, so it has what its groups
-    used.
+    `inside` means that only one container is visible: the CPUs that others leave it are not known, so those that its
+    groups used count.
     """
     capacity, managed = instance.num_cpus, instance.cpu_managed
     spare, host = has_spare_host(instance), host_of(instance)
@@ -182,8 +182,8 @@ def frame_of(
     claims: dict[Key, float] = {}
     most: dict[Key, float] = {}
     if capacity > 0 and managed != "OFF":
-        # What there is to divide by demand is what the groups used, if that is nearly all: what the operating system
-        # and other processes took was not available to the plan.
+        # If the groups used nearly all CPUs, the plan divided the CPUs that they used: those that the operating system
+        # and other processes took were not available to it.
         whole = min(1.0, used / capacity) if inside or DIVIDED * capacity <= used <= capacity else 1.0
         wanted = {key: cpus / capacity for key, load in loads.items() if (cpus := load.wanted) >= QUIET}
         claims = most = shares.entitled(wanted, whole)
@@ -220,8 +220,9 @@ def _unnamed(shares: PlanShares, loads: Mapping[Key, Load]) -> dict[Key, Load]:
 def verdict(key: Key, found: Frame, full: bool) -> Verdict:
     """Return what happens to a group's CPU. `full` is `found.full`, computed once for all groups.
 
-    Only Resource Manager's own waits count as waiting. The order is that of the remedies: a limit explains a wait even
-    on an idle host; then below its entitlement, if others of this database have the rest; then plain contention.
+    Only Resource Manager's own waits count as waiting. The causes are tried in this order: a limit, which explains a
+    wait even on an idle host; then a group below its entitlement, if others of this database have the rest; then plain
+    contention.
     """
     if found.cpu_managed == "OFF":
         return Verdict.NOT_MANAGED

@@ -36,7 +36,7 @@ def waits(facts: Facts) -> dict[GroupKey, PoolWaits]:
 
 
 def quiesce(facts: Facts, plans: Iterable[str], found: Mapping[GroupKey, PoolWaits]) -> Quiesce | None:
-    """Return that the database is being quiesced, or is quiesced; None if nothing shows it.
+    """Return the quiesce of the database, under way or complete; None if nothing shows one.
 
     The evidence is V$INSTANCE.ACTIVE_STATE, the `plans` in force, or a session that waits for the quiesce to finish.
     """

@@ -87,7 +87,7 @@ def _reason(group: Judged, host_busy: float | None) -> str:  # noqa: PLR0911 - o
         case Verdict.CONTENDED:
             return "; ".join(part for part in (_entitlement_words(group), _left(group, host_busy), minute) if part)
         case Verdict.PARTLY:
-            came = "not all its sessions were there all the time"
+            came = "some of its sessions were there only part of the time"
             unknown = f"{came}, so whether it got what it is entitled to is not known"
             return "; ".join(part for part in (_entitlement_words(group), unknown, minute) if part)
         case Verdict.CAGED:
@@ -135,7 +135,7 @@ def _entitlement_words(group: Judged) -> str:
 
 
 def _left(group: Judged, host_busy: float | None) -> str:
-    """Return whether the CPUs that a group did not get were free or used by others."""
+    """Return the words on whether the CPUs that a group did not get were free or used by others."""
     free = _free(group)
     if free and host_busy is not None and host_busy >= FULL:
         return f"the groups left {free:.1f} CPUs unused, but the host is {100 * host_busy:.0f} % busy"
@@ -165,11 +165,11 @@ def _capped(group: Judged) -> str:
 class Conformance(Struct, frozen=True):
     """How well one instance keeps its plan, and its host. All in CPUs except `score` (percent) and `host_busy`.
 
-    `due` is the sum, over the groups that want CPU, of the lesser of what each wants and what it is entitled to now.
-    `missing` is what starved groups get less than that. `score` is 100 x (1 - missing / due): exactly 100 while no
-    group is starved, however many are throttled; None if no entitlement is known. `near` means that a group is below
-    its entitlement without being starved, `outside` that one is although no group has the rest, `shareless` that the
-    plan leaves some groups nothing. `sentence` is this in words. `unjudged` are groups for which it is not known
+    `due` is the sum over the groups that want CPU: for each the CPUs it wants or is entitled to now, whichever are
+    fewer. `missing` is the part of it that starved groups do not get. `score` is 100 x (1 - missing / due): exactly 100
+    while no group is starved, however many are throttled; None if no entitlement is known. `near` means that a group is
+    below its entitlement without being starved, `outside` that one is although no group has the rest, `shareless` that
+    the plan leaves some groups nothing. `sentence` is this in words. `unjudged` are groups for which it is not known
     whether they get what they are entitled to.
     """
 

@@ -1,7 +1,7 @@
 """Statistics of a histogram of waits: shares, percentiles, thresholds, and the error of its estimated time.
 
 A bucket counts the waits shorter than its bound and not shorter than the bound before. Everything about single waits
-inside a bucket is an estimate and is called so; percentiles are given as the bucket that contains them.
+inside a bucket is an estimate and is marked as one; percentiles are given as the bucket that contains them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -153,4 +153,4 @@ def why_not_counted(statement: RunningStatement, reading: Reading) -> str:
     if is_counted is False:
         return f"{statement.who} did not queue, so {name} does not count its servers"
     which = f"{found.uncounted} of the {found.held} held (statements that did not queue)"
-    return "" if is_counted else f"{name} does not count {which}, perhaps these"
+    return "" if is_counted else f"{name} does not count {which}; these may be among them"

@@ -53,7 +53,7 @@ def queued(facts: Facts, running: Iterable[RunningStatement]) -> tuple[QueuedSta
         line.sort(key=lambda pair: (pair[1].event != NEXT_IN_LINE, -(pair[0] or 0.0), *pair[1][:4]))
         # In ascending order, so that the longest wait of each instance is the one that remains.
         waits = {session.inst_id: waited or 0.0 for waited, session in sorted(line, key=lambda pair: pair[0] or 0.0)}
-        places = {inst_id: _Place.of(facts, inst_id, key, longest) for inst_id, longest in waits.items()}
+        places = {inst_id: _GroupQueue.of(facts, inst_id, key, longest) for inst_id, longest in waits.items()}
         for position, (waited, session) in enumerate(line, start=1):
             found.append(_statement(facts, session, places[session.inst_id], position, waited, wanted))
     return tuple(found)
@@ -82,7 +82,7 @@ def _emptied(facts: Facts) -> set[Key]:
     return {key for key, queued in found.items() if not queued}
 
 
-class _Place(NamedTuple):
+class _GroupQueue(NamedTuple):
     """A group's queue on one instance: what all its statements have in common.
 
     `timeout` is None without one, or if `no_timeout` says why it is not known; `timeout_by` is as in a reading.
@@ -96,7 +96,7 @@ class _Place(NamedTuple):
     timeout_by: str
 
     @classmethod
-    def of(cls, facts: Facts, inst_id: int, key: Key, longest: float) -> _Place:
+    def of(cls, facts: Facts, inst_id: int, key: Key, longest: float) -> _GroupQueue:
         """Look up the directive and the timeout of a group on an instance, where one has waited for `longest` seconds.
 
         A timeout that it has outlived by two polls may not apply to those that wait.
@@ -112,7 +112,7 @@ class _Place(NamedTuple):
 
 
 def _statement(
-    facts: Facts, session: Session, place: _Place, position: int, waited: float | None, wanted: WantedServers
+    facts: Facts, session: Session, place: _GroupQueue, position: int, waited: float | None, wanted: WantedServers
 ) -> QueuedStatement:
     info = facts.sessions.infos.get((session.inst_id, session.sid))
     dop = facts.cursors.story(session.inst_id, session.sql_id, session.sql_child_number)

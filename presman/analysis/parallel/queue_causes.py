@@ -30,11 +30,11 @@ class QueueState(NamedTuple):
     `ahead` counts statements of other groups that a single FIFO queue serves first. `rivals` are the other groups that
     have a head, among which the plan chooses. `containers` are the other containers that have a head: the CDB plan
     chooses among containers first. `inst_ids` are the instances on which its servers may run, empty for all.
-    `passed_over` says when the head also had room before and was not started, "" if it had not. `not_known` says that
-    not all queued statements are listed, of which limits, of its group and its container, it is not known how many
-    servers they allow, and that the head once had room and was not started. `outdated` is a view that did not answer
-    at this poll, so that what is free is not known for now, "" if all did. `part` says why the servers of other
-    instances are not in view, "" if they are.
+    `passed_over` is when the head had room before and was not started, "" if it had none. `not_known` has the unknown
+    facts: queued statements that are not listed, limits of its group or container whose servers are not known, and why
+    the head did not start when it once had room. `outdated` is a view that did not answer at this poll, so that free
+    servers are not known; "" if all answered. `part` says why the servers of other instances are not in view, "" if
+    they are.
     """
 
     system: ServerBudget
@@ -75,9 +75,9 @@ def explain(wants: Servers | None, dop: int | None, state: QueueState) -> tuple[
     """Return the cause, the servers short (None if not known exactly) and the sentence.
 
     A statement starts when it fits below the target and below its limits. A limit that binds is the cause even if
-    the target also binds, because only servers of its own group help then; so is that of its group before its
-    container's. A limit is no cause if it is not known what it counts: it only may bind. On 12.1 a statement that
-    wants more than the whole target started once nothing else ran; for the limit of a group no such case is known.
+    the target also binds, because only servers of its own group help then. For the same reason the group's limit comes
+    before the container's. A limit is no cause if it is not known what it counts: it only may bind. On 12.1 a statement
+    that wants more than the whole target started once nothing else ran; for the limit of a group no such case is known.
     """
     # Without its DOP nothing can be compared. If it is too large for its limit, it does not matter what is free.
     if wants is None or wants.source is WantsSource.MEAN:
@@ -110,7 +110,7 @@ def _short_of_servers(wants: Servers, dop: int | None, state: QueueState) -> tup
     if not known and not by_system:
         return Cause.UNKNOWN, None, "; ".join([_want(wants, dop), *uncounted, *map(str, state.not_known)])
     figures = [*map(str, known), *([system.used] if by_system else [])]
-    # What a limit leaves is known only if the limit itself is of now.
+    # The servers that a limit leaves are known only if the limit itself is current.
     left = {LIMITS[not each.group]: each.free for each in known if each.limit_age is None}
     left |= {LIMITS[2]: system.free} if system.free is not None and by_system else {}
     not_known = [*uncounted, *map(str, state.not_known)]
@@ -138,7 +138,7 @@ def not_known(wants: Servers | None, cause: Cause, state: QueueState) -> NotKnow
 
 
 def pool_too_small(wants: Servers | None, state: QueueState) -> NotKnown | None:
-    """Return that it is not known whether a head starts once target and limits let it, None if it finds its servers.
+    """Return the unknown fact whether a head starts with too few servers in the pools, None if they have enough.
 
     A statement that finds fewer servers than it wants is downgraded, or runs serially. No document says whether one
     that is queued starts then. What is freed below the target or a limit becomes free in the pools, too.

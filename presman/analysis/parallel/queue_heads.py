@@ -87,7 +87,7 @@ class Queues(NamedTuple):
                 held = sum(row.px_servers or 0 for (of, _), row in self.groups.items() if of == con_id)
             age = server_pools.container_limit_age(con_id, self.facts, self.budgets)
             yield ServerLimit(name, held, container.target, "", con_id, "", unread, container.age, age)
-            whole = container.target  # the percentages of its groups are of what the container may hold
+            whole = container.target  # percentages of its groups are parts of the container's servers
         group = self.groups.get(key)
         limit, percent, _ = server_pools.group_limit(key, self.facts, self.budgets)
         if group is not None and limit is not None:
@@ -129,9 +129,9 @@ class Queues(NamedTuple):
         return server_pools.budget_of(self.facts, pool, placed.where, inst_ids)
 
     def not_known(self, key: Key, inst_id: int) -> Iterator[NotKnown]:
-        """Yield what no view shows: which statements are queued, or limits of a container and a group, or not of now.
+        """Yield unknown facts about a queue: its statements, and limits of its container and group that are outdated.
 
-        Of a queue that is listed in part neither the head is known nor what it wants.
+        If V$SESSION lists only a part of a queue, neither its head nor the servers wanted are known.
         """
         con_id, group = key
         if why := unlisted_queue(self.facts):
@@ -154,7 +154,7 @@ class Queues(NamedTuple):
             yield recent
 
     def unexplained(self, head: QueuedStatement) -> NotKnown | None:
-        """Return that a head once had room and was not started, None if that was not seen."""
+        """Return the unknown reason why a head that once had room was not started, None if that was not seen."""
         seen = (row for row in self.facts.snapshot.rows(UnexplainedWait) if row[:4] == head.executing())
         servers = next((row.servers for row in seen), None)
         why = f"why the head did not start when {counted(servers or 0, 'server')} were free"
@@ -164,7 +164,7 @@ class Queues(NamedTuple):
         """Whether a statement of a head's group runs with more servers than the limit that it counts against.
 
         If the limit counts fewer, the statement did not queue. The limit may also have been higher when it started, or
-        a DBA may have let it start: that it is possible is all that it shows.
+        a DBA may have let it start. So it only shows that such a start is possible.
         """
         group = self.groups.get((head.con_id, head.group))
         counted_ones = group.px_servers if group is not None and group.is_counted else None
@@ -262,8 +262,8 @@ def _held_now(limit: ServerLimit | None, group: GroupReading | None) -> int | No
 def _passed_over(queues: Queues, head: QueuedStatement, state: QueueState) -> str:
     """Return when a head that has room also had room before: its start must not be predicted again. "" if never.
 
-    By the figures it could have started then. So something that no view shows holds it back, unless the plan may have
-    chosen another head, for which it has to wait.
+    By the figures it could have started then. So it is held back by something that no view shows, unless the plan may
+    have chosen another head, for which it has to wait.
     """
     contested = bool(state.rivals or state.containers)
     if _is_passed_over(queues, head, state, contested=contested):

@@ -323,7 +323,7 @@ def _of_work(facts: Facts, holding: Holding, cursor: Cursor, *, is_blocked: bool
 
 
 def _rolled_back(facts: Facts, inst_id: int) -> float | None:
-    """Return the part (0..1) done of what SMON rolls back with parallel servers on an instance, None if not known."""
+    """Return the part (0..1) of SMON's parallel rollback on an instance that is done, None if not known."""
     rows = [row for row in facts.snapshot.rows(FastStartTransaction) if row.inst_id == inst_id]
     total = sum(row.undoblockstotal for row in rows)
     return sum(row.undoblocksdone for row in rows) / total if total else None

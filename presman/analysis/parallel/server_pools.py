@@ -235,7 +235,7 @@ def container_target(facts: Facts, con_id: int, whole: int | None) -> int | None
 
 
 def _is_by_metric_only(facts: Facts, con_id: int, whole: int | None) -> bool:
-    """Whether V$RSRCPDBMETRIC shows a target of a container that no view of now confirms."""
+    """Whether V$RSRCPDBMETRIC shows a container's target that no current view confirms."""
     now, shown = min(_limits_now(facts, con_id, whole), default=None), _limit_by_metric(facts, con_id)
     return shown is not None and container_target(facts, con_id, whole) == shown != now
 
@@ -432,7 +432,7 @@ def why_queue_unmanaged(key: Key, facts: Facts) -> str:
 
 
 def limit_by_metric(key: Key, facts: Facts, found: Mapping[int, ServerBudget], inst_id: int) -> NotKnown | None:
-    """Return that the limit of a group or of its container is only known for the last full minute, None if of now.
+    """Return the unknown fact whether a limit has changed since the last full minute, None if it is current.
 
     V$RSRCMGRMETRIC and V$RSRCPDBMETRIC show a limit as it was in a minute that is over when they are read.
     """
@@ -454,7 +454,7 @@ _DOCUMENTED = Release(19)
 
 
 def other_limit(key: Key, facts: Facts, found: Mapping[int, ServerBudget], inst_id: int) -> str:
-    """Return that V$RSRCMGRMETRIC shows another limit than the one taken from UTILIZATION_LIMIT alone, "" if not.
+    """Return the sentence that V$RSRCMGRMETRIC shows another limit than UTILIZATION_LIMIT gives, "" if not.
 
     Without V$INSTANCE the instance may be alone: then no other limit proves anything.
     """
@@ -484,9 +484,10 @@ OLD_LIMIT = 15.0
 
 
 def old_limit(key: Key, facts: Facts, inst_id: int) -> NotKnown | None:
-    """Return that the limits of a group or of its container may have changed since they were read, None if not.
+    """Return the unknown fact whether limits of a group or its container have changed since they were read.
 
-    The last answer is good enough for other figures; but nobody is to be ended because of a limit that no longer holds.
+    None if they are current. The last answer is good enough for other figures, but no session should be ended because
+    of a limit that no longer applies.
     """
     if not facts.plans.plan_of(inst_id, key[0]):
         return None
@@ -535,7 +536,7 @@ def of_monitors(facts: Facts, seen: Iterable[int]) -> int:
 def unmanaged(facts: Facts, cluster: ServerPool) -> int | None:
     """Return the servers in use that no group counts: those of bypassing statements, GV$ queries, recovery.
 
-    None if not known: the views are not read at one instant and may disagree; all the more if one did not answer.
+    None if not known: the views are not read at one instant and may disagree, even more so if one did not answer.
     """
     groups = facts.snapshot.rows(ConsumerGroup)
     if any(facts.snapshot.age_if_late(record) for record in (ConsumerGroup, PxProcessSysstat)):

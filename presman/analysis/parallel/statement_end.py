@@ -1,8 +1,8 @@
 """End of a parallel statement without intervention: when its last operation ends, or when Oracle ends its idle session.
 
 V$SESSION_LONGOPS shows one operation, and a statement does several: it is about to end with the running operation only
-if its plan has nothing to do after that. A statement that has gone on once is not said again to end with its
-operation. Oracle ends idle sessions itself, by MAX_IDLE_BLOCKER_TIME and MAX_IDLE_TIME.
+if its plan has nothing to do after that. Once a statement has gone on, presman does not predict again that it ends with
+its operation. Oracle ends idle sessions itself, by MAX_IDLE_BLOCKER_TIME and MAX_IDLE_TIME.
 """
 
 from collections.abc import Iterable
@@ -44,12 +44,12 @@ def course(facts: Facts, work: Operation, session: tuple[int, int], sql_id: str)
 
 
 _LATE = timedelta(seconds=10)
-"""Time by which an end may come later than it was first promised: estimates change while an operation goes on. In the
+"""Time by which an end may come later than first predicted: estimates change while an operation goes on. In the
 simulator's scenarios ends that do come are up to 6 s late."""
 
 
 def went_on(facts: Facts, who: Executing, unfinished: Iterable[Operation], *, by_plan: bool) -> bool:
-    """Whether a statement has gone on after the end that earlier readings promised for it.
+    """Whether a statement has gone on after the end that earlier readings predicted.
 
     It was to end at an instant; unless that rested on its plan (`by_plan`), with an operation that may be done by now.
     """

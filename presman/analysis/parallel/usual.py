@@ -32,7 +32,7 @@ from msgspec import Struct
 
 from presman.analysis.readings.group_readings import GroupReading, QueueTotals
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import HourReading, Usual, is_downgrade
+from presman.analysis.readings.statement_readings import HourReading, UsualQueue, is_downgrade
 from presman.base.sums import summed
 from presman.rows.group_rows import GroupMetricHistory
 
@@ -68,13 +68,13 @@ class Comparison(NamedTuple):
 
     con_id: int
     name: str
-    plan: Usual | None
-    hour: Usual | None
-    now: Usual
+    plan: UsualQueue | None
+    hour: UsualQueue | None
+    now: UsualQueue
     worse: bool
 
 
-def between(before: CounterMark | None, after: CounterMark, seconds: float | None) -> Usual | None:
+def between(before: CounterMark | None, after: CounterMark, seconds: float | None) -> UsualQueue | None:
     """Return the figures between two marks; None if a counter went backwards (another plan window) or is not known.
 
     Without `before` the interval begins when the counters began; `seconds` None means that its length is not known.
@@ -91,7 +91,7 @@ def between(before: CounterMark | None, after: CounterMark, seconds: float | Non
         return None
     life = queued_ms + active_ms
     is_short = seconds is not None and queued_ms / 1000 > waited * seconds  # statements queued that are not counted
-    return Usual(
+    return UsualQueue(
         seconds=seconds,
         percent_queued=100 * min(queued, came) / came if came > 0 else None,
         mean_wait=None if is_short or not waited else queued_ms / 1000 / waited,
@@ -102,7 +102,7 @@ def between(before: CounterMark | None, after: CounterMark, seconds: float | Non
     )
 
 
-def hours(rows: Iterable[GroupMetricHistory], at: datetime) -> dict[tuple[int, str], Usual]:
+def hours(rows: Iterable[GroupMetricHistory], at: datetime) -> dict[tuple[int, str], UsualQueue]:
     """Return the figures of each group from the metric history, over all instances, for the hour before an instant.
 
     The history may have been read long ago: minutes older than an hour are left out. Empty if no others remain, and
@@ -126,9 +126,9 @@ def hours(rows: Iterable[GroupMetricHistory], at: datetime) -> dict[tuple[int, s
     return {key: _hour(total, longest) for key, total in sums.items()}
 
 
-def _hour(sums: list[float], seconds: float) -> Usual:
+def _hour(sums: list[float], seconds: float) -> UsualQueue:
     queued, active, servers = sums
-    return Usual(
+    return UsualQueue(
         seconds,
         queued_share=queued / (queued + active) if queued + active > 0 else None,
         mean_servers=servers / active if active > 0 else None,
@@ -146,7 +146,7 @@ def compare(reading: Reading, recent: GroupMarks = _NO_MARKS, hour: GroupMarks =
     """Return the comparison for each group that has, or had, a queue.
 
     `recent` has a mark of each group about a minute old, `hour` the oldest of the last hour. Without them (the first
-    minutes, or a single reading) "now" is what is queued at this instant and the hour is that of the metric history.
+    minutes, or a single reading) "now" is the queue of this instant and the hour is that of the metric history.
     """
     known = {(each.con_id, each.name): each for each in reading.hour}
     found = []
@@ -159,12 +159,12 @@ def compare(reading: Reading, recent: GroupMarks = _NO_MARKS, hour: GroupMarks =
         before = (marks.get(key) for marks in (recent, hour))
         now, watched = (between(old, mark, _since(reading, old.at)) if old is not None else None for old in before)
         past = _together(known.get(key), watched, reading.at)
-        present = now or Usual(0.0, mean_queue=None if group.px_queued is None else float(group.px_queued))
+        present = now or UsualQueue(0.0, mean_queue=None if group.px_queued is None else float(group.px_queued))
         found.append(Comparison(*key, plan, past, present, _is_worse(group, present, past, plan)))
     return tuple(found)
 
 
-def _together(history: HourReading | None, watched: Usual | None, at: datetime) -> Usual | None:
+def _together(history: HourReading | None, watched: UsualQueue | None, at: datetime) -> UsualQueue | None:
     """Return the watched hour and the history before it as one period: only its mean queue is known.
 
     A history that was read again while presman watched covers the same time twice: the longer one is used.
@@ -176,10 +176,10 @@ def _together(history: HourReading | None, watched: Usual | None, at: datetime) 
     if history.until is None or at - history.until <= timedelta(seconds=seen) - MINUTE:
         return watched if seen >= before else history.usual
     seconds, queue = before + seen, before * (history.usual.mean_queue or 0.0) + seen * (watched.mean_queue or 0.0)
-    return Usual(seconds, mean_queue=queue / seconds) if seconds else None
+    return UsualQueue(seconds, mean_queue=queue / seconds) if seconds else None
 
 
-def _is_worse(group: GroupReading, now: Usual, hour: Usual | None, plan: Usual | None) -> bool:
+def _is_worse(group: GroupReading, now: UsualQueue, hour: UsualQueue | None, plan: UsualQueue | None) -> bool:
     """Whether the queue shown for now is much longer than the usual one shown beside it, and still exists."""
     means = [each.mean_queue for each in (hour, plan) if each is not None and each.mean_queue is not None]
     queue = now.mean_queue or 0.0

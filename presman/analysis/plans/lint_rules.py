@@ -243,7 +243,7 @@ def limit_below_degree(case: Case) -> Found:
         degree = row.parallel_degree_limit_p1 if row.parallel_degree_limit_p1 is not None else case.degree_limit
         if limit is not None and degree is not None and degree > 1 and limit < 2 * degree and not bypasses_queue(row):
             wants = f"a statement of degree {degree} with two server sets wants {2 * degree}"
-            seen = "one larger than the whole target was seen to, on 12.1, once nothing else ran"
+            seen = "on 12.1 one larger than the whole target was seen to start once nothing else ran"
             text = f"{name} may hold {limit} parallel servers, but {wants}, more than that even when the group is idle."
             text += f" Whether it then starts is not documented ({seen})."
             yield name, f"{text} Limit the degree to {max(1, limit // 2)}, or give more servers."

@@ -146,7 +146,7 @@ class SettingWatch:
                 where += f" on each of {counted(len(instances), 'instance')}"
             if name in _ADDED_UP and len(instances_now & known) > 1:
                 sums = [_sum(values, con_id, name, instances_now & known) for values in (before, now)]
-                where += f", added up {' → '.join(sums)}" if all(sums) else ""
+                where += f", in total {' → '.join(sums)}" if all(sums) else ""
             yield f"{name.upper()} {old or _NOT_SET} → {new or _NOT_SET}{where}"
 
     def _changed_directives(self, snapshot: Snapshot) -> Iterator[DirectiveChange]:

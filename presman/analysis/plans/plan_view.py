@@ -243,7 +243,7 @@ def _line(
     below = [leaf.key for leaf in leaves(branch) if leaf.key is not None]
     found = [row for key in below for row in rows.get(key, ())]
     groups = found if branch.key is not None else []
-    # The limit of a container may be lower than that of the plan: then the percentage is not the one of `target`.
+    # The limit of a container may be lower than that of the plan: then the percentage is not a part of `target`.
     held = groups[0].may_hold if groups and groups[0].inst_id == CLUSTER else None
     why = unclear.get(branch.key, "") if branch.key else ""
     if _kind(branch) == SUBPLAN and branch.servers is not None:

@@ -103,8 +103,8 @@ class EndingEffect(Struct, frozen=True):
 def effect_words(effect: EndingEffect | None, *, enough: bool = True) -> str:
     """Return what an end would do to the whole queue, "" if not known.
 
-    The number of immediate starts is left out if the end is not `enough` for a head now, and a zero is left out if it
-    is: the courses use the last minute, in which more or fewer servers may have been free.
+    The number of immediate starts is left out if the end is not `enough` for a head now, and so is a zero if it is
+    enough. The courses use the last minute, in which more or fewer servers may have been free.
     """
     if effect is None:
         return ""

@@ -265,8 +265,8 @@ class GroupReading(NamedTuple):
     `timeout_left` is the seconds until its first statement times out, `starts_in` until the first starts by its timeout
     (PQ_TIMEOUT_ACTION RUN). `blocked` is the number of servers that its statements hold while they wait for another
     session. `queue_hurts` means that its queue is critical (:attr:`QueueHead.is_critical`). `is_counted` means that
-    `px_servers` are those that its limit counts; otherwise they are all that its statements hold, and those that did
-    not queue do not count.
+    `px_servers` are the servers that its limit counts. Otherwise they are all servers of its statements, also of those
+    that did not queue and do not count.
 
     `pool` is its active session pool, None without one. `container` is the pluggable database's name, "" outside of
     one. `io_held_by` is the I/O limit of its container that holds I/O back while the group does some.

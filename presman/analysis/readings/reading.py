@@ -1,4 +1,4 @@
-"""Reading: what one snapshot means, given the one before. It holds everything that a screen, CSV or JSON shows.
+"""Reading: the meaning of one snapshot, given the one before. It holds everything that a screen, CSV or JSON shows.
 
 Conventions: `inst_id` 0 is the whole cluster (the sum or the union of the instances). Numbers that need two snapshots
 are None until there are two of the same plan window and instance start. CPUs are average running or waiting sessions,
@@ -317,7 +317,7 @@ class Evidence(NamedTuple):
 
 
 NO_ANSWER = "no view answers"
-"""What is said of a poll that is silent."""
+"""The sentence about a poll in which no view answered."""
 
 
 class UnavailableView(NamedTuple):
@@ -489,7 +489,7 @@ class Reading(Struct, frozen=True, dict=True):
         return next((each.age for each in self.late if each.view.removeprefix("G") == view), None)
 
     def why_unknown(self, what: str) -> str:
-        """Return why it is not known whether there is a `what` of the basis (queue, ...), "" if it is known."""
+        """Return why it is not known whether `what` (queue, ... of the basis) exists, "" if it is known."""
         return next((each.lacking for each in self.basis if each.what == what), "")
 
     def lacks_values(self) -> bool:
@@ -515,7 +515,7 @@ class Reading(Struct, frozen=True, dict=True):
         return dict(sorted(found.items(), key=lambda each: -each[1]))
 
     def not_known(self) -> tuple[tuple[str, str], ...]:
-        """What is not known of the basis of the all-clear: the reason, and what, in words."""
+        """The unknown parts of the all-clear's basis, in words: the reason, and what is unknown."""
         whether = {"queue": "which statements are queued"} if self.queued_by_group() else {}
         whether |= {"queue": "whether there is a queue on other instances"} if self.part and self.lists_queue() else {}
         lacking = (each for each in self.basis if each.lacking)

@@ -165,7 +165,7 @@ class CursorCost(Struct, frozen=True):
 
 
 class ServerWork(Struct, frozen=True):
-    """One working parallel server: what it waits for now, and what it has done (V$PX_SESSTAT).
+    """One working parallel server: its current wait, and its work so far (V$PX_SESSTAT).
 
     `cpu` is in seconds, `megabytes` are read; `cpu_rate` is CPUs since the last poll, None without a delta.
     """

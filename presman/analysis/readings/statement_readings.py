@@ -42,10 +42,10 @@ class QueueReason(Enum):
 
 
 class NotKnown(NamedTuple):
-    """A fact on which a start depends and that is not known, and the view that did not show it, or why none would.
+    """An unknown fact on which a start depends, with the view that did not show it, or why no view does.
 
-    `age` is the seconds since that view showed it, None if it did not. With `is_recent` that is good enough to say
-    what may help, but it proves nothing.
+    `age` is the seconds since that view showed it, None if it did not. With `is_recent` the answer is good enough for
+    advice on what may help, but it proves nothing.
     """
 
     what: str
@@ -251,10 +251,10 @@ class RunningStatement(ParallelStatement, frozen=True, kw_only=True):
     with another statement.
 
     `progress` (0..1) and `remaining` (seconds) are those of `operation`, its current operation (V$SESSION_LONGOPS), not
-    of the whole statement. `is_last` means that its plan has nothing left to do after `operation` and that this is
-    coming to its end; `comes_nearer` means that this end has come nearer since the previous poll, whatever the plan
-    does then, and that it has not gone on after an operation with which it was said to end, perhaps. `overdue` means
-    that its last operation should have been done by now, by the estimate at an earlier poll.
+    of the whole statement. `is_last` means that `operation` is the last one of its plan and approaches its end;
+    `comes_nearer` means that the end of `operation` has come nearer since the previous poll, whatever the plan does
+    then, and that no earlier prediction of the statement's end has proved wrong. `overdue` means that its last
+    operation should have been done by now, by the estimate at an earlier poll.
 
     `idle` is the time in seconds that the coordinator has been INACTIVE while it holds servers, None while it works.
     `idle_known` is false if it is idle and no view shows since when: then `idle` is 0. `oracle_ends_in` is the seconds
@@ -262,7 +262,7 @@ class RunningStatement(ParallelStatement, frozen=True, kw_only=True):
 
     `orphaned` means that the instance of its coordinator is not open: it no longer runs, but these servers of other
     instances are not yet freed. `outdated` is the view that did not answer at this poll, among those that must be of
-    one moment to show what it holds and what its end does; "" if all did. `seen_ago` is the seconds since V$SESSION
+    one moment to show its servers and the effect of its end; "" if all did. `seen_ago` is the seconds since V$SESSION
     last answered, None if it did at this poll.
     """
 
@@ -317,7 +317,7 @@ def elapsed_time(row: RunningStatement) -> str:
 
 
 def runs(row: RunningStatement) -> str:
-    """Return that a statement runs, and how long if that is known."""
+    """Return the words that a statement runs, and for how long if that is known."""
     return "runs" if row.elapsed is None else f"runs {elapsed_time(row)}"
 
 
@@ -403,7 +403,7 @@ class QueueHead(Struct, frozen=True):
 
     @property
     def never_starts(self) -> bool:
-        """Whether there is no known way for it to start.
+        """Whether it is not known to start ever.
 
         It is too large for the limit of its group as it is now, also with the instances that are gone, none as large
         runs, and no timeout starts it (PQ_TIMEOUT_ACTION RUN).
@@ -470,7 +470,7 @@ class Downgrades(Struct, frozen=True):
     delta: int | None
 
 
-class Usual(Struct, frozen=True):
+class UsualQueue(Struct, frozen=True):
     """A group's parallel queue over `seconds` (None: length not known): means and shares, None if unknown.
 
     `mean_wait` is the mean wait in seconds of statements that queued, `queued_share` is the part of all statements'
@@ -495,5 +495,5 @@ class HourReading(Struct, frozen=True):
 
     con_id: int
     name: str
-    usual: Usual
+    usual: UsualQueue
     until: datetime | None = None

@@ -1,7 +1,7 @@
 """Events: what happened between one reading and the next, one line each.
 
-All events come from here: those of the tab Events and the keys n and p of a live database, those that a recorder writes
-(for replay, `report` and `compare`), and those that `watch` prints.
+All events come from here: those of a live database on the tab Events and for the keys n and p, those that a recorder
+writes (for replay, `report` and `compare`), and those that `watch` prints.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from presman.analysis.alerts.alert_turns import BEGAN, THERE, AlertTurns
+from presman.analysis.alerts.alert_transitions import BEGAN, THERE, AlertTransitions
 from presman.analysis.alerts.rule_book import silent_views
 from presman.analysis.plans.plan_changes import SettingWatch, plan_switches
 from presman.analysis.plans.plan_view import NOT_KNOWN, plan_name
@@ -21,7 +21,7 @@ from presman.analysis.readings.group_readings import LIMITED, Verdict
 from presman.analysis.readings.reading import InstanceReading, Reading, instance_name
 from presman.analysis.readings.statement_readings import Executing
 from presman.analysis.totals import downgraded
-from presman.analysis.trends.statement_runs import Steps
+from presman.analysis.trends.statement_runs import GapDetector
 from presman.base.formats import clock, counted, spelled
 from presman.base.sums import grouped
 from presman.rows.instance_rows import Pdb
@@ -120,8 +120,8 @@ class EventWatch:
         self._planned: Reading | None = None
         self._queued: Reading | None = None
         self._epoch = 0
-        self._steps = Steps(timedelta.max)  # how far apart the first two readings are is no gap
-        self._alerts = AlertTurns(BEGAN if first_is_news else THERE)
+        self._steps = GapDetector(timedelta.max)  # how far apart the first two readings are is no gap
+        self._alerts = AlertTransitions(BEGAN if first_is_news else THERE)
         self._settings = SettingWatch()
         self._instances: dict[int, _Instance] = {}
         self._open_pdbs: frozenset[tuple[int, str]] | None = None
@@ -326,14 +326,14 @@ def is_end(event: DatabaseEvent) -> bool:
     return event.kind in _ENDS or (event.kind == VERDICT_CHANGED and not event.text.endswith("limit"))
 
 
-def beside(
+def next_event(
     events: Sequence[DatabaseEvent], at: datetime, direction: int, since: datetime | None = None
 ) -> DatabaseEvent | None:
     """Return the first event after an instant (1), or the last before it (-1) that is not before `since`; no ends."""
-    return next((each for each in all_beside(events, at, direction, since) if not is_end(each)), None)
+    return next((each for each in events_in_direction(events, at, direction, since) if not is_end(each)), None)
 
 
-def all_beside(
+def events_in_direction(
     events: Sequence[DatabaseEvent], at: datetime, direction: int, since: datetime | None = None
 ) -> list[DatabaseEvent]:
     """Return all events on one side of an instant, the nearest first, with those that are only ends."""

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from presman.analysis.goals import Goal, GoalReading
 from presman.analysis.readings.reading import Reading
-from presman.analysis.trends.statement_runs import StatementRun, StatementRuns, Steps
+from presman.analysis.trends.statement_runs import GapDetector, StatementRun, StatementRuns
 
 RECENT = timedelta(minutes=30)
 DAY = timedelta(days=1)
@@ -51,7 +51,7 @@ class GoalCounts:
 
     def _reset(self) -> None:
         self._runs = StatementRuns()
-        self._steps = Steps(timedelta.max)
+        self._steps = GapDetector(timedelta.max)
         self._watched = 0.0
         """Seconds watched, without the gaps between readings."""
         self._at: datetime | None = None

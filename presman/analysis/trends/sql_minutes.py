@@ -91,7 +91,7 @@ class SqlMinutes:
             self._last = None
         seconds = at - self._last if self._last is not None else 0.0
         self._last = at
-        # A sample stands for the time since the one before: over a gap it would stand for what nobody saw.
+        # A sample stands for the time since the one before: over a gap it would represent time that no poll saw.
         if reading.activity is None or not 0.0 < seconds <= GAP:
             return
         minute = self._minute(at // 60 * 60)

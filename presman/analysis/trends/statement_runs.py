@@ -31,8 +31,8 @@ def longest_step(usual: float) -> timedelta:
     return timedelta(seconds=max(60.0, 3 * usual))
 
 
-class Steps:
-    """Tells the steps between two readings that are much longer than the shorter of the two before: gaps.
+class GapDetector:
+    """Finds gaps: steps between two readings that are much longer than the shorter of the two before.
 
     `longest` is the longest first step that is none; the next ones are judged by those before.
     """

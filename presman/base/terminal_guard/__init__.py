@@ -69,8 +69,8 @@ def screen_off() -> None:
     _write_byte(SCREEN_OFF)
 
 
-def farewell() -> None:
-    """Report that presman ends now, and restore the terminal: a screen may have left it to another that never came."""
+def report_end() -> None:
+    """Report that presman ends now, and restore the terminal: a screen may have left that to a later one."""
     if _before is not None:
         with suppress(termios.error):
             termios.tcsetattr(0, termios.TCSANOW, _before)

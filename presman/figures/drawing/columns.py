@@ -26,7 +26,7 @@ from presman.figures.drawing.lines import (
 from presman.figures.figure import Figure
 
 _READABLE = 28
-"""Cells that a text gets before columns of second rank appear; the rest of what it needs comes after them."""
+"""Cells that a text gets before columns of second rank appear; it gets the rest after them."""
 
 Fitted = tuple[tuple[Figure[Any], int], ...]
 Trend = Callable[[Any, str], Sequence[float | None]]

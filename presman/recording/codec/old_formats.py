@@ -24,7 +24,16 @@ from presman.base.release import Release
 from presman.base.text import clean
 from presman.recording.codec import shapes
 from presman.recording.codec.poll_codec import CHECK, MOST_POLLS, is_whole
-from presman.recording.codec.shapes import Column, DamagedError, Room, Rows, Shape, instant, microseconds, shape_of
+from presman.recording.codec.shapes import (
+    Column,
+    DamagedError,
+    MemoryBudget,
+    Rows,
+    Shape,
+    instant,
+    microseconds,
+    shape_of,
+)
 from presman.rows.queries import Scope
 from presman.rows.snapshot import Problem, Section, Snapshot
 
@@ -275,7 +284,7 @@ def _checked(shape: Shape, index: int, values: Column) -> Column:
     field = shape.fields[index]
     if field is None:
         return values
-    return field.checked(convert(values, type=GenericAlias(list, (field.read_as,))), Room(None))
+    return field.checked(convert(values, type=GenericAlias(list, (field.read_as,))), MemoryBudget(None))
 
 
 class _Moves:

@@ -22,7 +22,7 @@ from msgspec.msgpack import Decoder, Encoder, encode
 from presman.base.release import Release
 from presman.base.text import clean
 from presman.recording.codec import shapes
-from presman.recording.codec.shapes import Column, DamagedError, Field, Room, Rows, Shape
+from presman.recording.codec.shapes import Column, DamagedError, Field, MemoryBudget, Rows, Shape
 from presman.rows.queries import RecordType, Scope, field_types
 from presman.rows.snapshot import Problem, Section, Snapshot
 
@@ -185,7 +185,7 @@ class PollDecoder:
         if values > self._most and not self._trusted:
             raise DamagedError(f"it decompresses to {values:,} values")
         is_large = not self._trusted and shapes.POINTER * values + sum(map(len, poll.sections)) > _SMALL
-        room = Room(shapes.MOST_MEMORY if is_large else None)
+        room = MemoryBudget(shapes.MOST_MEMORY if is_large else None)
         known: dict[tuple[str, bytes], tuple[Rows, int]] = {}
         sections: dict[RecordType, Section] = {}
         for (shape, each), at, taken in zip(packed, poll.read_at, poll.milliseconds, strict=True):
@@ -227,7 +227,7 @@ class PollDecoder:
             problem = Problem(code, text, view, cure, problem.late)
         return Section(rows, at, seconds, problem, absent, frozenset(packed.rounded))
 
-    def _rows(self, shape: Shape, packed: _PackedSection, room: Room) -> tuple[Rows, int]:
+    def _rows(self, shape: Shape, packed: _PackedSection, room: MemoryBudget) -> tuple[Rows, int]:
         """Return the rows of a section, and the bytes of memory counted for them."""
         taken = room.taken
         arrays = _COLUMNS.decode(packed.columns)
@@ -244,7 +244,7 @@ class PollDecoder:
             columns[index] = values if field is None else room.held(self._checked(field, values, packed, room), {})
         return shape.rows(columns, packed.length), room.taken - taken
 
-    def _words(self, shape: Shape, packed: _PackedSection, array: Raw, room: Room) -> dict[int, Column]:
+    def _words(self, shape: Shape, packed: _PackedSection, array: Raw, room: MemoryBudget) -> dict[int, Column]:
         """Return the columns of the fields that are stored together row by row."""
         fields = [shape.fields[index] for index in packed.words]
         decode = _decoder(tuple(map(_type, fields)), not packed.is_wide).decode
@@ -259,7 +259,7 @@ class PollDecoder:
                     column.extend(room.held(self._checked(field, values, packed, room), before))
         return dict(zip(packed.words, columns, strict=True))
 
-    def _checked(self, field: Field, values: Column, packed: _PackedSection, room: Room) -> Column:
+    def _checked(self, field: Field, values: Column, packed: _PackedSection, room: MemoryBudget) -> Column:
         return values if self._trusted else field.checked(values, room, is_wide=packed.is_wide)
 
 

@@ -69,7 +69,7 @@ Column = Sequence[Any]
 Rows = tuple[tuple[Any, ...], ...]
 
 
-class Room:
+class MemoryBudget:
     """The memory that the values of a poll may take: `most` bytes, None for no limit.
 
     The characters to be cleaned are always limited.
@@ -117,7 +117,7 @@ class Field(NamedTuple):
     read_as: Any
     longest: int
 
-    def checked(self, values: Column, room: Room, *, is_wide: bool = False) -> Column:
+    def checked(self, values: Column, room: MemoryBudget, *, is_wide: bool = False) -> Column:
         """Return the values of a foreign column, cleaned. Raises DamagedError for impossible numbers.
 
         Integers are checked only if they may have more than 64 bits (`is_wide`).

@@ -1,1 +1,1 @@
-"""Comparison of what differs between two periods of recordings, by how much, and whether it is more than noise."""
+"""Comparison of two periods of recordings: the differences, and whether they are more than noise."""

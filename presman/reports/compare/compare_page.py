@@ -9,7 +9,7 @@ from presman.base.colours import GROUP_STYLES, HUES, OTHERS
 from presman.base.formats import counted, microseconds
 from presman.base.markup import WIDTH, Markup, block, drawing, element, joined, label, level
 from presman.reports.compare import compare_text
-from presman.reports.compare.compare_text import MARKS, judgement_of, said, value_of
+from presman.reports.compare.compare_text import MARKS, judgement_of, plan_value, value_of
 from presman.reports.compare.comparison import ComparedHistogram, ComparedWindow, ComparedWindows, Line
 from presman.reports.compare.noise import Judgement
 from presman.reports.html_page import bullets, cell_table, heading, page, section, word_table
@@ -87,7 +87,10 @@ def _differences(found: ComparedWindows, lines: Sequence[Line]) -> Markup:
 def _plan(found: ComparedWindows) -> Markup:
     if not found.plan:
         return section("Plan at the end", element("p", compare_text.no_plan_differs(found)))
-    rows = ((each.subject or "database", each.figure, said(each.first), said(each.second)) for each in found.plan)
+    rows = (
+        (each.subject or "database", each.figure, plan_value(each.first), plan_value(each.second))
+        for each in found.plan
+    )
     return section("Plan at the end", word_table(("", "Figure", "A", "B"), rows))
 
 

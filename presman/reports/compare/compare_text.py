@@ -32,7 +32,7 @@ def summary(lines: Sequence[Line], *, marked: bool = True) -> str:
     more, disjoint, too_few = (sum(line.difference is what for line in lines) for what in (*MARKS, Judgement.TOO_FEW))
     star, hash_sign = (f", marked {mark}" * marked for mark in MARKS.values())
     if too_few == len(lines):
-        return "Nothing can be compared: there are too few polls or statements. Longer windows may tell."
+        return "Nothing can be compared: there are too few polls or statements. Longer windows may help."
     parts = [f"{count(more)} of {counted(len(lines), 'figure')} {'differs' if more == 1 else 'differ'}"]
     if not more:
         parts = ["No figure is known to differ" if disjoint or too_few else "No figure differs"]
@@ -40,7 +40,8 @@ def summary(lines: Sequence[Line], *, marked: bool = True) -> str:
     if disjoint:
         verb = "does" if disjoint == 1 else "do"
         parts.append(
-            f"{count(disjoint)} {verb} not overlap{hash_sign}, in too few polls to say how often chance does that"
+            f"{count(disjoint)} {verb} not overlap{hash_sign}, in too few polls to know how often that happens "
+            "by chance"
         )
     if too_few:
         verb = "has" if too_few == 1 else "have"
@@ -56,7 +57,7 @@ def no_plan_differs(found: ComparedWindows) -> str:
     return "The plans at the ends of the windows are the same, as far as presman could see."
 
 
-def said(value: str | float | bool | None) -> str:
+def plan_value(value: str | float | bool | None) -> str:
     """Return a value of a plan in words; None is the name of a plan that cannot be read."""
     if value is None:
         return NOT_KNOWN
@@ -75,7 +76,7 @@ def value_of(line: Line, value: float | None) -> str:
 
 
 def judgement_of(line: Line) -> str:
-    """Return the judgement in words; of the many figures that cannot be judged the summary speaks, once for all."""
+    """Return the judgement in words; figures that cannot be judged are mentioned only in the summary."""
     return "" if line.difference is Judgement.TOO_FEW else line.difference.value
 
 
@@ -123,7 +124,7 @@ def _plan(found: ComparedWindows, subject: int) -> list[str]:
         return ["", no_plan_differs(found)]
     lines = ["", _head("plan at the end", subject, judged=False)]
     for each in found.plan:
-        values = " ".join(fit(said(value), _SETTING, "right") for value in (each.first, each.second))
+        values = " ".join(fit(plan_value(value), _SETTING, "right") for value in (each.first, each.second))
         lines.append(f"{fit(each.subject or 'database', subject)} {fit(each.figure, _COLUMN)} {values}")
     return lines
 

@@ -425,7 +425,7 @@ def _events(playback: Playback, start: datetime, end: datetime) -> list[str]:
 
 
 def _still_queued(queued: Sequence[float]) -> list[str]:
-    """Return that the waits of a window are incomplete: statements still queued at its end are not in their mean."""
+    """Return a sentence if statements are still queued at the end of a window: its mean wait lacks them."""
     left = queued[-1]
     if isnan(left) or not left:
         return []

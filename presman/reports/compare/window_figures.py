@@ -358,7 +358,7 @@ def _directives(newest: tuple[Snapshot, Reading] | None, target: float) -> Direc
     found: dict[tuple[str, str], Any] = {("", "servers target"): NOT_KNOWN if isnan(target) else int(target)}
     for row in groups(newest[1]) if newest is not None else ():
         group = f"{row.name}#{row.con_id}" if row.con_id else row.name
-        # Without its directive the limit may be known, but not of what it is a percentage.
+        # Without its directive the limit may be known, but not the whole that it is a percentage of.
         is_unknown = row.servers_limit_percent is None and (row.servers_limit is not None or row.limit_view)
         of_servers = NOT_KNOWN if is_unknown else row.servers_limit_percent
         limits = {"limit_cpus": row.limit, "servers limit %": of_servers}

@@ -323,7 +323,7 @@ def below(axis: TimeAxis, top: float, bottom: float) -> Markup:
 
 
 def side_by_side(axis: TimeAxis) -> list[list[PollGap]]:
-    """Return the gaps, grouped if too close to be told apart: a long period may have thousands."""
+    """Return the gaps, grouped if too close to be distinguished: a long period may have thousands."""
     found: list[list[PollGap]] = []
     for gap in axis.gaps:
         if found and axis.x(gap.start) - axis.x(found[-1][-1].end) < CLOSE:

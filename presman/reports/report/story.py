@@ -221,7 +221,7 @@ def damage(incident: Incident) -> list[str]:
 
 
 def none_seen(incident: Incident, what: str) -> str:
-    """Return that nothing was seen or recorded, or that a damaged recording does not show it."""
+    """Return the sentence that nothing was seen or recorded, or that a damaged recording does not show it."""
     if incident.damaged or incident.damage:
         return f"{what}, as far as it can be read: the recording is damaged, so whether there was one is not known."
     return f"{what}{_but_gaps(incident)}."

@@ -198,8 +198,8 @@ TARGET: figures.Subject[DatabaseState] = figures.Subject(
         State("last_poll_timestamp_s", "last poll", _EPOCH,
               "When a poll last ended, since 1970, by the clock of presman's machine.", "last_poll"),
         State("next_try_timestamp_s", "next try", _EPOCH,
-              "When a database that cannot be reached is tried next, since 1970, by presman's machine's clock. Absent "
-              "while the database is up, and where it is not tried again before a restart.", "next_try"),
+              "When a database that cannot be reached is tried next, since 1970, by the clock of presman's machine. "
+              "Absent while the database is up, and where it is not tried again before a restart.", "next_try"),
         State("poll_interval_s", "interval", SECONDS, "The configured time between polls.", "interval"),
         State("polls_total", "polls*", COUNT, "Polls since presman was started.", "polls"),
         State("poll_s_total", "poll time*", SECONDS, "Seconds that these polls took.", "poll_seconds"),

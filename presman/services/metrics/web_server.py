@@ -1,8 +1,8 @@
-"""Web server of the metrics: /metrics with the configured credentials, /-/healthy for anybody.
+"""Web server of the metrics: /metrics with the configured credentials, /-/healthy for anyone.
 
 Its event loop has a thread of its own. A missing request or a client that does not read holds a slot for a limited
 time. When all are taken, a new connection takes the slot of the oldest one that has not sent a request, or of one
-without a password that has been taking its answer for more than a moment.
+without a password that takes long to read its answer.
 """
 
 import asyncio
@@ -68,7 +68,8 @@ class WebApp(NamedTuple):
         if request.path == HEALTH:
             return web.Response(status=503, text="a database is no longer polled: restart presman\n")
         if self.credentials and not is_allowed:
-            return web.Response(status=401, text="who are you?\n", headers={"WWW-Authenticate": CHALLENGE})
+            text = "user name and password are required\n"
+            return web.Response(status=401, text=text, headers={"WWW-Authenticate": CHALLENGE})
         if request.path == PAGE:
             return self._page(request)
         return web.Response(status=404, text=f"{PAGE} has the metrics, {HEALTH} says whether presman works\n")

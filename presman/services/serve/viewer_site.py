@@ -60,7 +60,7 @@ class ViewerSite:
         # The name is checked first: a foreign page whose host name leads here (DNS rebinding) sends its own name.
         access = self._serving.access
         if not (access.accepts_host(request.host) and "Host" in request.headers):
-            text = "presman does not answer to this host name: --public sets the one it does.\n"
+            text = "presman does not answer to this host name. --public sets the name that it answers to.\n"
             raise web.HTTPMisdirectedRequest(text=text)
         if self._is_admitted(request):
             self._lines.note(request, Standing.SAFE if access.token else Standing.ASKED)
@@ -239,7 +239,7 @@ MOST = 256
 FEWEST = 16
 """The fewest connections with which two browsers do not get in each other's way."""
 
-OWN, PER_VIEWER = 40 + listener.UNHEARD, 10
+OWN, PER_VIEWER = 40 + listener.SILENT, 10
 """Descriptors of presman itself, and of each viewer: the pipes of the monitor, and those used to start it."""
 
 

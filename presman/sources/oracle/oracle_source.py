@@ -175,8 +175,8 @@ class OracleSource:
     def _sections(self, requests: Sequence[Request]) -> tuple[Section, ...]:
         """Answer all requests, in a pipeline if the database supports it, else one by one; slow queries come last."""
         found: dict[int, Section] = {}
-        self._facts.wary = False
-        self._session.reckon()
+        self._facts.is_cautious = False
+        self._session.extrapolate()
         if self._connected.pipelines and self._clock() >= self._one_by_one_until:
             found = self._read_together(requests)
         else:
@@ -221,7 +221,7 @@ class OracleSource:
             if not lost.stuck:
                 raise
             # One query is slow, its answer too large or not convertible: running them one by one shows which.
-            self._facts.wary = isinstance(lost.cause, AnswerTooLarge)
+            self._facts.is_cautious = isinstance(lost.cause, AnswerTooLarge)
             self._one_by_one_until = self._clock() + ONE_BY_ONE
             self._reconnect()
             return {}
@@ -252,7 +252,7 @@ class OracleSource:
             if self._facts.is_huge(query):
                 self._facts.refused.add(query.name)
                 raise
-        self._facts.wary = True
+        self._facts.is_cautious = True
         self._reconnect()
         return self._read_any(request)
 

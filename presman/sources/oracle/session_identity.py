@@ -56,7 +56,7 @@ class SessionClock:
         self.zone = timezone(timedelta(seconds=ahead)) if abs(ahead) < 24 * 3600 else UTC
         self._measured = self._clock()
 
-    def reckon(self) -> None:
+    def extrapolate(self) -> None:
         """Extrapolate the database's time with the local clock, in case the database does not answer."""
         if self.at is not None:
             now = self._clock()
@@ -78,12 +78,12 @@ AT_ONCE = MOST // 8
 
 
 class AnswerFacts:
-    """Facts about the queries' answers. `wary` is set while it is not known which answer was too large."""
+    """Facts about the queries' answers. `is_cautious` is set while it is not known which answer was too large."""
 
     def __init__(self) -> None:
         self._rows: dict[str, int] = {}
         self._huge: dict[str, int] = {}
-        self.wary = False
+        self.is_cautious = False
         self.asked_alone: set[str] = set()
         """Slow queries, which run alone, after all others."""
         self.odd_dates: set[str] = set()
@@ -95,11 +95,11 @@ class AnswerFacts:
         """Return the number of rows per fetch."""
         if query.name in self._huge:
             return self._huge[query.name]
-        return FEW if self.wary else self._rows.get(query.name, FIRST_ROWS)
+        return FEW if self.is_cautious else self._rows.get(query.name, FIRST_ROWS)
 
     def is_huge(self, query: Query) -> bool:
         """Return whether the rows of this query may be huge: then it does not join a pipeline."""
-        return self.wary or query.name in self._huge
+        return self.is_cautious or query.name in self._huge
 
     def is_read_alone(self, query: Query) -> bool:
         """Return whether a query does not join a pipeline: because it is slow or huge, or has CLOBs."""

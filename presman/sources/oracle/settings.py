@@ -50,7 +50,7 @@ class ConnectSettings(Struct, frozen=True):
         return clean(f"{self.user}@{dsn}" if self.user else dsn)
 
 
-# ---- Failed connections in a DBA's words: what the message means, what to check, and which answer to change.
+# ---- Failed connections in a DBA's words: the meaning of the message, the checks, and the answer to change.
 # Every command shows the meaning and the first advice after the message; `presman connect` shows all advice.
 # The codes are those of Oracle's error messages; python-oracledb's own errors name similar ones in their texts.
 

@@ -263,7 +263,7 @@ class ThinConnection:
             task.cancel()
             await asyncio.wait({task}, timeout=AFTERMATH)
         if task.done() and not task.cancelled():
-            task.exception()  # otherwise asyncio would log that nobody asked for it
+            task.exception()  # otherwise asyncio would log that its exception was never retrieved
 
     def cancel(self) -> None:
         """End the call in progress; may be called from any thread."""

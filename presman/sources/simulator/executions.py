@@ -214,7 +214,7 @@ class SessionStream:
         self.time = SharedTime()
         self.skews = even_skews(len(sessions), _SKEW, random)
 
-    def stir(self, now: float, seconds: float) -> None:
+    def change_activity(self, now: float, seconds: float) -> None:
         """Update the activity of the pool by one random step of `seconds`."""
         # An Ornstein-Uhlenbeck process: its variance stays 1 whatever the step, so coarse steps end like fine ones.
         keep = exp(-seconds / _NOISE_TIME)

@@ -331,7 +331,7 @@ class Outage:
 
 @dataclass(frozen=True, slots=True)
 class ViewChange:
-    """What a view shows from `at` on, for some time (`lasts`), instead of what is so.
+    """The changed contents of a view from `at` on, for some time (`lasts`).
 
     Rows that have the values of `where` (all rows without it) are shown with the values of `set`, and left out without
     it. "" is NULL.
@@ -463,8 +463,8 @@ class Scenario:
         return replace(self, capacity=capacity, streams=tuple(streams), pools=tuple(pools))
 
     @property
-    def who_connects(self) -> tuple[SessionPool | StatementStream | ScriptedStatement, ...]:
-        """Its workloads."""
+    def workloads(self) -> tuple[SessionPool | StatementStream | ScriptedStatement, ...]:
+        """Its session pools, statement streams and scripted statements."""
         return (*self.pools, *self.streams, *self.script)
 
     def con_id(self, pdb: str) -> int:

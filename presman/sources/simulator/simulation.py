@@ -112,7 +112,7 @@ class Simulation(Cluster):
         self.workload = Workload(self)
         self.incoming = Incoming(self, self.workload)
         for pool in (pool for machine in self.machines for pool in machine.pools):
-            pool.stir(self.now, COARSE)
+            pool.change_activity(self.now, COARSE)
         for change in scenario.changes:
             self.at(change.at, partial(self._change_plan, change))
         for alteration in scenario.alterations:
@@ -215,7 +215,7 @@ class Simulation(Cluster):
                 busy = sum(1 for each in self.workload.running if each.session.inst_id == machine.inst_id)
                 machine.observe(seconds, self.fractions[machine.inst_id], busy)
             for pool in machine.pools:
-                pool.stir(self.now, step)
+                pool.change_activity(self.now, step)
         self.workload.switch()
         self.dirty = True
         self.at(self.now + step, self._tick)

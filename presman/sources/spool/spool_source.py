@@ -44,7 +44,7 @@ class SpoolSource:
 
     The release is that in the spooled V$INSTANCE or V$VERSION, else `release`, else 19. Without sample times the only
     instant is the modification time of the newest file. `encoding` is that of files that are not UTF-8; by default they
-    are read as Windows-1252. `notes` describes what in the folder is not used, and what was assumed.
+    are read as Windows-1252. `notes` describes the unused files and columns of the folder, and the assumptions.
     """
 
     kind = "spool"

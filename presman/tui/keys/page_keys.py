@@ -30,7 +30,7 @@ async def to_tab(app: FrameApp, name: TabName) -> None:
         app.notify(f"{name.title} is already shown.")
 
 
-def go_home(app: FrameApp) -> None:
+def go_to_fleet(app: FrameApp) -> None:
     """End the monitor and show the fleet again."""
     app.goes_home = app.hands_on = True
     app.exit()
@@ -45,7 +45,7 @@ async def escape(app: FrameApp) -> None:
     """Close the page, else end the filter, else go back a step; from the tab itself, go to the fleet."""
     choices, typed_in = app.monitor.choices, app.typed_in
     if app.home and not can_go_back(app):
-        go_home(app)
+        go_to_fleet(app)
     elif typed_in and typed_in[0].id != "filter":
         typed_in[0].display = False
         if not app.reader.is_open:
@@ -70,7 +70,7 @@ async def leave(app: FrameApp) -> None:
     elif app.monitor.choices.scopes:
         await drill_into(app, app.monitor.choices.scopes[:-1])
     elif app.home:
-        go_home(app)
+        go_to_fleet(app)
     else:
         await app.action_quit()
 
@@ -140,7 +140,7 @@ TABS_IN_HELP = Key("tabs", "", f"{tab_names()[0].key} … {tab_names()[-1].key}"
 TABS = tuple(_tab_key(name) for name in tab_names())
 
 
-def lead_home(app: FrameApp) -> None:
+def return_to_fleet(app: FrameApp) -> None:
     """Make q and Esc go back to the fleet."""
     app.home = True
     back = ESCAPE.worded("Back to where you came from, on the same row; clears a filter; then to the fleet.")

@@ -84,14 +84,14 @@ def _take_command(app: FrameApp, text: str, affects: str) -> None:
     """Copy a command, and notify the user what it does and that nothing was run."""
     kept = _keep(app, text)
     kills = "\nIt is a KILL command: it ends a session when you run it." if _KILLS in text.upper() else ""
-    app.notify(f"Copied, not run: {text}\n({kept}){kills}{_as_old(app)}\n{affects}", timeout=12)
+    app.notify(f"Copied, not run: {text}\n({kept}){kills}{_age_remark(app)}\n{affects}", timeout=12)
 
 
 def copy_script(app: FrameApp, script: str) -> None:
     """Copy a script that changes limits; nothing is run."""
     copied = f"a script of {counted(len(script.splitlines()), 'line')} ({_keep(app, script)})"
-    affects = "If you run it, it takes effect at once, for everybody."
-    app.notify(f"Copied, not run: {copied}.\n{affects}{_as_old(app)}", timeout=12)
+    affects = "If you run it, it takes effect at once, for all users."
+    app.notify(f"Copied, not run: {copied}.\n{affects}{_age_remark(app)}", timeout=12)
 
 
 def copy_to_do(app: FrameApp) -> None:
@@ -103,7 +103,7 @@ def copy_to_do(app: FrameApp) -> None:
     _take_command(app, found.script, f"{verb} {found.affects}. {found.command.note}")
 
 
-def _as_old(app: FrameApp) -> str:
+def _age_remark(app: FrameApp) -> str:
     """Return how old the data behind a command is, or when the past that it comes from was; "" while it is fresh."""
     monitor = app.monitor
     past = "recording" if app.replayed is not None else "spool" if monitor.link.is_past else ""

@@ -23,7 +23,7 @@ ROLLED_BACK = "it runs nothing; what is not committed is rolled back"
 """The loss if an idle session ends: no view that presman reads shows whether it has a transaction."""
 
 
-def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Line:
+def to_start_line(found: Unblock, room: int | None = None, *, key: bool = False) -> Line:
     """Return the line of a head's answers, or why there are none. A plus joins sessions that must end together.
 
     It names as many as fit `room` cells, at least one, and counts the others. `key` adds what the keys c and 1 copy.
@@ -56,7 +56,7 @@ def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Li
 
 
 def perhaps_others(found: Unblock) -> Line:
-    """Return a warning that others may get the freed servers first, () if nobody else wants them."""
+    """Return a warning that others may get the freed servers first, () if no other queue wants them."""
     return ((f"; {listed(found.rivals, 'or')} may get them first", "warn"),) if found.rivals else ()
 
 
@@ -131,7 +131,7 @@ def _hint(found: Unblock) -> Line:
 
 
 def brief(candidate: Candidate) -> str:
-    """Return in a few words who a candidate is, what it does and what it holds."""
+    """Return a candidate in a few words: its session, what it does and the servers it holds."""
     each = candidate.statement
     who = " ".join(part for part in (each.user or "?", _program(each)) if part)
     return _with_servers(candidate, f"{who} {each.inst_id}:{each.sid}{comma_serial(each.serial)}, {state(each)}")
@@ -195,7 +195,7 @@ def _left(each: RunningStatement) -> str:
 
 
 class Offers(NamedTuple):
-    """What can be copied for a row: commands, the most helpful first, each with a text on whom it affects.
+    """What can be copied for a row: commands, the most helpful first, each with the sessions that it affects.
 
     `without` are candidates without a command: they hold servers that the head of the row's queue could use. `why` is
     why there is no command, "" if there is one or no reason to give.

@@ -7,7 +7,12 @@ from presman.analysis.advice.unblock import unblock_of
 from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import CursorCost, Detail, PlanStep, ServerWork, SessionReading
-from presman.analysis.readings.statement_readings import ParallelStatement, QueuedStatement, RunningStatement, Usual
+from presman.analysis.readings.statement_readings import (
+    ParallelStatement,
+    QueuedStatement,
+    RunningStatement,
+    UsualQueue,
+)
 from presman.base.formats import (
     ABSENT,
     amount_of_data,
@@ -187,7 +192,7 @@ def usual_lines(found: Comparison) -> list[Line]:
     worse, first = "Worse than usual. " * found.worse, "The last minute" if found.now.seconds else "Now"
     lines = [sentence(f"{worse}{first}, what is known of the last hour, since the plan:")]
     stretches = (found.now, found.hour, found.plan)
-    rows: tuple[tuple[str, Callable[[Usual], str]], ...] = (
+    rows: tuple[tuple[str, Callable[[UsualQueue], str]], ...] = (
         ("seconds known", lambda each: count(each.seconds)),
         ("queued on average", lambda each: number(each.mean_queue)),
         ("% that had to queue", lambda each: percent(each.percent_queued)),

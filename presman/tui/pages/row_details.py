@@ -1,4 +1,4 @@
-"""The page of a row: who, where, why, how its degree came about, its text. Pure: lines from a row and a reading."""
+"""The page of a row: its session, group, reasons, degree and text. Pure: lines from a row and a reading."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -15,7 +15,7 @@ from presman.figures.figure import Table, late_note
 from presman.tabs import tab
 from presman.tabs.charts import ChartFeed, Trends
 from presman.tabs.parts import Box, Lines, Moment, OverTime, Part, Rows
-from presman.tui.saved_view import SavedView, put_back_table
+from presman.tui.saved_view import SavedView, restore_table
 from presman.tui.widgets.chart import Chart
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.line_api import Horizontal, LineApiWidget, PlainBackground, Sentences, Vertical
@@ -94,7 +94,7 @@ class Panel(PlainBackground):
             for other in node.parent.children:
                 other.set_class(other is not node, "-aside", update=is_flat)
 
-    def _put_away(self, widget: Widget, empty: bool) -> None:
+    def _hide_if_empty(self, widget: Widget, empty: bool) -> None:
         """Hide an optional widget while it is `empty` or has no room."""
         if widget in self._optional:
             widget.display = not (empty or (widget.has_class("-aside") and self.screen.has_class("-flat")))
@@ -104,13 +104,13 @@ class Panel(PlainBackground):
         trends = Trends(part.trends) if part.trends else None
         made = self._grids[part.table.key] = Grid(part.table, trend=trends, filterable=part.filterable)
         made.drawing.is_brief = part.optional
-        put_back_table(self.saved, f"{self.name}/{part.table.key}", made)
+        restore_table(self.saved, f"{self.name}/{part.table.key}", made)
 
         def fill(moment: Moment) -> None:
             if trends is not None:
                 trends.at(moment)
             rows, unavailable = part.rows(moment), part.unavailable(moment)
-            self._put_away(made, part.optional and not rows and not unavailable)
+            self._hide_if_empty(made, part.optional and not rows and not unavailable)
             made.show_rows(
                 rows,
                 part.hidden(moment),
@@ -131,7 +131,7 @@ class Panel(PlainBackground):
 
         def fill(moment: Moment) -> None:
             lines = part.lines(moment)
-            self._put_away(made, part.optional and not lines)
+            self._hide_if_empty(made, part.optional and not lines)
             made.show(lines, part.shorter(moment))
 
         self._filled[part.key] = _Filled(made, fill, part.optional)

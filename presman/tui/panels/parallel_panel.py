@@ -26,7 +26,7 @@ from presman.tabs.alerts import no_queue
 from presman.tabs.charts import BRIDGE, plan_changes, without_gaps
 from presman.tabs.parallel import compared, goal_line, in_one_line, in_order, queue_line, queue_rows, summary
 from presman.tabs.parts import Moment
-from presman.tui.pages.advice_lines import ends_it, perhaps_others
+from presman.tui.pages.advice_lines import perhaps_others, to_start_line
 from presman.tui.panels.panel import Panel
 from presman.tui.panels.shared_panel import wanted_by
 from presman.tui.widgets.gantt import STRETCHES, Gantt, GanttData, window_end
@@ -230,7 +230,7 @@ def _head(heads: Sequence[Unblock], index: int, width: int, *, key: bool, brief:
         as_for: Line = (("   TO START IT  ", "title"), (f"as for {group_title(same.head)}", ""))
         return wrap((*why, *as_for, *(perhaps_others(found) if found.answers else ())), width, _INDENT)
     room = width if width >= _NARROW and found.needed <= 1 else 2 * (width - _INDENT)
-    return [*wrap(why, width, _INDENT), *wrap(ends_it(found, room, key=key), width, _INDENT)]
+    return [*wrap(why, width, _INDENT), *wrap(to_start_line(found, room, key=key), width, _INDENT)]
 
 
 def _answers_of(found: Unblock) -> object:
@@ -263,7 +263,7 @@ def _worse(compared: Sequence[Comparison]) -> Line:
 
 
 _WIDE = 158
-"""Width from which a table beside the chart shows what is worse than usual (that of a tab in 160 columns)."""
+"""Width from which a table beside the chart shows queues that are worse than usual: a tab in 160 columns."""
 
 
 class ParallelPanel(Panel):

@@ -62,7 +62,7 @@ class SharedPanel(Panel):
         super().__init__(name)
         self._without_rows: set[Widget] = set()
 
-    def _put_away(self, widget: Widget, empty: bool) -> None:
+    def _hide_if_empty(self, widget: Widget, empty: bool) -> None:
         """Record whether a widget has nothing to show."""
         (self._without_rows.add if empty else self._without_rows.discard)(widget)
 

@@ -81,7 +81,7 @@ _BESIDE_TEXT = 1 + 2 + _WHAT + 2 + 2
 
 
 def copy_lines(offered: Iterable[Copyable], width: int) -> list[_CopyLine]:
-    """Return the lines of what can be copied. Whom a command affects, or why there is none, is never cut."""
+    """Return the lines of what can be copied. What a command affects, or why there is none, is never cut."""
     room = max(20, width - _BESIDE_TEXT)
     lines: list[_CopyLine] = []
     for each in offered:

@@ -196,7 +196,7 @@ class TableFrame:
         shown, self._heights = max(0, height - HEADER_LINES), []
         self._widen(self.rows.shown[top : top + shown])
         fitted = self.fitted(width)  # also where nothing is shown: keys sort by these columns
-        if self.rows.shown and not shown:  # a title and heads without a row tell nothing
+        if self.rows.shown and not shown:  # a title and heads without a row show nothing
             return [pad((), width)] * height
         heads = drawing.head_line(fitted, drawing.gap_at(width), self.rows.sort_key, descending=self.rows.descending)
         lines = [self._title(width, top, shown), pad(((heads, "head"),), width, "head")]

@@ -30,7 +30,7 @@ from presman.analysis.trends.database_events import (
     EventHistory,
     EventWatch,
     before_first,
-    beside,
+    next_event,
 )
 from presman.rows.group_rows import CdbPlanDirective, ContainerPlanDirective, PlanDirective, RsrcPlanHistory
 from presman.rows.instance_rows import Parameter, Pdb
@@ -74,9 +74,9 @@ def test_a_changed_parameter_has_both_values() -> None:
 def test_a_parameter_that_changed_on_some_instances_names_them() -> None:
     both = (parameter("96", 1), parameter("96", 2))
     target = "PARALLEL_SERVERS_TARGET 96 → 48"
-    text = f"{target} on each of 2 instances, added up 192 → 96"
+    text = f"{target} on each of 2 instances, in total 192 → 96"
     assert changed(both, (parameter("48", 1), parameter("48", 2))) == [text]
-    assert changed(both, (parameter("96", 1), parameter("48", 2))) == [f"{target} on instance 2, added up 192 → 144"]
+    assert changed(both, (parameter("96", 1), parameter("48", 2))) == [f"{target} on instance 2, in total 192 → 144"]
     idle = [(parameter(each, 1, "max_idle_time"), parameter(each, 2, "max_idle_time")) for each in ("60", "5")]
     assert changed(*idle) == ["MAX_IDLE_TIME 60 → 5 on each of 2 instances"], "minutes of two instances make no sum"
     sales = row(Pdb, con_id=3, name="SALES")
@@ -91,7 +91,7 @@ def test_only_an_instance_that_returns_with_another_value_changed_a_parameter() 
     assert changed(one, both) == []
     assert changed(both, one, both) == []
     assert changed(both, one, (*one, parameter("48", 2))) == [
-        "PARALLEL_SERVERS_TARGET 96 → 48 on instance 2, added up 192 → 144"
+        "PARALLEL_SERVERS_TARGET 96 → 48 on instance 2, in total 192 → 144"
     ]
 
 
@@ -301,12 +301,12 @@ def test_without_its_view_no_plan_changes_and_no_queue_ends() -> None:
 def test_the_event_beside_an_instant() -> None:
     first, second, third = (DatabaseEvent(NOON + timedelta(seconds=at), "x", "", "", str(at)) for at in (10, 20, 20))
     events = [first, second, third]
-    assert beside(events, NOON, 1) is first
-    assert beside(events, first.at, 1) is second
-    assert beside(events, second.at, 1) is None
-    assert beside(events, second.at, -1) is first
-    assert beside(events, first.at, -1) is None
-    assert beside(events, second.at, -1, NOON + timedelta(seconds=11)) is None, "no poll of that time is kept"
+    assert next_event(events, NOON, 1) is first
+    assert next_event(events, first.at, 1) is second
+    assert next_event(events, second.at, 1) is None
+    assert next_event(events, second.at, -1) is first
+    assert next_event(events, first.at, -1) is None
+    assert next_event(events, second.at, -1, NOON + timedelta(seconds=11)) is None, "no poll of that time is kept"
 
 
 def test_the_event_beside_an_instant_is_no_end() -> None:
@@ -323,9 +323,9 @@ def test_the_event_beside_an_instant_is_no_end() -> None:
         )
     ]
     events = [begins, limit, *ends]
-    assert beside(events, NOON + timedelta(seconds=60), -1) is limit
-    assert beside(events, limit.at, -1) is begins
-    assert beside(events, limit.at, 1) is None
+    assert next_event(events, NOON + timedelta(seconds=60), -1) is limit
+    assert next_event(events, limit.at, -1) is begins
+    assert next_event(events, limit.at, 1) is None
 
 
 @cache
@@ -344,7 +344,7 @@ def changes() -> list[DatabaseEvent]:
     ("kind", "at", "text"),
     [
         (PLAN_CHANGED, 60, "plan DAY_PLAN → NIGHT_PLAN (by NIGHT_WINDOW)"),
-        (PARAMETER_CHANGED, 130, "PARALLEL_SERVERS_TARGET 96 → 48 on each of 2 instances, added up 192 → 96"),
+        (PARAMETER_CHANGED, 130, "PARALLEL_SERVERS_TARGET 96 → 48 on each of 2 instances, in total 192 → 96"),
         (DIRECTIVE_CHANGED, 210, "NIGHT_PLAN: REPORTS PARALLEL_SERVER_LIMIT 75 → 50"),
         (INSTANCE_CHANGED, 300, "instance 2 (CHGDB2) is gone"),
         (INSTANCE_CHANGED, 390, f"instance 2 (CHGDB2) was restarted (started {RESTARTED:%H:%M:%S})"),

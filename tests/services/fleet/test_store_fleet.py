@@ -186,8 +186,8 @@ def test_unknown_names_are_reported_with_the_names_of_the_store(
         write(place, moments[:1], name).close()
     with watching(place, "demo:quiet", "x*") as fleet:
         assert fleet.trouble == (
-            f"{place} has no database demo:quiet or x*: it has a, b, c, d, e and 2 more; words behind a recording "
-            "choose among its databases, live ones are a fleet of their own"
+            f"{place} has no database demo:quiet or x*: it has a, b, c, d, e and 2 more; words after a recording "
+            "choose among its databases; live databases need a fleet of their own"
         )
     with watching(tmp_path / "none.presman", "demo:quiet") as fleet:
         assert "it has" not in fleet.trouble

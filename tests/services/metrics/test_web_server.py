@@ -313,10 +313,10 @@ def test_a_slow_request_beside_a_silent_crowd_is_answered(guarded: Site, monkeyp
             return [lines.enter_context(socket.create_connection((HOST, guarded.port), 30)) for _ in range(number)]
 
         header = f"Host: x\r\nAuthorization: {basic('prometheus', PASSWORD)}\r\n\r\n"
-        come(listener.UNHEARD - 1)
-        until(lambda: len(guarded.server._connections._unheard) == listener.UNHEARD - 1, "they are accepted")
+        come(listener.SILENT - 1)
+        until(lambda: len(guarded.server._connections._silent) == listener.SILENT - 1, "they are accepted")
         (owner,) = come(1)
-        come(listener.UNHEARD)
+        come(listener.SILENT)
         owner.sendall(f"GET /metrics HTTP/1.1\r\n{header}".encode())
         assert owner.recv(15) == b"HTTP/1.1 200 OK"
     assert guarded.ask(Authorization=basic("prometheus", PASSWORD))[0] == 200
@@ -405,7 +405,7 @@ def test_connections_without_a_handshake_take_no_slot(encrypted: Site) -> None:
         for each in junk:
             with suppress(ConnectionResetError):
                 assert each.recv(1) == b""
-        assert len(encrypted.server._connections._shaking) == 1
+        assert len(encrypted.server._connections._in_handshake) == 1
         assert _gets_the_page(first)
 
 
@@ -413,12 +413,14 @@ def test_a_handshake_has_its_moment_in_any_crowd(encrypted: Site, monkeypatch: p
     """No connection is closed for another before its moment is over, and failed handshakes take no slot."""
     monkeypatch.setattr(listener, "HANDSHAKE", PATIENCE)
     connections = encrypted.server._connections
-    connections._most_shaking = most = 8  # few, so that all begin in time on a busy machine
+    connections._most_handshakes = most = 8  # few, so that all begin in time on a busy machine
     with ExitStack() as lines:
         first = _shaken(encrypted, lines)
         for _ in range(most + 100):
             lines.enter_context(socket.create_connection((HOST, encrypted.port), 30)).sendall(b"\x16\x03\x01\x02\0\1")
-        until(lambda: len(connections._shaking) >= most, "the others wait to be accepted")  # one may have been accepted
+        until(
+            lambda: len(connections._in_handshake) >= most, "the others wait to be accepted"
+        )  # one may have been accepted
         assert not connections._slots._taken
         assert _gets_the_page(first)
         monkeypatch.setattr(listener, "HANDSHAKE", 0.0)
@@ -455,14 +457,14 @@ async def test_of_many_waiting_handshakes_the_newest_is_first(monkeypatch: pytes
     with ExitStack() as lines:
         for name in ("first", "second", "closed", "owner"):
             line = lines.enter_context(socket.socket())
-            connections._shake(listener._Connection(line, name, asyncio.Protocol, 0.0), b"\x16\x03\x01")
+            connections._queue_handshake(listener._Connection(line, name, asyncio.Protocol, 0.0), b"\x16\x03\x01")
         connections._leave(connections._next[2])
-        shaking = asyncio.create_task(connections.shake_hands())
+        handshakes = asyncio.create_task(connections.run_handshakes())
         async with asyncio.timeout(PATIENCE):
             while len(begun) < 3:
                 await asyncio.sleep(0)
-        shaking.cancel()
-        await asyncio.wait([shaking])
+        handshakes.cancel()
+        await asyncio.wait([handshakes])
     assert begun == ["owner", "second", "first"]
 
 
@@ -502,7 +504,7 @@ def test_a_handshake_that_is_not_completed_is_cut_in_time(encrypted: Site, monke
         for each in (silent, after):
             with suppress(ConnectionResetError, ssl.SSLEOFError):
                 assert each.recv(1) == b""
-        until(lambda: not encrypted.server._connections._shaking, "they are forgotten")
+        until(lambda: not encrypted.server._connections._in_handshake, "they are forgotten")
 
 
 def test_a_renewed_certificate_is_taken_and_a_broken_one_is_not(tmp_path: Path, authority: Authority) -> None:

@@ -54,10 +54,10 @@ def test_work_is_the_rate_times_the_time() -> None:
 def test_without_wave_and_swing_a_session_wants_cpu_for_its_part_of_a_cycle() -> None:
     found = stream()
     found.spec.wave, found.spec.swing = SimpleNamespace(depth=0.0, period=60.0), 0.0
-    found.stir(5.0, 1.0)
+    found.change_activity(5.0, 1.0)
     assert (found.cycle, found.duty) == (pytest.approx(0.1), pytest.approx(0.2))
     found.spec.wave = SimpleNamespace(depth=1.0, period=60.0)
-    found.stir(15.0, 1.0)  # a quarter of the wave: twice as active, so 0.05 s of thinking become 0.025
+    found.change_activity(15.0, 1.0)  # a quarter of the wave: twice as active, so 0.05 s of thinking become 0.025
     assert (found.cycle, found.duty) == (pytest.approx(0.075), pytest.approx(0.02 / 0.075))
-    found.stir(45.0, 1.0)  # three quarters of the wave: at least a tenth as active
+    found.change_activity(45.0, 1.0)  # three quarters of the wave: at least a tenth as active
     assert found.cycle == pytest.approx(0.05 + 0.5)

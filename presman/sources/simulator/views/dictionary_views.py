@@ -89,7 +89,7 @@ def _groups(simulation: Simulation) -> Iterator[Row]:
 def _mappings(simulation: Simulation, con_id: int) -> Iterator[Row]:
     seen = {("ORACLE_USER", "SYS"): "SYS_GROUP", ("ORACLE_USER", "SYSTEM"): "SYS_GROUP"}
     scenario = simulation.scenario
-    for entry in scenario.who_connects:
+    for entry in scenario.workloads:
         if scenario.con_id(entry.pdb) == con_id:
             seen.setdefault(("ORACLE_USER", entry.user), entry.group)
     for (attribute, value), group in seen.items():

@@ -100,7 +100,7 @@ def _parameters(simulation: Simulation, _: Machine) -> Iterator[Row]:
 
 
 def _active_services(simulation: Simulation, _: Machine) -> Iterator[Row]:
-    named = sorted({entry.service for entry in simulation.scenario.who_connects})
+    named = sorted({entry.service for entry in simulation.scenario.workloads})
     return ((name,) for name in ("SYS$BACKGROUND", "SYS$USERS", *named))
 
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.alerts.alert_turns import BEGAN, BETTER, ENDED, WORSE, AlertTurn, AlertTurns
+from presman.analysis.alerts.alert_transitions import BEGAN, BETTER, ENDED, WORSE, AlertTransition, AlertTransitions
 from presman.analysis.alerts.judge import AlertChanges
 from presman.analysis.readings.reading import Alert
 from tests.output.readings import reading
@@ -29,9 +29,9 @@ def course(seed: int) -> list[tuple[float, str]]:
     return found
 
 
-def turns_per_poll(polls: list[tuple[float, str]]) -> list[list[AlertTurn]]:
+def turns_per_poll(polls: list[tuple[float, str]]) -> list[list[AlertTransition]]:
     """Return the turns that each poll reports."""
-    turns, first = AlertTurns(), replace(reading(), alerts=())
+    turns, first = AlertTransitions(), replace(reading(), alerts=())
     found = []
     for at, state in polls:
         alerts = (Alert(state, "▲", "text", "short", "queue_waits", "ETL"),) if state else ()  # type: ignore[arg-type]
@@ -66,7 +66,7 @@ def test_at_most_a_few_turns_are_reported_each_minute(seed: int) -> None:
 def test_an_alert_on_minute_averages_does_not_end_after_one_minute_without() -> None:
     """MAX_MBPS throttles in some minutes and not in others: in 40 minutes that was reported thirteen times."""
     minutes = [1, 1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0]
-    turns, changes, first = AlertTurns(), AlertChanges(), replace(reading(), alerts=())
+    turns, changes, first = AlertTransitions(), AlertChanges(), replace(reading(), alerts=())
     reported, sent = [], []
     for minute, is_there in enumerate(minutes):
         alerts = (Alert("warn", "▲", "text", "short", "io_limit", "SALES"),) if is_there else ()

@@ -1,6 +1,7 @@
-"""Alert turns: an alert began, grew worse, got better or ended, reported to people at once.
+"""Alert transitions: an alert began, grew worse, got better or ended; reported to people at once.
 
-Reports to programs are in :mod:`presman.analysis.alerts.judge`: an alert that comes and goes pages no one twice.
+Reports to programs are in :mod:`presman.analysis.alerts.judge`: an alert that comes
+and goes is not reported twice.
 """
 
 from datetime import datetime, timedelta
@@ -9,8 +10,8 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from presman.analysis.alerts.alert_rules import worst_first, wrong
-from presman.analysis.alerts.judge import QUIET, mark_of, marked, sees_all
-from presman.analysis.alerts.rule_book import lull_of
+from presman.analysis.alerts.judge import QUIET, is_complete, mark_of, marked
+from presman.analysis.alerts.rule_book import quiet_period_of
 from presman.analysis.readings.reading import SEVERITY_WORDS, Reading
 from presman.base.formats import duration
 
@@ -24,21 +25,21 @@ _COMES_AND_GOES = 2
 """Number of returns, each within a minute, from which another end is not reported."""
 
 
-class AlertTurn(NamedTuple):
-    """A turn of an alert, in words; `at` is when it happened, which may be before it is reported."""
+class AlertTransition(NamedTuple):
+    """A transition of an alert, in words; `at` is when it happened, which may be before it is reported."""
 
     at: datetime
     change: str
     text: str
 
 
-class Turning(Struct):
+class ReportedState(Struct):
     """An alert, or an outage of a view, from its beginning to its end.
 
     `reported` is the severity reported last, `rank` the current one (indexes of `_STATES`), held since `since`. `fell`
     is when it last fell below the reported severity, `back` when it last came back. After several quick `returns`, the
-    next fall is reported only if it lasts; one with a `lull` of its own is always reported only if that has passed.
-    If it was gone after a gap between readings, `until` is the last one that saw it.
+    next fall is reported only if it lasts. A fall with a `quiet_period` of its own is reported only once that has
+    passed. If the alert was gone after a gap between readings, `until` is the last reading that saw it.
     """
 
     began: datetime
@@ -50,14 +51,13 @@ class Turning(Struct):
     back: datetime | None = None
     returns: int = 0
     comes_and_goes: bool = False
-    lull: float = 0.0
+    quiet_period: float = 0.0
     until: datetime | None = None
 
-    def turn(self, rank: int, at: datetime, gap_since: datetime | None = None) -> str:
+    def update(self, rank: int, at: datetime, gap_since: datetime | None = None) -> str:
         """Set the current severity and return the change to report, "" for none.
 
-        `gap_since` is the time of the reading before if this one follows a gap: what was seen before and after may have
-        been away.
+        `gap_since` is the time of the reading before if this one follows a gap: the alert may have been gone in it.
         """
         before, self.rank, reported = self.rank, rank, self.reported
         if rank != before:
@@ -81,14 +81,14 @@ class Turning(Struct):
     def _may_be_back(self, at: datetime) -> bool:
         """Whether it comes and goes within minutes, and has not been gone long enough to count as ended."""
         fell, back = self.fell, self.back
-        if fell is not None and (at - fell).total_seconds() < self.lull:
+        if fell is not None and (at - fell).total_seconds() < self.quiet_period:
             return True
         if self.returns < _COMES_AND_GOES or fell is None or back is None:
             return False
         return fell - back < _QUIET and at - fell < _QUIET
 
     def words(self, change: str) -> str:
-        """Return a turn in words."""
+        """Return a transition in words."""
         if change == ENDED:
             seen = ((self.until or self.since) - self.began).total_seconds()
             long = f"{'on and off ' * self.comes_and_goes}for {duration(seen)}"
@@ -99,38 +99,40 @@ class Turning(Struct):
         return f"{turned}{SEVERITY_WORDS[_STATES[self.rank]]}: {self.text}{since}"
 
 
-class AlertTurns:
-    """Finds the turns from reading to reading.
+class AlertTransitions:
+    """Finds the transitions from reading to reading.
 
-    `first` is the turn of alerts found before there are rates: without rates, half of the rules are silent.
+    `first` is the transition of alerts found before there are rates: without rates, half of the rules find nothing.
     """
 
     def __init__(self, first: str = BEGAN) -> None:
         self._first = first
-        self._courses: dict[str, Turning] = {}
+        self._courses: dict[str, ReportedState] = {}
 
     @property
     def is_any(self) -> bool:
         """Whether an alert was reported and has not ended."""
         return any(course.reported for course in self._courses.values())
 
-    def take(self, reading: Reading, gap_since: datetime | None = None) -> list[AlertTurn]:
-        """Return the turns of the next reading, worst alert first; an unchecked alert does not get better.
+    def take(self, reading: Reading, gap_since: datetime | None = None) -> list[AlertTransition]:
+        """Return the transitions of the next reading, worst alert first; an unchecked alert does not get better.
 
         `gap_since` is the time of the reading before if this one follows a gap.
         """
-        at, whole, found = reading.at, sees_all(reading), []
+        at, whole, found = reading.at, is_complete(reading), []
         # Reversed, so that of several alerts with one mark the worst remains.
         now = {mark_of(each): each for each in reversed(worst_first(wrong(reading))) if each.state in _STATES}
         for mark in dict.fromkeys((*reversed(now), *self._courses)):
-            course = self._courses.setdefault(mark, Turning(at, at, lull=lull_of(marked(mark)[0])))
+            course = self._courses.setdefault(
+                mark, ReportedState(at, at, quiet_period=quiet_period_of(marked(mark)[0]))
+            )
             rank = _STATES.index(now[mark].state) if mark in now else 0
             if rank >= course.reported or whole:
                 is_new = mark in now and not (course.text and now[mark].unchecked)
                 course.text = now[mark].text if is_new else course.text
-                change = course.turn(rank, at, gap_since)
+                change = course.update(rank, at, gap_since)
                 change = self._first if change == BEGAN else change
-                found += [AlertTurn(course.since, change, course.words(change))] if change else []
+                found += [AlertTransition(course.since, change, course.words(change))] if change else []
         self._first = self._first if reading.interval is None else BEGAN
         self._courses = {
             mark: each for mark, each in self._courses.items() if each.reported or at - each.since < _QUIET
