@@ -36,6 +36,7 @@ from presman.analysis.readings.statement_readings import (
     NotKnown,
     QueuedStatement,
     QueueHead,
+    QueueReason,
     RunningStatement,
     Shortage,
     group_title,
@@ -49,7 +50,9 @@ def why_none_named(head: QueueHead) -> str:
         back = f"it fits again once {instances_are(head.fits_with)} back; until then " if head.fits_with else ""
         run = "if it cannot wait, run it with a lower DOP or in another group"
         return f"{back}it is too large for its limit: ending others may not help; {run}"
-    if head.cause is Cause.UNEXPLAINED:
+    if head.cause is Cause.UNEXPLAINED or (
+        head.cause is Cause.NOT_CHOSEN and head.statement.reason is QueueReason.UNKNOWN
+    ):
         return "the servers it wants are free: no running statement is known to hold it up"
     if head.cause in {Cause.UNKNOWN, Cause.SYSTEM, Cause.GROUP, Cause.CONTAINER}:
         return "how many servers it lacks is not known, so no session is named"
