@@ -25,6 +25,7 @@ from presman.analysis.plans.lint_rules import Finding
 from presman.analysis.plans.plan_changes import PlanSwitch, plan_switches
 from presman.analysis.plans.plan_view import PlanView, plan_view
 from presman.analysis.readings.container_readings import PdbReading
+from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.session_list import CpuWaiter, cpu_waiters
 from presman.output.cells import json_value, word
@@ -178,5 +179,8 @@ def names(kind: type[Any]) -> tuple[str, ...]:
     return tuple(name for name in fields + derived if name not in _SHOWN_OTHERWISE.get(kind, ()))
 
 
-_SHOWN_OTHERWISE: Mapping[type[Any], Collection[str]] = {Alert: ("words", "brief", "others", "age", "unchecked")}
-"""What a record has in its own words for other fields of it."""
+_SHOWN_OTHERWISE: Mapping[type[Any], Collection[str]] = {
+    Alert: ("words", "brief", "others", "age", "unchecked"),
+    GroupReading: ("counters",),
+}
+"""What a record has in its own words for other fields of it, or what its totals are made of."""

@@ -145,7 +145,7 @@ def _used(reading: Reading, inst_id: int) -> float | None:
 
     A group without a row in V$RSRC_CONSUMER_GROUP uses none.
     """
-    groups = [group for group in reading.instance_groups(inst_id) if group.usage is not None]
+    groups = [group for group in reading.instance_groups(inst_id) if group.is_listed()]
     return added(None if group.doubt else group.used for group in groups) if groups else None
 
 

@@ -204,7 +204,7 @@ def _within(value: int, most: int) -> int:
 
 def _throttled(reading: Reading) -> dict[int, float]:
     """Return the CPUs held back in the cluster and on each instance, if known for all groups there."""
-    unknown = {group.inst_id for group in reading.groups if group.waiting is None and group.usage is not None}
+    unknown = {group.inst_id for group in reading.groups if group.waiting is None and group.is_listed()}
     sums = summed((group.inst_id, group.waiting) for group in reading.groups if group.waiting is not None)
     return {key: cpus for key, cpus in sums.items() if key not in unknown and 0 <= key <= _MOST_INSTANCES}
 
