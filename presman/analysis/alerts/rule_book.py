@@ -226,8 +226,8 @@ class AlertRule(NamedTuple):
 _RULES = (
     AlertRule("instance_gone", "warning", "an instance of the cluster was seen within the last hour, and is not "
               "open now", "instance", rests_on="instances"),
-    AlertRule("queue_waits", "warning", "parallel statements are queued; critical if it is not known that the "
-        "first ever starts, or if the waits of a queue add up to an hour, until they are below half an hour",
+    AlertRule("queue_waits", "warning", "parallel statements are queued; critical if the first may never "
+        "start, or if the waits of a queue add up to an hour, until they are below half an hour",
               "group", "s", "seconds the head of the queue has waited", rests_on="queue"),
     AlertRule("queue_timeout", "critical", "a queued statement times out within 5:00 (PARALLEL_QUEUE_TIMEOUT); "
               "a note if it then starts (PQ_TIMEOUT_ACTION RUN)", "group", rests_on="timeouts"),
