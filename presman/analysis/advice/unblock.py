@@ -65,7 +65,7 @@ def sentence(found: Unblock, doubtful: int, reading: Reading) -> str:
         return f"who holds servers is not known: {found.unknown}"
     if found.outdated:
         return f"which session to end is not known: {found.outdated} did not answer"
-    if found.looks_first:
+    if found.checks_blocker_first:
         return f"{_blocked_first(found.blocked)}{found.too_few}"
     if found.doubt is not None:
         return f"{found.doubt}, so which session to end is not known either"
