@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -64,6 +64,18 @@ def test_a_row_that_is_not_there_reads_as_one_of_nulls() -> None:
     nothing = null_row(PdbMetric)
     assert (nothing.con_id, nothing.avg_io_throttle) == (0, None)
     assert null_row(Session).username == ""
+
+
+def test_a_row_without_its_instance_is_no_row_of_the_whole_cluster() -> None:
+    """Its inst_id was 0, so its groups were those of the cluster, and the header had an instance 0."""
+    rows = [(1, 5), (None, 6), (2, 7)]
+
+    class Row(NamedTuple):
+        inst_id: int
+        value: int
+
+    assert to_records(Row, rows) == ((1, 5), (2, 7))
+    assert to_records(Row, [(None, 6)]) == ((0, 6),), "the column is not there"
 
 
 def test_a_row_of_nulls_has_zero_where_a_figure_may_not_be_missing() -> None:

@@ -109,7 +109,7 @@ def _of_groups(facts: Facts, parallel: _Parallel) -> dict[str, Any]:
     by_group = consumer_groups.Statements(queued, parallel.running)
     rows = consumer_groups.groups(facts, parallel.instances, by_group, budgets, None if quiesce else waits)
     # Figures that cannot be trusted are taken out before anything is concluded from the rows.
-    rows = view_availability.believed(view_availability.known_only(rows, facts), parallel.instances)
+    rows = view_availability.without_impossible(view_availability.known_only(rows, facts), parallel.instances)
     rows = session_pools.held_by_quiesce(rows, waits, quiesce) if quiesce else rows
     cluster_rows = [row for row in rows if row.inst_id == CLUSTER]
     by_key = {(row.con_id, row.name): row for row in cluster_rows}

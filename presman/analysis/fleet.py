@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from presman.analysis.alerts.alert_rules import all_clear, worst_first, wrong
-from presman.analysis.alerts.judge import mark_of
+from presman.analysis.alerts.judge import alert_id
 from presman.analysis.alerts.not_known import not_known
 from presman.analysis.readings.group_readings import Marked, throttled_percent
 from presman.analysis.readings.reading import NO_ANSWER, Reading, Severity
@@ -131,7 +131,7 @@ def key_figures_of(reading: Reading) -> KeyFigures:
         head_waited=longest_wait(reading.queue),
         servers_in_use=header.servers.in_use,
         servers_target=header.servers.target,
-        alerts=len({mark_of(each) for each in alerts}),  # one that is found and kept from before counts once
+        alerts=len({alert_id(each) for each in alerts}),  # one that is found and kept from before counts once
         severity=alerts[0].state if alerts else "note" if unknown else "good",
         worst="; ".join([*(each.short for each in alerts[:1]), *unknown, *clear]),
         unknown="; ".join(unknown),
@@ -185,7 +185,7 @@ def counts(members: Sequence[Member]) -> Counter[ConnectionState]:
     return Counter(member.connection for member in members)
 
 
-def further(past: Past, key_figures: KeyFigures) -> Past:
+def extended(past: Past, key_figures: KeyFigures) -> Past:
     """Return the past with one more poll."""
     used = (*past.cpu_percent[1 - KEPT :], key_figures.cpu_percent)
     return Past(used, (*past.queued[1 - KEPT :], key_figures.queued))

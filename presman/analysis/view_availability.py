@@ -234,7 +234,9 @@ _MOST = 1.25
 """Multiple of the CPUs, plus one, above which the use in an interval was counted wrong."""
 
 
-def believed(rows: tuple[GroupReading, ...], instances: Sequence[InstanceReading]) -> tuple[GroupReading, ...]:
+def without_impossible(
+    rows: tuple[GroupReading, ...], instances: Sequence[InstanceReading]
+) -> tuple[GroupReading, ...]:
     """Return the groups, without a verdict for those whose CPU figures are impossible: more used than there is."""
     used = summed((row.inst_id, row.used or 0.0) for row in rows)
     doubts: dict[int, str] = {}
@@ -298,16 +300,18 @@ def unlisted_queue(facts: Facts) -> str:
     """Return the sentence that V$SESSION lacks queued statements: it has no rows of an instance, or too few.
 
     "" unless two polls show the latter, because the views are read one after the other while statements come and go:
-    the smaller of the two counts must be above the number listed at either poll.
+    the smaller of the two counts must be above the number listed at either poll. At a first poll one is enough, as
+    nothing else is known.
     """
     if why := without_rows(facts.system, Session):
         return why
     before, now = facts.deltas.previous, facts.snapshot
-    if before is None or not all(_lists_events(each) for each in (before, now)):
+    polls = [now] if before is None else [before, now]
+    if not all(_lists_events(each) for each in polls):
         return ""
-    counted, least = _counted_in_queue(now), min(map(_counted_in_queue, (before, now)))
+    counted, least = _counted_in_queue(now), min(map(_counted_in_queue, polls))
     listed = len(facts.sessions.queued)
-    if least <= listed or least <= len(queued(before.rows(Session))):
+    if least <= listed or (before is not None and least <= len(queued(before.rows(Session)))):
         return ""
     return f"{view_of(now, Session)} lists {listed} of {counted} queued statements"
 
@@ -327,15 +331,16 @@ def _counted_in_queue(snapshot: Snapshot) -> int:
 def unlisted_servers(facts: Facts) -> str:
     """Return of which instances V$PX_SESSION has no rows although groups hold servers there, "" if of none.
 
-    The views are read one after the other, so two polls must show it. At the first poll one is enough, as nothing else
-    is known. V$RSRC_CONSUMER_GROUP does not count the servers of GV$ queries, which V$PX_SESSION may list for monitors
-    only.
+    The views are read one after the other, so two polls must show it. At the first poll V$RSRC_PLAN, which is read
+    after V$PX_SESSION, must show servers there, too. V$RSRC_CONSUMER_GROUP does not count the servers of GV$ queries,
+    which V$PX_SESSION may list for monitors only.
     """
     previous, now = facts.deltas.previous, facts.snapshot
     polls = [now] if previous is None else [previous, now]
     if not all(_answered(each, PxSession) for each in polls):
         return ""
-    held = sorted(set.intersection(*map(_instances_with_servers, polls)))
+    also = _counted_by_plan(now) if previous is None else _instances_with_servers(previous)
+    held = sorted(also & _instances_with_servers(now))
     away = [each for each in held if not any(_has_rows_of(each, PxSession, poll) for poll in polls)]
     return _has_no_rows_of(list(map(str, away)), PxSession, now)
 
@@ -345,6 +350,12 @@ def _instances_with_servers(snapshot: Snapshot) -> set[int]:
     if unavailable(snapshot, ConsumerGroup, ("current_pq_servers_active",)):
         return set()
     return {row.inst_id for row in snapshot.rows(ConsumerGroup) if row.current_pq_servers_active}
+
+
+def _counted_by_plan(snapshot: Snapshot) -> set[int]:
+    """Return the instances on which V$RSRC_PLAN counts servers."""
+    rows = snapshot.rows(RsrcPlan) if _answered(snapshot, RsrcPlan) else ()
+    return {row.inst_id for row in rows if row.parallel_servers_active}
 
 
 def _answered(snapshot: Snapshot, record: RecordType) -> bool:

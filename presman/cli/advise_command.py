@@ -65,7 +65,8 @@ def _kinds(text: str) -> tuple[str, ...]:
         if word in _CPU_LIMIT_NAMES:
             raise ValueError(
                 f"{word!r}: under another UTILIZATION_LIMIT statements run for a longer or shorter time, which no view "
-                "shows, so none is advised; presman whatif --cpu-limit GROUP=N shows what CPU groups would lack"
+                "shows, so presman does not advise on it; presman whatif --cpu-limit GROUP=N shows the CPU that groups "
+                "would lack"
             )
         if word not in EVERY_KIND:
             raise ValueError(f"unknown {word!r}, {did_you_mean(word, EVERY_KIND)}")

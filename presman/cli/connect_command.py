@@ -265,7 +265,7 @@ def ask_password_storage(answers: Answers) -> PasswordStorage:
         ways |= {"f": "config.ini, which only you can read then"}
     ways |= {"n": "nowhere: presman asks each time"}
     while True:
-        chosen = ask_choice("Where is the password to be kept?", ways, next(iter(ways)) if "k" in ways else "n")
+        chosen = ask_choice("Where should presman find the password?", ways, next(iter(ways)) if "k" in ways else "n")
         if chosen == "k":
             return PasswordStorage(in_keyring=True)
         if chosen == "f":

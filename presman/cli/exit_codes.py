@@ -29,10 +29,10 @@ exit codes:
        presman why: the reason is not known, or the views, or the poll of that time, cannot be read;
        memory, open files, processes or threads have run out
   4    the output cannot be written; presman record: polls were lost, also if a signal stopped it
-  5    presman lint found something at least as severe as --fail-on; presman trace found no wait of what was
-       asked for, or understood none; presman why: no such statement is queued or runs in parallel;
+  5    presman lint found something at least as severe as --fail-on; presman trace found no wait of the chosen
+       events, or understood none; presman why: no such statement is queued or runs in parallel;
        presman advise: nothing meets the goals, or it is not known whether anything does
-  6    presman lint could not judge a plan: what it needs cannot be read
+  6    presman lint could not judge a plan: the views that it needs cannot be read
   7    the answer is partial: a view did not answer (presman once, alerts), or a database or a view (presman
        fleet); presman status: something that runs has a problem
   129  stopped by SIGHUP, 130 by Ctrl-C, 143 by SIGTERM; what was gathered is kept

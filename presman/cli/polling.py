@@ -267,7 +267,8 @@ class Polling:
         """Return the seconds that the next poll may take: its share of the time left for `polls` polls."""
         if deadline is None:
             return budget_of(interval, self._resolved.budget)
-        share = (deadline - self._clock() - interval * (polls - 1)) / polls
+        left = deadline - self._clock()
+        share = min(left / polls, left - interval * (polls - 1))  # the interval runs while a poll is under way
         return max(0.0, share if self._resolved.budget is None else min(share, self._resolved.budget))
 
     def _poll(self, poller: Poller, *, may_retry: bool) -> Snapshot:

@@ -67,7 +67,7 @@ def _window(words: WindowWords, config: Config, options: Namespace) -> Recording
 @command(
     "A period of a recording as one HTML page that needs no network: what happened, events, charts, parallel\n"
     "statements, latency, and the screens at one moment: the longest queue, or --at. SQL_IDs, users and texts are\n"
-    "in it as in the recording; a recording of `presman bundle` names nobody.",
+    "in it as in the recording; a recording of `presman bundle` has no names.",
     """\
   presman report prod.presman -o incident.html
   presman report prod.presman --from 03:05 --to 03:20 -o incident.html

@@ -163,7 +163,7 @@ def _announce(serving: Serving, host: str, port: int, options: Namespace) -> Non
     url = access.public or f"{'https' if access.secure else 'http'}://{host_and_port(host, port)}/"
     console.note(f"serving {serving.target} to at most {counted(serving.viewers, 'viewer')}; Ctrl-C ends it")
     if not access.only_loopback:
-        console.note("warning: other machines reach it; whoever has the token sees what presman sees")
+        console.note("warning: other machines reach it; anyone with the token sees what presman sees")
         if not access.secure:
             console.note("warning: the line is not encrypted: --certificate, or a reverse proxy in front of loopback")
     elif access.token is None:

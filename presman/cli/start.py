@@ -33,7 +33,7 @@ presman watches Oracle Database Resource Manager. Nothing is configured yet:
 
   presman demo                          a simulated database, nothing needed
   presman connect                       asks for a database, writes config.ini
-  presman doctor user@dbhost/service    what presman sees there, and what not
+  presman doctor user@dbhost/service    what presman can see there
   presman user@dbhost:1521/service      your database, without a file
   presman config --sample > config.ini  a commented file to write by hand
   presman --help                        all commands

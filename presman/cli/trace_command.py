@@ -38,7 +38,7 @@ MOST_CHARTED = 4
   presman trace --event 'db file*' --chart histogram orcl_ora_4711.trc.gz
   presman trace --csv waits.csv --image waits.svg orcl_lgwr_2001.trc
 exit codes: 0 done, 2 a file was refused or cut short (the others are counted), 4 an output cannot be written,
-5 no wait of what was asked for was found, or no WAIT line was understood""",
+5 no wait of the chosen events was found, or no WAIT line was understood""",
     None,
 )
 def arguments(parser: Parser) -> None:

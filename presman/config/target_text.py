@@ -35,6 +35,8 @@ def oracle_target(text: str, settings: Settings, config: Config) -> Target:
     user, slash, password = credentials.partition("/")
     if not dsn:
         raise TargetError(f"not a connect string: write {FORMS}")
+    if why := _why_no_moment(credentials, dsn):
+        raise TargetError(why)
     is_address = at or any(mark in text for mark in "/:(")
     known = () if is_address else entries(settings.config_dir or os.environ.get("TNS_ADMIN"))
     if not is_address and text.lower() not in map(str.lower, known):
@@ -56,6 +58,18 @@ def _why_no_path(text: str) -> str:
     if is_file(path):
         return f"no target {text!r}: a file of another name than *.presman is recording:{text}, if it is a recording"
     return f"no target {text!r}: it is not a regular file" if exists(path) else ""
+
+
+def _why_no_moment(before: str, dsn: str) -> str:
+    """Return why what is a FILE@TIME is no target, "" if it is none. `before` may contain a password."""
+    from presman.recording.time_words import is_time
+
+    if "/" in dsn or not is_time(dsn):
+        return ""
+    path = expanded(before)
+    is_named = before.endswith(".presman")
+    missing = f"no such recording: {before}; " if is_named and not exists(path) else ""
+    return f"{missing}{dsn!r} is a time, not a database: write FILE.presman --at {dsn!r}"
 
 
 def _why_no_target(text: str, config: Config) -> str:

@@ -105,7 +105,7 @@ _ARRIVALS: tuple[Figure[Arrival], ...] = (
     Figure("waited_s", "Waited", SECONDS, "Seconds in the queue.", lambda row: round(row.waited, 1)),
     Figure("run_s", "Ran", SECONDS, "Seconds it ran; empty if it never did.",
            lambda row: None if row.ran is None else round(row.ran, 1)),
-    Figure("fate", "fate", NAME, "What became of it: `ended`, `running`, `queued`, `left the queue`.",
+    Figure("fate", "fate", NAME, "Its outcome: `ended`, `running`, `queued`, `left the queue`.",
            lambda row: row.outcome.value),
     Figure("px_servers_target", "target", COUNT, "PARALLEL_SERVERS_TARGET of all instances.", "target"),
     Figure("px_servers_limit", "PX limit", COUNT, "Servers its group may hold; empty without a limit.", "limit"),

@@ -12,6 +12,7 @@ from presman.base.formats import counted, duration
 from presman.base.release import Release
 from presman.recording.playback import Playback
 from presman.recording.reader import Recording
+from presman.recording.sqlite_files import REST_IS_READ
 from presman.recording.store_errors import RecordingError
 from presman.recording.time_words import TimeError, instant_of, nothing_in, span_of, spelled_instant, spelled_span
 from presman.rows.queries import Scope
@@ -83,7 +84,7 @@ class RecordingSource:
             self._recording = Recording(self._location, lambda: self._is_cancelled)
             self._playback = playback = self._recording.playback(self._database)
             if not len(playback):
-                raise self.refused(f"{self.name} has no polls")
+                raise self.refused(f"{self.name} has no polls", nothing_left=True)
             start, end = self._bounds(playback)
             self.indexes = playback.indexes(start, end)
             self._next = self.indexes.start
@@ -98,15 +99,20 @@ class RecordingSource:
             if first is None:
                 which = f"every poll {spelled_span(start, end)}" if len(self.indexes) < len(playback) else "every poll"
                 self._playback = None  # the error reports its damage
-                raise self.refused(f"{self.name}: {which} is damaged: {', '.join(playback.reasons)}")
+                lost = len(self.indexes) == len(playback)
+                raise self.refused(f"{self.name}: {which} is damaged: {', '.join(playback.reasons)}", nothing_left=lost)
             return playback.snapshot(first).release
         except RecordingError as error:
             raise SourceError(str(error), retry=False) from error
 
-    def refused(self, text: str) -> SourceError:
-        """Return an error with the reason and all other damage in one line, so that it is not reported again."""
+    def refused(self, text: str, *, nothing_left: bool = False) -> SourceError:
+        """Return an error with the reason and all other damage in one line, so that it is not reported again.
+
+        With `nothing_left` no damage is said to leave something that is read.
+        """
         names = f"{self.recording.name}: ", f"{self.recording.name} "
         damage = [each.removeprefix(names[0]).removeprefix(names[1]) for each in self.damage]
+        damage = [each.replace(REST_IS_READ, "nothing is left") for each in damage] if nothing_left else damage
         self.close()
         return SourceError("; ".join([text, *damage]), retry=False)
 

@@ -192,7 +192,8 @@ def opened(path: Path, way: str, limits: StatementLimits) -> ReadConnection:
     return connection
 
 
-_RESCUED = "its schema or its end is damaged: what is left is read"
+REST_IS_READ = "what is left is read"
+_RESCUED = f"its schema or its end is damaged: {REST_IS_READ}"
 
 
 def connected_for_reading(path: Path, note: Callable[[str], None], limits: StatementLimits) -> ReadConnection:
@@ -256,7 +257,7 @@ def cut_short(path: Path) -> str:
     if len(header) < 32 or size >= whole:
         return ""
     missing = f"{size / 1e6:.1f} of {whole / 1e6:.1f} MB are there"
-    return f"it is cut short, {missing}: what is left is read"
+    return f"it is cut short, {missing}: {REST_IS_READ}"
 
 
 _PIECE = 512

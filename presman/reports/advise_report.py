@@ -25,8 +25,8 @@ ASSUMPTIONS = (
     "statements arrive at the observed times, whatever happens to earlier ones",
     "run times do not depend on what else runs: with more servers at once on the same CPUs they would be longer, "
     "and presman cannot say by how much",
-    "with a lower degree limit a statement is taken to run longer, servers times seconds being the same; its servers "
-    "are taken for two sets, twice the degree",
+    "with a lower degree limit a statement runs longer, so that servers times seconds stay the same; it has two sets "
+    "of servers, twice the degree",
     "levels and shares divide CPU, too: the effect is shown if CPU was observed (a file of arrivals has none), and is "
     "based on what groups wanted under the present plan",
     "limits of containers stay as they were; they are not replayed",
@@ -36,10 +36,10 @@ ASSUMPTIONS = (
 
 SERVICE_ASSUMPTIONS = (
     *ASSUMPTIONS[:2],
-    "with a lower degree a statement of MEDIUM is taken to run longer, servers times seconds being the same, and to "
-    "have two sets of servers, twice the degree",
-    "shares are taken to order the queue as those of other plans do; what they do to CPU is shown if CPU was observed, "
-    "what they do to I/O is not",
+    "with a lower degree a statement of MEDIUM runs longer, so that servers times seconds stay the same; it has two "
+    "sets of servers, twice the degree",
+    "shares order the queue as those of other plans do; their effect on CPU is shown if CPU was observed, that on I/O "
+    "is not",
     ASSUMPTIONS[-1],
 )
 
@@ -440,7 +440,7 @@ def _service_notes(load: ObservedLoad, kinds: Sequence[str]) -> Iterable[str]:
         yield "the concurrency limit of MEDIUM is not tried: no statement of it was seen, or not its degree"
     if medium is not None and medium <= services.SAME_DEGREE:
         yield (
-            "the concurrency limit of MEDIUM is 1, 2 or 3, no view shows which, and it is taken to be 3: to undo a "
+            "the concurrency limit of MEDIUM is 1, 2 or 3, no view shows which, and presman assumes 3: to undo a "
             "change, set the limit that the first query of the script showed"
         )
     if "concurrency" in kinds:
@@ -449,9 +449,9 @@ def _service_notes(load: ObservedLoad, kinds: Sequence[str]) -> Iterable[str]:
             "not known"
         )
     yield (
-        "the degree that a concurrency limit sets is taken to be the target divided by twice the limit, from 2 to a "
-        "sixth of the target, as was measured on 19c; the manual has no rule, so check it with the query at the end of "
-        "the script"
+        "presman assumes that a concurrency limit sets the degree to the target divided by twice the limit, from 2 to "
+        "a sixth of the target, as was measured on 19c; the manual has no rule, so check it with the query at the end "
+        "of the script"
     )
     yield "no other service's concurrency limit can be changed, and the target follows the ECPUs (or OCPUs)"
 
@@ -462,8 +462,8 @@ def _notes(load: ObservedLoad, kinds: Sequence[str]) -> Iterable[str]:
         return
     if not load.plan.directives:
         yield (
-            "a file of arrivals names neither the plan nor its levels: all groups are taken to be on one level, and "
-            "levels and shares are not tried; a recording has them"
+            "a file of arrivals names neither the plan nor its levels: presman assumes that all groups are on one "
+            "level; levels and shares are not tried; a recording has them"
         )
     elif not load.plan.is_ordered and {"levels", "shares"} & set(kinds):
         yield (

@@ -198,7 +198,7 @@ def _certainty(each: GoalFinding, advice: Advice) -> Iterable[str]:
         limit = duration(each.limit)
         if high == limit and each.advised_high is not None:  # the difference is less than a second
             high, limit = f"{each.advised_high:.1f} s", f"{each.limit:.1f} s"
-        yield f"That it would meet {each.goal} again is not sure: {high} is more than {limit}."
+        yield f"It may not meet {each.goal} again: {high} is more than {limit}."
 
 
 # ---- The page.

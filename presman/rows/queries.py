@@ -74,9 +74,13 @@ TOO_LONG = f"too long to be read: more than {LONGEST_DOCUMENT:,} characters"
 def to_records(record: RecordType, rows: Iterable[tuple[Any, ...]], zone: tzinfo = UTC) -> tuple[Any, ...]:
     """Return `rows` as records. `zone` is the time zone of the database's DATE columns.
 
+    A row without INST_ID is left out where others have it: as one of instance 0 it would be one of the whole cluster.
     Raises ValueError or TypeError if a value does not fit its field's type.
     """
-    make = _maker(record, zone)
+    make, names = _maker(record, zone), field_types(record)
+    if "inst_id" in names:
+        index, rows = list(names).index("inst_id"), list(rows)
+        rows = [row for row in rows if row[index] is not None] or rows
     return tuple([make(row) for row in rows])
 
 

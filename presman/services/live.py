@@ -28,7 +28,7 @@ from presman.rows.snapshot import Snapshot
 from presman.sources import Source
 
 if TYPE_CHECKING:
-    from presman.analysis.advice.earlier_promises import EarlierPromises
+    from presman.analysis.advice.earlier_predictions import EarlierPredictions
     from presman.analysis.caches import RowCache
     from presman.analysis.readings.reading import Reading
     from presman.forecast.forecaster import ForecastBasis, Forecaster
@@ -183,7 +183,7 @@ class Readings:
         self._before: Snapshot | None = None
         self._reading: Reading | None = None
         self._cache: RowCache | None = None
-        self._promises: EarlierPromises | None = None
+        self._promises: EarlierPredictions | None = None
 
     def of(self, event: Event) -> LiveEvent:
         """Return the result of an event. A fault in the analysis loses only that poll, and becomes NotUnderstood."""
@@ -211,13 +211,13 @@ class Readings:
 
         Rates of an extra one are those since the last but one regular poll.
         """
-        from presman.analysis.advice.earlier_promises import EarlierPromises
+        from presman.analysis.advice.earlier_predictions import EarlierPredictions
         from presman.analysis.advice.to_do import with_unchecked
         from presman.analysis.assemble import analyse
         from presman.analysis.caches import RowCache, prepare
 
         self._cache = self._cache or RowCache()
-        self._promises = self._promises or EarlierPromises()
+        self._promises = self._promises or EarlierPredictions()
         snapshot = self._promises.added_to(snapshot)
         if is_extra:
             previous, self.previous = self._before, self.previous and with_answers(self.previous, snapshot)

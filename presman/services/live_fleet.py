@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.analysis.advice.steady_step import SteadyStep
-from presman.analysis.fleet import ConnectionState, KeyFigures, Member, Past, further, is_late, key_figures_of
+from presman.analysis.fleet import ConnectionState, KeyFigures, Member, Past, extended, is_late, key_figures_of
 from presman.analysis.readings.reading import NO_ANSWER, Reading
 from presman.polling.cadence import PollNeeds
 from presman.polling.poll_events import CarryOut, Event, PreviewCame, SourceEnded, SourceLost
@@ -196,7 +196,9 @@ class WatchedDatabase:
             self._state = _State(ConnectionState.LATE, now, reason=NO_ANSWER, past=self._state.past)
             return
         fresh = now - reading.poll_seconds - (reading.stale or 0.0)
-        self._state = _State(ConnectionState.LIVE, now, key_figures, fresh, past=further(self._state.past, key_figures))
+        self._state = _State(
+            ConnectionState.LIVE, now, key_figures, fresh, past=extended(self._state.past, key_figures)
+        )
 
     def _lose(self, event: SourceLost) -> None:
         now, seen = self._clock(), self._state

@@ -35,9 +35,11 @@ def toggle(app: ReplayApp) -> None:
 
 
 def speed(app: ReplayApp, direction: int) -> None:
-    """Play faster (1) or slower (-1)."""
+    """Play faster (1) or slower (-1); while it is stopped no line shows the speed, so notify the user of it."""
     app.player.faster(direction)
     app.show_state()
+    if not app.player.playing:
+        app.notify(f"Space plays at {app.player.speed:g}x.", timeout=2)
 
 
 def _label(app: ReplayApp) -> str:

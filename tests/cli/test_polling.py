@@ -34,6 +34,16 @@ class Clock:
         self.now += seconds
 
 
+@pytest.mark.parametrize(
+    ("left", "interval", "polls", "budget"),
+    [(2.5, 1.0, 2, 1.25), (1.5, 1.0, 2, 0.5), (31.0, 1.0, 2, 15.5), (0.7, 1.0, 1, 0.7), (0.5, 1.0, 2, 0.0)],
+)
+def test_the_interval_passes_while_a_poll_is_under_way(left: float, interval: float, polls: int, budget: float) -> None:
+    """It was taken off the time limit first, so of 3 seconds the database had 0.8 for two polls."""
+    clock = Clock()
+    assert polling(Scripted(clock, ()), clock)._budget(interval, left, polls) == budget
+
+
 class Scripted:
     """A source without rows whose polls follow a script: an answer, or an error."""
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from datetime import datetime, timedelta
@@ -166,6 +167,20 @@ def test_mistakes(text: str, message: str) -> None:
     with pytest.raises(TargetError) as caught:
         parse_target(text, config)
     assert str(caught.value) == message
+
+
+def test_a_file_at_a_time_is_no_alias_of_a_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """presman asked for the folder of tnsnames.ora, and took a path for a password."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.presman").touch()
+    how = "'03:12' is a time, not a database: write FILE.presman --at '03:12'"
+    for text, message in (
+        ("b.presman@03:12", f"no such recording: b.presman; {how}"),
+        ("a.presman@03:12", how),
+        ("folder/b@03:12", how),
+    ):
+        with pytest.raises(TargetError, match=re.escape(message)):
+            parse_target(text)
 
 
 def test_a_mistyped_recording_is_offered_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

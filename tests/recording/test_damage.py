@@ -22,7 +22,7 @@ from sqlalchemy import select
 from zstandard import ZstdCompressor
 
 from presman.base.release import Release
-from presman.cli import console
+from presman.cli import console, exit_codes
 from presman.figures.measures import MEASURES
 from presman.output.narration import Narration
 from presman.recording import chain_reader
@@ -165,6 +165,17 @@ def test_the_rest_of_a_file_cut_short_is_read(whole: Path, tmp_path: Path) -> No
         size = f"{len(content) // 2 / 1e6:.1f} of {len(content) / 1e6:.1f} MB are there"
         words = f"{path}: it is cut short, {size}: what is left is read"
         assert words in recording.damage
+
+
+@pytest.mark.parametrize("part", [4, 2])
+def test_of_a_file_of_which_no_poll_can_be_read_nothing_is_said_to_be_read(
+    whole: Path, tmp_path: Path, inside: Run, part: int
+) -> None:
+    content = whole.read_bytes()
+    (tmp_path / "a.presman").write_bytes(content[: len(content) // part])
+    done = inside("once", "a.presman")
+    assert done.returncode == exit_codes.SOURCE
+    assert done.stderr.rstrip().endswith("MB are there: nothing is left")
 
 
 def test_whole_polls_of_a_cut_block_are_read(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ DIRECTIVES = (
     "PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1 | PARALLEL_SERVER_LIMIT | UTILIZATION_LIMIT | PARALLEL_STMT_CRITICAL\n"
     "DAY | REPORTS | CONSUMER_GROUP | 50 | {servers} | {cpu} | {critical}\nDAY | OTHER_GROUPS | CONSUMER_GROUP | 20 |||"
 )
-COUNTED = "NAME | CURRENT_PQ_SERVERS_ACTIVE\nREPORTS | 16"
+COUNTED = "NAME | CURRENT_PQ_SERVERS_ACTIVE\nREPORTS | {}"
 
 
 HISTORY = "NAME | START_TIME | END_TIME\nDAY | 2026-11-01 00:00:00 |"
@@ -48,12 +48,14 @@ def full(
     cpu: str = "",
     critical: str = "FALSE",
     without: str = "",
+    servers_held: int = 16,
     **more: str,
 ) -> Views:
     """The head waits for the limit of its group, which its idle session fills. A view may be left out."""
     views = site(
-        idle(5, 900, group="REPORTS"), held=((5, 16),), active=16, V_DOLLAR_RSRC_CONSUMER_GROUP=COUNTED,
-        V_DOLLAR_RSRC_PLAN=PLAN.format(active=16, managed=managed),
+        idle(5, 900, group="REPORTS"), held=((5, servers_held),), active=servers_held,
+        V_DOLLAR_RSRC_CONSUMER_GROUP=COUNTED.format(servers_held),
+        V_DOLLAR_RSRC_PLAN=PLAN.format(active=servers_held, managed=managed),
         DBA_RSRC_PLAN_DIRECTIVES=DIRECTIVES.format(servers=servers, cpu=cpu, critical=critical), **more,
     )  # fmt: skip
     return {view: rows for view, rows in views.items() if view != without}
@@ -89,6 +91,20 @@ def test_where_the_plan_does_not_manage_parallel_statements_its_limits_prove_not
     assert str(head(found).not_known) == f"how many servers REPORTS may hold is not known ({why})"
     (row,) = (each for each in found.cluster_groups() if each.name == "REPORTS")
     assert (row.servers_limit, row.limit_view) == (None, why), "as in the table of groups"
+    nobody_is_offered(found)
+
+
+@pytest.mark.parametrize("managed", ["OFF", "DISABLED", "STARTUP"])
+def test_where_nothing_manages_parallel_statements_the_target_proves_nothing_either(
+    tmp_path: Path, managed: str
+) -> None:
+    """DO offered to end the holder of all servers of the target, although the line above said PX OFF."""
+    step = to_do(reading(tmp_path, full(servers="", servers_held=64)))
+    assert step is not None
+    assert step.step is Step.END
+    found = reading(tmp_path, full(servers="", servers_held=64, managed=managed))
+    why = f"PARALLEL_EXECUTION_MANAGED is {managed}"
+    assert str(head(found).not_known) == f"what limits the queue of REPORTS is not known ({why})"
     nobody_is_offered(found)
 
 
@@ -200,6 +216,10 @@ def test_a_limit_that_was_raised_since_the_poll_before_explains_the_wait(tmp_pat
     assert head(first).cause is Cause.GROUP
     assert (head(second).cause, head(second).held, head(second).allowed) == (Cause.NOT_CHOSEN, 16, 48)
     assert head(second).sentence.endswith("and 32 are free; nothing that presman sees holds it back")
+    first_line, *lines = as_text(second, AskedStatement.of("9"), ReasonHistory()).splitlines()
+    assert first_line.endswith("; the reason is not known"), "it was: not known (unknown)"
+    free = "the servers it wants are free: no running statement is known to hold it up"
+    assert f"  to start it: {free}" in lines, "it was: it waits for its turn in the queue, not for servers"
 
 
 # The pools.
@@ -242,7 +262,7 @@ def test_where_the_pool_has_less_left_than_the_target_it_is_said_which_is_free(t
 
 def test_what_is_freed_below_the_target_is_free_in_the_pool_too(tmp_path: Path) -> None:
     px = {view: rows for view, rows in site(idle(5, 900), held=((5, 64),)).items() if view == "V$PX_SESSION"}
-    counted = {"V$RSRC_CONSUMER_GROUP": COUNTED.replace("16", "64")}
+    counted = {"V$RSRC_CONSUMER_GROUP": COUNTED.format(64)}
     found = reading(tmp_path, pool(in_use=64, most=64, active=64, **px, **counted))
     assert (head(found).cause, head(found).not_known) == (Cause.SYSTEM, None)
     short = reading(tmp_path, pool(in_use=72, most=72, active=56, **px, **counted))

@@ -8,18 +8,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from msgspec.structs import replace
 
-from presman.analysis.advice.freeing import no_use
+from presman.analysis.advice.freeing import why_useless
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.not_known import not_known
+from presman.analysis.assemble import analyse
 from presman.analysis.plans.plan_changes import SettingWatch
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause
 from presman.analysis.trends.database_events import TIMEOUT, EventWatch
 from presman.figures.group_figures import OVERVIEW
 from presman.recording.reader import Recording
+from presman.rows.group_rows import RsrcPlan
 from presman.services.live import ReadingCame, Readings
 from tests.cli.run import Run
 from tests.recording.recorded import polled, record
@@ -141,7 +144,7 @@ def test_no_end_is_useless_by_a_limit_that_is_not_known(second: int) -> None:
     """The end of CRM was said not to help, by the limit of LOADS; under the other one it would help."""
     found = course("unclear", second)
     (crm,) = (each for each in found.running if each.user == "CRM")
-    assert "LOADS" not in no_use(crm, found)
+    assert "LOADS" not in why_useless(crm, found)
 
 
 def test_an_alert_about_queued_statements_does_not_end_while_no_view_lists_them() -> None:
@@ -177,6 +180,31 @@ def test_a_timeout_is_an_event_although_its_group_was_missing_when_it_came() -> 
 def test_servers_of_a_holder_are_at_least_as_many_while_an_instance_is_not_listed() -> None:
     shown = [alert.short for alert in wrong(course("unclear_rac", 60)) if alert.key == "idle_holder"]
     assert shown == ["1 idle holder keeps at least 8 servers"]
+
+
+@pytest.mark.parametrize(
+    ("second", "holder", "why"),
+    [
+        (5, "keeps 16 servers", "GV$SESSION has no rows of instance 2"),
+        (60, "keeps at least 8 servers", "GV$PX_SESSION has no rows of instance 2"),
+        (90, "keeps 16 servers", "GV$SESSION lists 1 of 2 queued statements"),
+        (180, "keeps 16 servers", "GV$RSRC_CONSUMER_GROUP has no rows of instance 2"),
+    ],
+)
+def test_what_a_view_leaves_out_is_told_at_the_first_poll(second: int, holder: str, why: str) -> None:
+    """It took a second poll to see it: until then DO offered a decision, and servers added up to 24 of 48."""
+    snapshot = live("unclear_rac")[second // 5 - 1].snapshot
+    found = analyse(None, snapshot)
+    assert [alert.short for alert in wrong(found) if alert.key == "idle_holder"] == [f"1 idle holder {holder}"]
+    assert any(why in each for each in not_known(found))
+
+
+def test_servers_that_one_view_alone_counts_may_have_come_while_the_views_were_read() -> None:
+    snapshot = live("unclear_rac")[11].snapshot
+    plans = [row._replace(parallel_servers_active=0) for row in snapshot.rows(RsrcPlan)]
+    sections = {**snapshot.sections, RsrcPlan: replace(snapshot.section(RsrcPlan), rows=tuple(plans))}
+    found = analyse(None, replace(snapshot, sections=sections))
+    assert not any("GV$PX_SESSION" in each for each in not_known(found))
 
 
 def test_a_first_poll_shows_that_an_instance_is_not_listed() -> None:

@@ -87,6 +87,9 @@ async def test_keys_play_step_and_jump(tmp_path: Path) -> None:
         await until(lambda: "2 polls before this cannot" in "".join(each.message for each in app._notifications))
         await acting.keys("plus")
         assert app.player.speed == SPEEDS[2]
+        app.player.play(on=False)
+        await acting.keys("minus")
+        assert [each.message for each in app._notifications][-1] == f"Space plays at {SPEEDS[1]:g}x."
 
 
 @acted

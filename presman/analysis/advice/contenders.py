@@ -136,7 +136,7 @@ class Unblock(Struct, frozen=True):
     """The unknown fact that decides whether the head starts: no session is named then, and no start predicted."""
 
     @property
-    def names_none(self) -> bool:
+    def shows_only_sentence(self) -> bool:
         """Whether the sentence alone is shown: there is no statement to wait for or to end."""
         if self.only_waits and self.soon is None:
             return True
@@ -154,7 +154,7 @@ class Unblock(Struct, frozen=True):
         return next((each.statement.outdated for each in self.candidates), "")
 
     @property
-    def looks_first(self) -> bool:
+    def checks_blocker_first(self) -> bool:
         """Whether a blocking session must be checked before any statement is ended or waited for."""
         return bool(self.blocked) and self.soon is None
 

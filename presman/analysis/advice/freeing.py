@@ -68,7 +68,7 @@ def is_blocker(statement: RunningStatement, blocked: Iterable[RunningStatement])
     return f"{statement.inst_id}:{statement.sid}" in {each.blocker for each in blocked}
 
 
-def no_use(statement: RunningStatement, reading: Reading) -> dict[str, str]:
+def why_useless(statement: RunningStatement, reading: Reading) -> dict[str, str]:
     """Return by head (the title of its group) why ending a statement alone frees no servers that this head needs.
 
     If it frees servers under one limit only, another limit may still hold the head back.

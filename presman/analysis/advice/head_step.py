@@ -11,7 +11,7 @@ from math import inf
 from presman.analysis.advice.answers import NO_USE, too_early, too_little
 from presman.analysis.advice.contenders import Candidate, Unblock, want_the_same
 from presman.analysis.advice.ending import LONG_IDLE, SAVES_LITTLE, pause, refusal, saves_little, step_left, time_left
-from presman.analysis.advice.freeing import no_use
+from presman.analysis.advice.freeing import why_useless
 from presman.analysis.advice.kept import has_just_stopped, kept_in_words, starts_no_head
 from presman.analysis.advice.step import Step, ToDo
 from presman.analysis.advice.unblock import queues_behind_itself, refused_holder
@@ -326,7 +326,7 @@ def _idle_holder(found: Unblock, reading: Reading) -> tuple[str, ...]:
     """
     name = group_title(found.head)
     idle = [each for each in found.candidates if each.statement.idle is not None]
-    helping = [each for each in idle if name not in no_use(each.statement, reading)]
+    helping = [each for each in idle if name not in why_useless(each.statement, reading)]
     chosen = found.candidates[: found.needed]
     if chosen and all(each in helping for each in chosen):
         return _idle_answer(found, next((each for each in chosen if each.objection), chosen[0]), reading)
@@ -396,7 +396,7 @@ def _why_beside(found: Unblock, candidate: Candidate, reading: Reading) -> tuple
 
 def _idle_elsewhere(found: Unblock, each: RunningStatement, reading: Reading) -> tuple[str, ...]:
     """Return the advice for an idle holder whose servers the head could not use."""
-    cause = no_use(each, reading).get(group_title(found.head), "")
+    cause = why_useless(each, reading).get(group_title(found.head), "")
     useless = f"ending it would not let {head_in_words(found.head)} start"
     why = refusal(each) or f"{useless}{f': {cause}' if cause else ''}"
     text = _advised(f"{kept_in_words(each)}, but {why};", found, reading)

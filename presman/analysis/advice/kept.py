@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from presman.analysis.advice.contenders import first_may_want_more
 from presman.analysis.advice.ending import NEARLY_DONE, idle_to_end, pause
-from presman.analysis.advice.freeing import covers, freeing, is_blocker, no_use, spare
+from presman.analysis.advice.freeing import covers, freeing, is_blocker, spare, why_useless
 from presman.analysis.parallel.counted_servers import Counted, why_not_counted
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, RunningStatement, group_title
@@ -52,7 +52,7 @@ def kept_servers(each: RunningStatement, turns: Sequence[str], reading: Reading)
     """
     own, doubt = group_title(each), _doubt(each, reading)
     has_room = (group_title(head) for head in reading.heads if head.cause in {Cause.NOT_CHOSEN, Cause.UNEXPLAINED})
-    useless = {*no_use(each, reading), *([own] if doubt else []), *has_room}
+    useless = {*why_useless(each, reading), *([own] if doubt else []), *has_room}
     queues = [name for name in turns if name not in useless]
     words = f"{kept_in_words(each)} that {queues_want(queues, reading)}{doubt}"
     certain = not doubt and queues == list(turns)

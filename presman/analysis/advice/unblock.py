@@ -36,6 +36,7 @@ from presman.analysis.readings.statement_readings import (
     NotKnown,
     QueuedStatement,
     QueueHead,
+    QueueReason,
     RunningStatement,
     Shortage,
     group_title,
@@ -49,7 +50,9 @@ def why_none_named(head: QueueHead) -> str:
         back = f"it fits again once {instances_are(head.fits_with)} back; until then " if head.fits_with else ""
         run = "if it cannot wait, run it with a lower DOP or in another group"
         return f"{back}it is too large for its limit: ending others may not help; {run}"
-    if head.cause is Cause.UNEXPLAINED:
+    if head.cause is Cause.UNEXPLAINED or (
+        head.cause is Cause.NOT_CHOSEN and head.statement.reason is QueueReason.UNKNOWN
+    ):
         return "the servers it wants are free: no running statement is known to hold it up"
     if head.cause in {Cause.UNKNOWN, Cause.SYSTEM, Cause.GROUP, Cause.CONTAINER}:
         return "how many servers it lacks is not known, so no session is named"
@@ -62,7 +65,7 @@ def sentence(found: Unblock, doubtful: int, reading: Reading) -> str:
         return f"who holds servers is not known: {found.unknown}"
     if found.outdated:
         return f"which session to end is not known: {found.outdated} did not answer"
-    if found.looks_first:
+    if found.checks_blocker_first:
         return f"{_blocked_first(found.blocked)}{found.too_few}"
     if found.doubt is not None:
         return f"{found.doubt}, so which session to end is not known either"

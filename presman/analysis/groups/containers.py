@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from presman.analysis.facts.cdb_plan import BY_MINIMUM, Allotment, directives, whole_servers
+from presman.analysis.facts.cdb_plan import BY_MINIMUM, Allocation, directives, whole_servers
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Branch, Key, PlanShares
 from presman.analysis.facts.system_facts import ROOT
@@ -70,7 +70,7 @@ def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
     names = {con_id: row.pdb_name for con_id, row in rows.items()} | dict(facts.system.open_pdbs(inst_id))
     grown = of_containers(facts, inst_id)
     exhausted = _exhausted(facts, inst_id)
-    hidden, given = _hidden(facts, inst_id), facts.division.allotments(inst_id)
+    hidden, given = _hidden(facts, inst_id), facts.division.allocations(inst_id)
     frame = entitlement.frame_of(instance, PlanShares.of(_tree(names, given)), loads(facts, inst_id, names), not hidden)
     metrics = {row.con_id: row for row in facts.snapshot.rows(PdbMetric) if row.inst_id == inst_id}
     found, no_metric, doubt = [], null_row(PdbMetric), unavailable(facts.snapshot, RsrcPdb)
@@ -111,12 +111,14 @@ def _hidden(facts: Facts, inst_id: int) -> str:
     return "" if directives(facts.plans, inst_id) else "the CDB plan cannot be read"
 
 
-def _tree(names: Mapping[int, str], given: Mapping[int, Allotment]) -> Branch:
+def _tree(names: Mapping[int, str], given: Mapping[int, Allocation]) -> Branch:
     branches = []
     for con_id, name in names.items():
-        allotment = given.get(con_id, Allotment())
-        cap = f"{name} ({allotment.limited_by})"
-        branches.append(Branch(name, (allotment.weight,), (con_id, name), allotment.limit, allotment.servers, cap=cap))
+        allocation = given.get(con_id, Allocation())
+        cap = f"{name} ({allocation.limited_by})"
+        branches.append(
+            Branch(name, (allocation.weight,), (con_id, name), allocation.limit, allocation.servers, cap=cap)
+        )
     return Branch("", (100.0,), by_weight=True, branches=tuple(branches))
 
 
@@ -245,7 +247,7 @@ def with_minimums(rows: Sequence[GroupReading], missed: Iterable[MissedMinimum])
 
 def _on_instance(facts: Facts, inst_id: int) -> Iterable[MissedMinimum]:
     names, cpus = facts.system.open_pdbs(inst_id), facts.plans.num_cpus(inst_id)
-    given = {con_id: each for con_id, each in facts.division.allotments(inst_id).items() if con_id in names}
+    given = {con_id: each for con_id, each in facts.division.allocations(inst_id).items() if con_id in names}
     in_force = facts.plans.cpu_managed(inst_id, ROOT) and not facts.plans.server_wide(inst_id)
     minima = sum(each.weight for each in given.values() if each.weighed_by == BY_MINIMUM)
     if not in_force or minima <= cpus:

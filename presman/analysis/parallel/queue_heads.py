@@ -146,6 +146,8 @@ class Queues(NamedTuple):
             yield NotKnown(f"why statements of {group} queue", "PARALLEL_STMT_CRITICAL is BYPASS_QUEUE")
         if why := server_pools.group_limit(key, self.facts, self.budgets).why_unknown:
             yield NotKnown(f"how many servers {group} may hold", why)
+        elif why := server_pools.why_queue_unmanaged(key, self.facts):
+            yield NotKnown(f"what limits the queue of {group}", why)
         elif old := server_pools.old_limit(key, self.facts, inst_id):
             yield old
         elif recent := server_pools.limit_by_metric(key, self.facts, self.budgets, inst_id):

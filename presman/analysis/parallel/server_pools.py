@@ -291,8 +291,8 @@ def _given(facts: Facts, con_id: int, *, inside: bool) -> float | None:
     if inside:
         row = facts.plans.plan_rows.get((inst_ids[0], con_id))
         return percent_fraction(row.parallel_server_limit) if row is not None else None
-    allotment = facts.division.allotments(inst_ids[0]).get(con_id)
-    return allotment.servers if allotment is not None else None
+    allocation = facts.division.allocations(inst_ids[0]).get(con_id)
+    return allocation.servers if allocation is not None else None
 
 
 def why_target_unknown(facts: Facts, con_id: int, found: Mapping[int, ServerBudget]) -> str:
@@ -410,15 +410,25 @@ def _has_directives(key: Key, facts: Facts, inst_id: int) -> bool:
 
 
 def _why_not_in_force(key: Key, facts: Facts, inst_id: int) -> str:
-    """Return why it is not known that the limit of a group is in force, "" if PARALLEL_EXECUTION_MANAGED says so.
-
-    OFF, DISABLED and STARTUP (while a cluster changes) say that the plan does not manage parallel statements now.
-    """
-    managed = facts.plans.managed(inst_id, key[0])
+    """Return why it is not known that the limit of a group is in force, "" if PARALLEL_EXECUTION_MANAGED says so."""
     is_limited = key in facts.division.shares[inst_id].servers and facts.plans.is_plan_shown(inst_id, key[0])
-    if managed in {"FULL", "FIFO"} or not is_limited:
-        return ""
-    return f"PARALLEL_EXECUTION_MANAGED is {managed}" if managed else view_of(facts.snapshot, RsrcPlan)
+    managed = facts.plans.managed(inst_id, key[0])
+    why = _unmanaged(managed) if managed else view_of(facts.snapshot, RsrcPlan)
+    return why if is_limited else ""
+
+
+def _unmanaged(managed: str) -> str:
+    """Return that nothing manages parallel statements now, "" if something does.
+
+    Oracle shows OFF, DISABLED, or STARTUP (while a cluster changes) then, else FULL or FIFO.
+    """
+    return "" if managed in {"FULL", "FIFO", ""} else f"PARALLEL_EXECUTION_MANAGED is {managed}"
+
+
+def why_queue_unmanaged(key: Key, facts: Facts) -> str:
+    """Return why it is not known that the target holds back what a group queues, "" if that is known."""
+    found = (_unmanaged(facts.plans.managed(inst_id, key[0])) for inst_id in facts.system.inst_ids)
+    return next(filter(None, found), "")
 
 
 def limit_by_metric(key: Key, facts: Facts, found: Mapping[int, ServerBudget], inst_id: int) -> NotKnown | None:

@@ -37,7 +37,7 @@ class ForecastRecord(Struct, frozen=True):
         """
         return self.judged >= LEAST_JUDGED and 2 * self.held < self.judged
 
-    def tells_effects(self) -> bool:
+    def shows_effects(self) -> bool:
         """Whether enough starts were judged, and are not poor, to show what ending a session would do."""
         return self.judged >= LEAST_JUDGED and not self.is_poor()
 

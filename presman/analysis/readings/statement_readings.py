@@ -62,7 +62,7 @@ class NotKnown(NamedTuple):
         return f"{self.what} is not known{f' ({self.source})' if self.view else ''}"
 
 
-class DopStory(Struct, frozen=True):
+class DopFacts(Struct, frozen=True):
     """The facts about a statement's degree in OTHER_XML. The first occurrence of each fact counts.
 
     `degree` is the chosen DOP. Fields are None or "" if the document does not have them; a derived degree of 0 is None,
@@ -169,7 +169,7 @@ class ParallelStatement(Struct, frozen=True, kw_only=True):
     sql_id: str
     child: int | None
     requested: int | None
-    dop: DopStory
+    dop: DopFacts
     event: str
     sql_text: str
     con_id: int = 0

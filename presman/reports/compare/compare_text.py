@@ -32,7 +32,7 @@ def summary(lines: Sequence[Line], *, marked: bool = True) -> str:
     more, disjoint, too_few = (sum(line.difference is what for line in lines) for what in (*MARKS, Judgement.TOO_FEW))
     star, hash_sign = (f", marked {mark}" * marked for mark in MARKS.values())
     if too_few == len(lines):
-        return "Nothing can be compared: there are too few polls or statements. Longer windows may tell."
+        return "Nothing can be compared: there are too few polls or statements. Longer windows may help."
     parts = [f"{count(more)} of {counted(len(lines), 'figure')} {'differs' if more == 1 else 'differ'}"]
     if not more:
         parts = ["No figure is known to differ" if disjoint or too_few else "No figure differs"]
@@ -40,7 +40,8 @@ def summary(lines: Sequence[Line], *, marked: bool = True) -> str:
     if disjoint:
         verb = "does" if disjoint == 1 else "do"
         parts.append(
-            f"{count(disjoint)} {verb} not overlap{hash_sign}, in too few polls to say how often chance does that"
+            f"{count(disjoint)} {verb} not overlap{hash_sign}, in too few polls to know how often that happens "
+            "by chance"
         )
     if too_few:
         verb = "has" if too_few == 1 else "have"

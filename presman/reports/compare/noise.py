@@ -31,8 +31,8 @@ METHOD = (
     "more than noise: each window is cut into blocks long enough to be independent, and fewer than 1 in 100 random "
     "divisions of the blocks differ as much (permutation test, fixed seed); fewer than "
     f"{LEAST_BLOCKS} such blocks in a window are too few to compare; figures of the same waits have blocks "
-    "of one length; no overlap: too few blocks, too, but each value of one window is above each of the other: that it "
-    "was so then is sure, how often chance does that is not known"
+    "of one length; no overlap: too few blocks, too, but each value of one window is above each of the other: how "
+    "often that happens by chance is not known"
 )
 
 

@@ -171,9 +171,9 @@ def _left_out(many: int, total: int) -> str:
     if many == total:
         return ""
     if not many:
-        return " None is grave enough to be listed here; the list at the end of the page has more."
+        return " None is important enough to be listed here; the list at the end of the page has more."
     some = f"{count(many)} of {counted(total, 'event')} {'is' if many == 1 else 'are'}"
-    return f" {some} listed here, the gravest; the list at the end of the page has more."
+    return f" {some} listed here, the most important; the list at the end of the page has more."
 
 
 def all_events(incident: Incident, axis: report_charts.TimeAxis) -> Markup:

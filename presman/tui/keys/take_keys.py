@@ -90,7 +90,7 @@ def _take_command(app: FrameApp, text: str, affects: str) -> None:
 def copy_script(app: FrameApp, script: str) -> None:
     """Copy a script that changes limits; nothing is run."""
     copied = f"a script of {counted(len(script.splitlines()), 'line')} ({_keep(app, script)})"
-    affects = "If you run it, it takes effect at once, for everybody."
+    affects = "If you run it, it takes effect at once, for all users."
     app.notify(f"Copied, not run: {copied}.\n{affects}{_age_remark(app)}", timeout=12)
 
 
@@ -306,7 +306,7 @@ async def write_report(app: FrameApp) -> None:
         why = (isinstance(error, OSError) and error.strerror) or str(error)
         app.notify(f"No report in {path.parent}: {one_line(clean(str(why)), 300)}", severity="error", timeout=15)
     except Exception as error:
-        app.complain(error)
+        app.report_error(error)
     finally:
         app.is_reporting = False
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from presman.analysis.advice.contenders import Candidate, Unblock
 from presman.analysis.advice.ending import ending, objection
-from presman.analysis.advice.freeing import no_use
+from presman.analysis.advice.freeing import why_useless
 from presman.analysis.advice.step import Proof
 from presman.analysis.advice.to_do import offered
 from presman.analysis.advice.unblock import LISTED, refused_holder, unblock_of
@@ -30,9 +30,9 @@ def to_start_line(found: Unblock, room: int | None = None, *, key: bool = False)
     """
     label: Run = (" TO START IT  ", "title")
     hint = _hint(found) if key else ()
-    if found.looks_first:
+    if found.checks_blocker_first:
         return (label, *_blockers(found), *hint)
-    if found.names_none:
+    if found.shows_only_sentence:
         return (label, (found.sentence, "dim"), *hint)
     hint = (*perhaps_others(found), *hint)
     every, joint = _named_of(found)
@@ -247,7 +247,7 @@ def why_not_ended(row: ParallelStatement, reading: Reading) -> str:
         return f"No command is offered: {refused}."
     if not isinstance(row, RunningStatement):
         return ""
-    against, useless = objection(row), no_use(row, reading).items() if row.idle is not None else ()
+    against, useless = objection(row), why_useless(row, reading).items() if row.idle is not None else ()
     found = [f"DO does not offer to end it: {against}."] if against else []
     found += [f"Ending it alone would not let the head of {name} start: {why}." for name, why in useless]
     return " ".join(found)

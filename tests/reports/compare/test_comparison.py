@@ -383,10 +383,10 @@ def test_the_first_sentence_counts_incomparable_figures() -> None:
     rest = "2 without a word at the end have too few polls or statements to compare: longer windows may tell."
     assert of(few, few, noise, noise) == f"No figure is known to differ by more than noise; {rest}"
     assert of(few, few, more, more) == f"2 of 4 figures differ by more than noise, marked *; {rest}"
-    unsure = "1 does not overlap, marked #, in too few polls to say how often chance does that"
+    unsure = "1 does not overlap, marked #, in too few polls to know how often that happens by chance"
     assert of(few, few, apart, more) == f"1 of 4 figures differs by more than noise, marked *; {unsure}; {rest}"
     assert of(apart) == f"No figure is known to differ by more than noise; {unsure}."
-    assert of(few, few) == "Nothing can be compared: there are too few polls or statements. Longer windows may tell."
+    assert of(few, few) == "Nothing can be compared: there are too few polls or statements. Longer windows may help."
 
 
 def test_an_unknown_plan_is_not_called_the_same(tmp_path: Path) -> None:

@@ -292,9 +292,9 @@ def test_a_table_of_the_page_has_useful_columns_with_units() -> None:
 
 def test_the_page_refers_to_minor_events_at_its_end() -> None:
     more = "; the list at the end of the page has more."
-    assert _left_out(3, 11) == f" 3 of 11 events are listed here, the gravest{more}"
-    assert _left_out(1, 2) == f" 1 of 2 events is listed here, the gravest{more}"
-    assert _left_out(0, 1) == f" None is grave enough to be listed here{more}"
+    assert _left_out(3, 11) == f" 3 of 11 events are listed here, the most important{more}"
+    assert _left_out(1, 2) == f" 1 of 2 events is listed here, the most important{more}"
+    assert _left_out(0, 1) == f" None is important enough to be listed here{more}"
     assert _left_out(2, 2) == ""
 
 
