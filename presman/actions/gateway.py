@@ -270,10 +270,10 @@ class Gateway(ActionRunner):
 
     def ask(self, app: App[Any], row: Any, reading: Reading, send: Callable[[Command], None]) -> None:
         """Ask what to do with a row, and call `send` with the confirmed command."""
-        who = f"{row.user} {row.inst_id}:{row.sid},{row.serial} in {row.group}, SQL_ID {row.sql_id or '-'}"
+        session = f"{row.user} {row.inst_id}:{row.sid},{row.serial} in {row.group}, SQL_ID {row.sql_id or '-'}"
 
         def about(now: Reading) -> str:
-            return "\n".join([who, *remarks(row, now, reading)])
+            return "\n".join([session, *remarks(row, now, reading)])
 
         def answered(command: Command | None) -> None:
             self._dialog = None

@@ -85,6 +85,6 @@ def _named_by_do(row: SessionRow, reading: Reading) -> str:
 def _blocked(row: SessionRow, reading: Reading) -> str:
     if not (blocker := getattr(row, "blocker", "")):
         return ""
-    who = next((each for each in reading.sessions if f"{each.inst_id}:{each.sid}" == blocker), None)
-    name = f"{who.user} {blocker}, {who.status.lower()}" if who is not None else f"session {blocker}"
+    session = next((each for each in reading.sessions if f"{each.inst_id}:{each.sid}" == blocker), None)
+    name = f"{session.user} {blocker}, {session.status.lower()}" if session is not None else f"session {blocker}"
     return f"It is blocked by {name}: look at that session first."

@@ -173,8 +173,8 @@ def _kind_of_database(found: Mapping[type[Any], Section]) -> Iterator[str]:
         yield _line("instances", f"{len(instances)} ({cluster}): {names}")
     for row in instances:
         if row.active_state in QUIESCE_STATES:
-            who = f"{row.instance_name} is {row.active_state}: only SYS and SYSTEM get in"
-            yield _line("quiesced", f"{who} until ALTER SYSTEM UNQUIESCE")
+            state = f"{row.instance_name} is {row.active_state}: only SYS and SYSTEM get in"
+            yield _line("quiesced", f"{state} until ALTER SYSTEM UNQUIESCE")
     if Pdb in found and found[Pdb].rows:
         yield _line("pdbs", ", ".join(open_modes(found[Pdb].rows)))
 

@@ -111,11 +111,11 @@ def _to_do(found: ToDo | None) -> dict[str, Any] | None:
 
 def unblock_document(found: Unblock) -> dict[str, Any]:
     """Return how a head could start. Sessions identify the statements to end, whose figures are under `running`."""
-    who = found.head.statement
+    statement = found.head.statement
     return {
         "con_id": found.head.con_id,
         "group": found.head.group,
-        "sql_id": who.sql_id,
+        "sql_id": statement.sql_id,
         **{name: plain(getattr(found, name)) for name in ("needed", "sentence", "wait", "soon", "rivals", "turns")},
         "order": found.order if found.rivals or found.turns else "",
         "unknown": found.unknown or ("" if found.doubt is None else str(found.doubt)),
@@ -126,9 +126,11 @@ def unblock_document(found: Unblock) -> dict[str, Any]:
 
 
 def _candidate(found: Candidate) -> dict[str, Any]:
-    who = found.statement
-    figures = {name: getattr(who, name) for name in ("inst_id", "sid", "serial", "sql_id", "user", "group", "servers")}
-    figures |= {name: getattr(found, name) for name in ("frees", "perhaps", "enough")} | {"idle": who.idle}
+    statement = found.statement
+    figures = {
+        name: getattr(statement, name) for name in ("inst_id", "sid", "serial", "sql_id", "user", "group", "servers")
+    }
+    figures |= {name: getattr(found, name) for name in ("frees", "perhaps", "enough")} | {"idle": statement.idle}
     rest = ("ends_in", "refused", "objection", "why_not", "lost", "effect")
     figures |= {name: getattr(found, name) for name in rest}
     return {**plain(figures), "commands": _commands(found.commands, found.proven)}

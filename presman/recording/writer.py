@@ -213,10 +213,10 @@ class RecordingWriter:
             return
         if self._seen is None:
             self._seen = upcoming
-        who = f"{self._store.name}: {self._other}"
+        other = f"{self._store.name}: {self._other}"
         if not self._poll and upcoming == self._seen:  # it may have been killed, and this one started in its place
-            raise StoreLostError(f"{who} wrote {self._target} a moment ago")
-        raise (StoreLostError if self._poll else RecordingError)(f"{who} writes {self._target} at the same time")
+            raise StoreLostError(f"{other} wrote {self._target} a moment ago")
+        raise (StoreLostError if self._poll else RecordingError)(f"{other} writes {self._target} at the same time")
 
     @property
     def _other(self) -> str:

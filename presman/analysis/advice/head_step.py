@@ -128,11 +128,11 @@ def _wait_for(found: Unblock, starts: str) -> ToDo:
 
 def _when(found: Unblock, last: RunningStatement) -> str:
     """Return the words on the end to wait for."""
-    who = last.who
+    holder = last.who
     if last.idle is not None:
-        return f"when Oracle ends {who}, idle {last.idle_time} ({last.ended_by})"
+        return f"when Oracle ends {holder}, idle {last.idle_time} ({last.ended_by})"
     of = "" if len(found.by_itself) == 1 else f", the last of {len(found.by_itself)},"
-    return f"when {who}{of} {'ends' if found.soon is not None else 'should be done'}"
+    return f"when {holder}{of} {'ends' if found.soon is not None else 'should be done'}"
 
 
 def lasting_cure(reading: Reading) -> str:
@@ -283,8 +283,8 @@ def _ends_offered(found: Unblock, *, estimates: bool = True) -> str:
     for before, each in zip([None, *answer], answer[:_NAMED], strict=False):
         is_same = before is not None and before.verb == each.verb
         left = step_left(each.statement, inf) if estimates else None
-        who = each.statement.who if left is None else f"{each.statement.who} (it may end {in_about(left)})"
-        words.append(who if is_same else f"{each.verb} {who}")
+        named = each.statement.who if left is None else f"{each.statement.who} (it may end {in_about(left)})"
+        words.append(named if is_same else f"{each.verb} {named}")
     more = [counted(len(answer) - _NAMED, "other")] if len(answer) > _NAMED else []
     return listed([*words, *more])
 
@@ -411,6 +411,6 @@ def _only_wait(why: str, found: Unblock) -> tuple[str, ...]:
 
 def look_at_blocker(held: RunningStatement, reading: Reading, name: str) -> ToDo:
     """Return the step to check the session that a holder of servers waits for; it comes first."""
-    who = session_words(held.blocker, reading) or f"session {held.blocker}"
-    short = f"look at {who}: {held.who} waits for it"
+    blocker = session_words(held.blocker, reading) or f"session {held.blocker}"
+    short = f"look at {blocker}: {held.who} waits for it"
     return ToDo(Step.LOOK, f"{short} and holds {counted(held.servers, 'server')}", short, "top", subject=name)

@@ -145,8 +145,8 @@ def _end(
     words = "; ".join(filter(None, [helps, _forecast_words(effect, reading)])) or brief
     shorter = (words, helps or brief, brief)
     text = f"end {each.who} ({keeps}){more}: {words}{lasting_cure(reading)}"
-    who = " and ".join(one.who for one in holders) if len(holders) > 1 else each.user or each.who
-    affects = f"{who}, {keeps if len(holders) == 1 else 'idle'}; what is not committed is rolled back"
+    names = " and ".join(one.who for one in holders) if len(holders) > 1 else each.user or each.who
+    affects = f"{names}, {keeps if len(holders) == 1 else 'idle'}; what is not committed is rolled back"
     short, between = f"end {each.who}{more}: {brief}", tuple(f"end {each.who} ({keeps}){more}: {to}" for to in shorter)
     return ToDo(Step.END, text, short, "parallel", commands, affects, subject, between=between)
 

@@ -213,12 +213,12 @@ def _shareless(alert: Alert, reading: Reading) -> ToDo | None:
     rows = [row for row in reading.cluster_groups() if row.verdict is Verdict.ZERO_SHARE]
     row = next((row for row in rows if row.title == alert.subject), rows[0])
     names = [row.title, *(each.title for each in rows if each is not row)]
-    who = " and ".join(names) if len(names) < 3 else f"{names[0]} and {counted(len(names) - 1, 'other')}"
+    named = " and ".join(names) if len(names) < 3 else f"{names[0]} and {counted(len(names) - 1, 'other')}"
     least = max(_least_share(each) for each in rows)
     share = f"or more{' each' * (len(names) > 1)}{_source_of_share(row, reading, least)}"
     nothing = "" if row.level is None else f"level {row.level} is guaranteed nothing; "
-    text = f"give {who} {least} % of the CPUs {share}, or set another plan: {nothing}{_what_a_share_is(row, least)}"
-    return ToDo(Step.CHANGE, text, f"give {who} {least} % {share}", "plan", subject=alert.subject)
+    text = f"give {named} {least} % of the CPUs {share}, or set another plan: {nothing}{_what_a_share_is(row, least)}"
+    return ToDo(Step.CHANGE, text, f"give {named} {least} % {share}", "plan", subject=alert.subject)
 
 
 def _starved(alert: Alert, reading: Reading) -> ToDo | None:
@@ -296,11 +296,11 @@ def _quiesced(_alert: Alert, reading: Reading) -> ToDo | None:
     if found is None:
         return None
     by = found.by or found.was_by
-    who = f"ask {by[0]}" if by else "find out who quiesced the database"
+    asking = f"ask {by[0]}" if by else "find out who quiesced the database"
     held = counted(found.waiting, "session") if found.waiting else "other users"
-    more = f"{who}{'' if by else ' and'} whether it may end"
+    more = f"{asking}{'' if by else ' and'} whether it may end"
     text = f"{more}: ALTER SYSTEM UNQUIESCE, by SYS or SYSTEM, lets {held} in"
-    return ToDo(Step.LOOK, text, f"{who}: ALTER SYSTEM UNQUIESCE lets {held} in", "top")
+    return ToDo(Step.LOOK, text, f"{asking}: ALTER SYSTEM UNQUIESCE lets {held} in", "top")
 
 
 def _gone(alert: Alert, _reading: Reading) -> ToDo:
@@ -358,11 +358,11 @@ def _idle(_alert: Alert, reading: Reading) -> ToDo | None:
     most = max(idle, key=lambda each: (each.servers, each.idle or 0.0))
     held = counted(most.servers, "server")
     if reading.header.servers.left() == 0 and not objection(most):
-        who = f"{most.who} (idle {most.idle_time})"
+        holder = f"{most.who} (idle {most.idle_time})"
         affects = f"{most.user or most.who}, idle {most.idle_time}; what it has not committed is rolled back"
         commands = ending(most, reading).commands[:1]
-        text = f"end {who}: it keeps {held} and none is free{lasting_cure(reading)}"
-        return ToDo(Step.END, text, f"end {who}", "parallel", commands, affects, proven=(Proof.SERVERS_FREED,))
+        text = f"end {holder}: it keeps {held} and none is free{lasting_cure(reading)}"
+        return ToDo(Step.END, text, f"end {holder}", "parallel", commands, affects, proven=(Proof.SERVERS_FREED,))
     text = f"nothing yet: {most.who} is idle with {held}, but no statement wants them; its user can close the cursor"
     return ToDo(Step.WAIT, text, f"nothing yet: no statement waits for {most.who}'s {held}", "parallel")
 

@@ -170,11 +170,11 @@ def quiesced(reading: Reading) -> list[Alert]:
     if found is None:
         return []
     state = _QUIESCE_WORDS.get(found.state, f"quiesced, or being quiesced (plan {QUIESCE_PLAN})")
-    who, waited = listed((found.by or found.was_by)[:2]), "waits" if found.by else "was seen to wait"
-    by = f" (by {who}, who {waited} for `{QUIESCE_WAIT}`)" if who else ""
+    quiescers, waited = listed((found.by or found.was_by)[:2]), "waits" if found.by else "was seen to wait"
+    by = f" (by {quiescers}, who {waited} for `{QUIESCE_WAIT}`)" if quiescers else ""
     first = "" if found.longest is None else f", the first for {duration(found.longest)}"
     waits = "" if found.waiting is None else f"; {counted(found.waiting, 'session')} wait{'s' * (found.waiting == 1)}"
-    short = f"the database is {state}{f' by {who}' * bool(who)}{waits}"
+    short = f"the database is {state}{f' by {quiescers}' * bool(quiescers)}{waits}"
     whom = "them" if found.waiting else "other users"
     text = f"The database is {state}{by}{waits}{first}: ALTER SYSTEM UNQUIESCE lets {whom} in"
     return [Alert("bad", "✕", text, short, "quiesced", age=_quiesce_age(found, reading))]

@@ -67,9 +67,9 @@ class Bypassed:
         counts, before = Counted.of(reading), self._shown
         self._shown = {}
         for each in reading.running:
-            is_counted, who = counts.of_statement(each, everybody=False), each.executing()
-            self._shown[who] = 0 if is_counted else before.get(who, 0) + (is_counted is False)
-        return tuple(who for who, polls in self._shown.items() if polls >= _POLLS)
+            is_counted, executing = counts.of_statement(each, everybody=False), each.executing()
+            self._shown[executing] = 0 if is_counted else before.get(executing, 0) + (is_counted is False)
+        return tuple(executing for executing, polls in self._shown.items() if polls >= _POLLS)
 
 
 _POLLS = 3

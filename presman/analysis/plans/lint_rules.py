@@ -214,8 +214,8 @@ def tiny_other_groups(case: Case) -> Found:
     """Sessions that are not mapped, or are mapped to a group that is not in the plan, are in OTHER_GROUPS."""
     share = case.share(OTHER_GROUPS)
     if OTHER_GROUPS in case.directives and share is not None and 0 < share < TINY:
-        who = "every session that is not mapped, or mapped to a group the plan does not name, is in it"
-        yield OTHER_GROUPS, f"OTHER_GROUPS is guaranteed {100 * share:.2f} % of CPU, and {who}."
+        sessions = "every session that is not mapped, or mapped to a group the plan does not name, is in it"
+        yield OTHER_GROUPS, f"OTHER_GROUPS is guaranteed {100 * share:.2f} % of CPU, and {sessions}."
 
 
 @RULES.rule(Severity.WARNING, _QUEUE)
@@ -319,9 +319,9 @@ def mapped_elsewhere(case: Case) -> Found:
     for attribute, value, group in case.mapped:
         if case.top and group not in case.tree_groups and case.rows:
             missing.setdefault(group, []).append(f"{attribute} {value}")
-    for group, who in sorted(missing.items()):
-        some = ", ".join(who[:3]) + (f" and {len(who) - 3} more" if len(who) > 3 else "")
-        are = "are" if len(who) > 1 else "is"
+    for group, mapped in sorted(missing.items()):
+        some = ", ".join(mapped[:3]) + (f" and {len(mapped) - 3} more" if len(mapped) > 3 else "")
+        are = "are" if len(mapped) > 1 else "is"
         yield group, f"{some} {are} mapped to {group}, which the plan does not name: such sessions are in OTHER_GROUPS."
 
 

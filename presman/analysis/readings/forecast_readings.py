@@ -144,6 +144,6 @@ class QueueForecast(Struct, frozen=True):
     judged_since: datetime | None = None
     worked_out_again: bool = False
 
-    def effect_of(self, *who: Executing) -> EndingEffect | None:
+    def effect_of(self, *executing: Executing) -> EndingEffect | None:
         """Return the effect of ending these statements together, None if not known."""
-        return next((each for each in self.effects if set(each.who) == set(who)), None)
+        return next((each for each in self.effects if set(each.who) == set(executing)), None)

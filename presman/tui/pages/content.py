@@ -287,8 +287,8 @@ def _doing(row: RunningStatement) -> str:
 
 
 def _session(row: ParallelStatement | SessionReading, does: str) -> Line:
-    who = f"{row.inst_id}:{row.sid}{comma_serial(row.serial)}"
-    return ((f"  {who:<15} ", "dim"), (f"{row.user or '?'} of {row.group or '?'}: {does}", ""))
+    session = f"{row.inst_id}:{row.sid}{comma_serial(row.serial)}"
+    return ((f"  {session:<15} ", "dim"), (f"{row.user or '?'} of {row.group or '?'}: {does}", ""))
 
 
 def past_lines(past: SqlPast) -> list[Line]:
