@@ -195,7 +195,7 @@ def _left(each: RunningStatement) -> str:
 
 
 class Offers(NamedTuple):
-    """What can be copied for a row: commands, the most helpful first, each with the sessions that it affects.
+    """The choices to copy for a row: commands, the most helpful first, each with the sessions that it affects.
 
     `without` are candidates without a command: they hold servers that the head of the row's queue could use. `why` is
     why there is no command, "" if there is one or no reason to give.
@@ -207,7 +207,7 @@ class Offers(NamedTuple):
 
 
 def offers_for(row: Any, reading: Reading) -> Offers:
-    """Return what can be copied for a row.
+    """Return the choices to copy for a row.
 
     For a queued statement the commands end the answers of its head, the first command of each before the others, or
     start or cancel the head itself. For a running statement they are its own, if it is an answer.
@@ -308,7 +308,7 @@ def _all_together(found: Unblock) -> str:
 
 
 def _lost_by(candidate: Candidate) -> str:
-    """Return what would be lost if a candidate were ended."""
+    """Return the words on the loss if a candidate were ended."""
     if candidate.lost == 0:
         return ROLLED_BACK
     lost = "an unknown amount" if candidate.lost is None else server_time(candidate.lost)

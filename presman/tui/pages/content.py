@@ -292,7 +292,7 @@ def _session(row: ParallelStatement | SessionReading, does: str) -> Line:
 
 
 def past_lines(past: SqlPast) -> list[Line]:
-    """Return what presman has observed of a statement."""
+    """Return the lines on the observed past of a statement."""
     lines = [BLANK, title("Executions seen")]
     if past.activity is not None:
         each = past.activity

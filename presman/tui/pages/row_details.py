@@ -258,7 +258,7 @@ def session(row: SessionReading, reading: Reading) -> list[Line]:
 
 
 def _consumption(row: SessionReading) -> list[Line]:
-    """Return what a session consumes; a coordinator with its servers, as in its row of the table."""
+    """Return the consumption of a session; a coordinator with its servers, as in its row of the table."""
     servers = collapsed_servers(row)
     cpu = ((row.used, f"uses {number(row.used, 2)}"), (row.waiting, f"waits for {number(row.waiting, 2)} CPUs"))
     io = ((row.io_mb, throughput(row.io_mb)), (row.io_requests, f"{number(row.io_requests)} requests/s"))
