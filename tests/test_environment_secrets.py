@@ -24,14 +24,14 @@ def nothing_is_kept() -> None:
 def test_a_taken_secret_is_known_only_to_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PASSWORD, "tiger")
     monkeypatch.delenv(METRICS_PASSWORD, raising=False)
-    secret.take()
+    secret.take_from_environment()
     assert PASSWORD not in os.environ
     assert of_environment(PASSWORD) == Secret("tiger")
     assert of_environment(METRICS_PASSWORD) is None
-    secret.take()
+    secret.take_from_environment()
     assert of_environment(PASSWORD) is None, "of another run, which brought none"
     monkeypatch.setenv(PASSWORD, "")
-    secret.take()
+    secret.take_from_environment()
     assert of_environment(PASSWORD) is None
 
 
@@ -39,7 +39,7 @@ CHILDREN = """
 import os, sys
 from presman.base import secret
 from presman.base.child import Child
-secret.take()
+secret.take_from_environment()
 before = Child("tests.test_environment_secrets", "tell_environment")  # a copy of this process
 import threading
 threading.Thread(target=threading.Event().wait, daemon=True).start()

@@ -51,7 +51,7 @@ def _session(row: SessionRow, reading: Reading) -> _Session:
 
 
 def _meanwhile(before: _Session, now: _Session, reading: Reading) -> str:
-    """Return what has changed since the dialog opened, "" if nothing has or the views are unavailable."""
+    """Return the changes since the dialog opened, "" if there are none or the views are unavailable."""
     if before.state == now.state or reading.why_unavailable("V$SESSION") or reading.why_unavailable("V$PX_SESSION"):
         return ""
     holds = "it holds servers now" if now.running else "it holds no servers now"

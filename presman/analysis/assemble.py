@@ -66,7 +66,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
 
 
 class _Parallel(NamedTuple):
-    """What the views show of servers, and of the statements that hold them or wait for some."""
+    """Servers, and the statements that hold them or wait for some, as the views show them."""
 
     pools: Mapping[int, ServerPool]
     cluster: ServerPool
@@ -76,7 +76,7 @@ class _Parallel(NamedTuple):
 
 
 def _of_the_poll(facts: Facts) -> dict[str, Any]:
-    """Return the fields about the poll itself: its time, its cost, and what it could not read."""
+    """Return the fields about the poll itself: its time, its cost, and the queries without an answer."""
     current = facts.snapshot
     is_of_now = current.section(Session).at is not None
     is_blind = view_availability.unavailable(current, Session, ("status",))
@@ -109,7 +109,7 @@ def _of_groups(facts: Facts, parallel: _Parallel) -> dict[str, Any]:
     by_group = consumer_groups.Statements(queued, parallel.running)
     rows = consumer_groups.groups(facts, parallel.instances, by_group, budgets, None if quiesce else waits)
     # Figures that cannot be trusted are taken out before anything is concluded from the rows.
-    rows = view_availability.believed(view_availability.known_only(rows, facts), parallel.instances)
+    rows = view_availability.without_impossible(view_availability.known_only(rows, facts), parallel.instances)
     rows = session_pools.held_by_quiesce(rows, waits, quiesce) if quiesce else rows
     cluster_rows = [row for row in rows if row.inst_id == CLUSTER]
     by_key = {(row.con_id, row.name): row for row in cluster_rows}
@@ -209,7 +209,7 @@ _NOT_READ = frozenset({*SHOWN, *REMEMBERED})
 def stale(snapshot: Snapshot) -> float | None:
     """Return by how many seconds the newest rows are older than the snapshot, None if there never were any.
 
-    What polls remember is no answer, however new.
+    Rows that polls remember are no answer, however new.
     """
     read = [section.at for record, section in snapshot.sections.items() if section.at and record not in _NOT_READ]
     return max(0.0, (snapshot.at - max(read)).total_seconds()) if read else None
@@ -264,7 +264,7 @@ def with_reasons(
     limited: Iterable[LimitedContainer],
     running: Iterable[RunningStatement],
 ) -> tuple[GroupReading, ...]:
-    """Return the groups with the causes of their queues, and what holds their I/O back if they do some."""
+    """Return the groups with the causes of their queues, and the limit that holds their I/O back if they do some."""
     first = {(head.con_id, head.group): head for head in heads}
     left, starts = _until_timeouts(queue)
     throttled = [(each, each.held_by or "its PDB's limits") for each in limited if each.verdict is IoVerdict.THROTTLED]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from presman.analysis.alerts.alert_rules import all_clear, worst_first, wrong
-from presman.analysis.alerts.judge import mark_of
+from presman.analysis.alerts.judge import alert_id
 from presman.analysis.alerts.not_known import not_known
 from presman.analysis.readings.group_readings import Marked, throttled_percent
 from presman.analysis.readings.reading import NO_ANSWER, Reading, Severity
@@ -27,13 +27,13 @@ class ConnectionState(Marked):
 
 
 class KeyFigures(Struct, frozen=True):
-    """What a fleet shows of one poll of a database.
+    """The figures of one poll of a database that a fleet shows.
 
     `used` and `waiting` are CPUs of all consumer groups since the previous poll; `capacity` is the number of CPUs
     handed out. `queued` parallel statements wait, the first of them for `head_waited` seconds. `alerts` counts critical
     alerts and warnings; the worst has `severity`. Without any, `severity` is "good", or "note" if something is not
-    known. `worst` says all of it: the worst alert, what is not known, else the basis of the all-clear. `unknown` is
-    what is not known, "" if all could be seen. `plan` is "" without one.
+    known. `worst` says all of it: the worst alert, what is not known, else the basis of the all-clear. `unknown` has
+    the unknown facts, "" if all could be seen. `plan` is "" without one.
     """
 
     database: str
@@ -116,7 +116,7 @@ _WELL = 7
 
 
 def key_figures_of(reading: Reading) -> KeyFigures:
-    """Return what a fleet shows of a reading."""
+    """Return the figures of a reading that a fleet shows."""
     header, groups = reading.header, reading.cluster_groups()
     alerts = [alert for alert in worst_first(wrong(reading)) if alert.state in {"bad", "warn"}]
     unknown = _not_known(reading)
@@ -131,7 +131,7 @@ def key_figures_of(reading: Reading) -> KeyFigures:
         head_waited=longest_wait(reading.queue),
         servers_in_use=header.servers.in_use,
         servers_target=header.servers.target,
-        alerts=len({mark_of(each) for each in alerts}),  # one that is found and kept from before counts once
+        alerts=len({alert_id(each) for each in alerts}),  # one that is found and kept from before counts once
         severity=alerts[0].state if alerts else "note" if unknown else "good",
         worst="; ".join([*(each.short for each in alerts[:1]), *unknown, *clear]),
         unknown="; ".join(unknown),
@@ -185,7 +185,7 @@ def counts(members: Sequence[Member]) -> Counter[ConnectionState]:
     return Counter(member.connection for member in members)
 
 
-def further(past: Past, key_figures: KeyFigures) -> Past:
+def extended(past: Past, key_figures: KeyFigures) -> Past:
     """Return the past with one more poll."""
     used = (*past.cpu_percent[1 - KEPT :], key_figures.cpu_percent)
     return Past(used, (*past.queued[1 - KEPT :], key_figures.queued))

@@ -51,7 +51,7 @@ _of_group, _of_container = _columns(ConsumerGroup, USAGE_COLUMNS), _columns(Rsrc
 
 
 def usage_of_group(row: ConsumerGroup | None) -> UsageTotals | None:
-    """Return what a consumer group has used; None without a row of V$RSRC_CONSUMER_GROUP."""
+    """Return the usage of a consumer group; None without a row of V$RSRC_CONSUMER_GROUP."""
     return None if row is None else UsageTotals._make(_of_group(row))
 
 
@@ -66,7 +66,7 @@ def session_totals(row: ConsumerGroup | None) -> SessionTotals:
 
 
 def usage_of_container(row: RsrcPdb | None) -> UsageTotals | None:
-    """Return what a container has used; None without a row of V$RSRC_PDB."""
+    """Return the usage of a container; None without a row of V$RSRC_PDB."""
     return None if row is None else UsageTotals(*_of_container(row))
 
 

@@ -234,7 +234,9 @@ _MOST = 1.25
 """Multiple of the CPUs, plus one, above which the use in an interval was counted wrong."""
 
 
-def believed(rows: tuple[GroupReading, ...], instances: Sequence[InstanceReading]) -> tuple[GroupReading, ...]:
+def without_impossible(
+    rows: tuple[GroupReading, ...], instances: Sequence[InstanceReading]
+) -> tuple[GroupReading, ...]:
     """Return the groups, without a verdict for those whose CPU figures are impossible: more used than there is."""
     used = summed((row.inst_id, row.used or 0.0) for row in rows)
     doubts: dict[int, str] = {}

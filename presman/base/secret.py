@@ -51,7 +51,7 @@ PASSWORD, METRICS_PASSWORD = "PRESMAN_PASSWORD", "PRESMAN_METRICS_PASSWORD"
 _taken: dict[str, Secret] = {}
 
 
-def take() -> None:
+def take_from_environment() -> None:
     """Move the passwords from the environment into this module; those kept before are forgotten."""
     _taken.clear()
     for name in (PASSWORD, METRICS_PASSWORD):
@@ -61,7 +61,7 @@ def take() -> None:
             del os.environ[name]
 
 
-def give(name: str, secret: Secret) -> None:
+def keep(name: str, secret: Secret) -> None:
     """Keep a password from the environment of the parent process."""
     _taken[name] = secret
 

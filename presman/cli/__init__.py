@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console.prepare()
     if not _is_debugged():
         _report_uncaught_errors()
-    secret.take()  # before any other process is started
+    secret.take_from_environment()  # before any other process is started
     if os.environ.get("HOME") == "":  # Python would take "/"; without HOME it asks the password database
         del os.environ["HOME"]
     given = sys.argv[1:] if arguments is None else arguments
@@ -109,17 +109,17 @@ def _checked(arguments: Sequence[str]) -> int:
 
 
 def _check(arguments: Sequence[str]) -> int:
-    from presman.cli.check_command import complain
+    from presman.cli.check_command import print_unknown
 
     try:
         return _run(arguments, nullcontext())
     except (KeyboardInterrupt, Terminated) as end:
-        return complain(_stopped(_ended_by(end)))
+        return print_unknown(_stopped(_ended_by(end)))
     except SystemExit as end:  # --help
         return _flushed(end)
     except Exception as error:
         _debug(error)
-        return complain(_stopped(_ended_by(error)) or _meaning(error)[0])
+        return print_unknown(_stopped(_ended_by(error)) or _meaning(error)[0])
 
 
 def _stopped(code: int | None) -> str:

@@ -66,10 +66,10 @@ def run(options: Namespace) -> int:
         polling = Polling(resolved, timeout=most - options.interval)
         came = polling.once(options.interval)
         if polling.unread:
-            return complain(f"{came.reading.header.database or resolved.target.name}: {polling.unread}")
+            return print_unknown(f"{came.reading.header.database or resolved.target.name}: {polling.unread}")
         if old := polling.why_old():
             of = f"--at last checks it, as of {polling.time_of(came.reading)}"
-            return complain(f"{came.reading.header.database or resolved.target.name}: {old} ({of})")
+            return print_unknown(f"{came.reading.header.database or resolved.target.name}: {old} ({of})")
         target = CheckedTarget(resolved.target.name, resolved.on_alert, console.note)
         reading, lacking, problems = target.judged(
             came.reading, settings, ALERT_SHARE * options.timeout, endless=polling.endless
@@ -98,7 +98,7 @@ def _ending_in_time(seconds: float) -> AbstractContextManager[None]:
     return after(seconds, end)
 
 
-def complain(line: str) -> int:
+def print_unknown(line: str) -> int:
     """Print the plug-in's line that says why nothing could be checked, and return its exit code."""
     from presman.output.plugin_check import unknown
 

@@ -11,7 +11,7 @@ from argparse import Namespace
 from msgspec.structs import replace
 
 from presman.base.child import end_with_parent
-from presman.base.secret import PASSWORD, Secret, give
+from presman.base.secret import PASSWORD, Secret, keep
 from presman.cli import answered, console, exit_codes
 from presman.cli.settings import load, resolve
 
@@ -35,7 +35,7 @@ def _run() -> int:
     orders = json.loads(line)
     options, password = Namespace(**orders["options"]), orders["password"]
     if PASSWORD in orders:
-        give(PASSWORD, Secret(orders[PASSWORD]))
+        keep(PASSWORD, Secret(orders[PASSWORD]))
     prompt = None if password is None else lambda _prompt: str(password)
     resolved = resolve(options.target, load(options), options, prompt=prompt)
     from presman.tui.served_app import run_served, run_served_replay

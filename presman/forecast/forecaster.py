@@ -274,7 +274,7 @@ class Forecaster:
         effects = () if at is None else self._effects.known(at, trusted=trusted, last=last, factor=self._factor)
         return QueueForecast(
             record=record,
-            effects=effects if record.tells_effects() else (),
+            effects=effects if record.shows_effects() else (),
             ended=self._history.ended,
             watched=self._history.watched,
             courses=len(self._courses),

@@ -70,7 +70,7 @@ def as_shown(reading: Reading, snapshot: Snapshot) -> Reading:
     record = ForecastRecord(found.judged, found.held, _seconds(found.median_error))
     # What the recording lacks (the number of courses, the seed) is that of the forecasts calculated again, if any.
     behind = reading.forecast or QueueForecast()
-    effects = tuple(_shown_effects(snapshot)) if record.tells_effects() else ()
+    effects = tuple(_shown_effects(snapshot)) if record.shows_effects() else ()
     behind = replace(behind, record=record, effects=effects, judged_since=found.since, worked_out_again=False)
     return reading.with_forecast(starts, behind)
 

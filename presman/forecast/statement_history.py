@@ -149,7 +149,7 @@ class StatementHistory:
         self._remaining_of: dict[Executing, list[tuple[datetime, float]]] = {}
         self._times: dict[Hashable, deque[float]] = {}
         self.is_behind_gap = False
-        """Whether the last step was much longer than usual: what happened in it is unknown."""
+        """Whether the last step was much longer than usual: ends within it are unknown."""
         self._steps = GapDetector(longest_step(0.0))
 
     def begin(self, at: datetime, watched: timedelta, runs: Iterable[StatementRun]) -> None:

@@ -42,7 +42,7 @@ class Sentence(Struct, frozen=True):
 
 
 class Assessment(Struct, frozen=True):
-    """What the pages on CPU, the plan and the containers show in addition to the reading.
+    """The values that the pages on CPU, the plan and the containers show in addition to the reading.
 
     `plan` is that of the first instance, `other_plans` are those of other instances.
     """
@@ -179,4 +179,4 @@ def names(kind: type[Any]) -> tuple[str, ...]:
 
 
 _SHOWN_OTHERWISE: Mapping[type[Any], Collection[str]] = {Alert: ("words", "brief", "others", "age", "unchecked")}
-"""What a record has in its own words for other fields of it."""
+"""Fields of a record that only repeat others in words."""

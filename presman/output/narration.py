@@ -9,7 +9,7 @@ from presman.analysis.advice.steady_step import About, SteadyStep
 from presman.analysis.advice.step import Step
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.alert_transitions import BEGAN, ENDED, ReportedState
-from presman.analysis.alerts.judge import mark_of
+from presman.analysis.alerts.judge import alert_id
 from presman.analysis.readings.reading import NO_ANSWER, Reading
 from presman.analysis.totals import Totals, totals
 from presman.analysis.trends import database_events as kinds
@@ -37,7 +37,7 @@ _NARRATED_KINDS = _ALERT_KINDS | {
 
 
 class Narration:
-    """Takes successive readings, already judged, and reports what changed.
+    """Takes successive readings, already judged, and reports the changes.
 
     A summary follows `summary` seconds after the last one. `plain` writes only ASCII, and words for signs.
     """
@@ -140,8 +140,8 @@ def _troubles(reading: Reading) -> dict[tuple[str, str], None]:
 
 def _alerts_now(reading: Reading) -> str:
     """Return the number of alerts in words, and how many of them cannot be checked now and are as last seen."""
-    found = {mark_of(each) for each in wrong(reading) if each.state in {"bad", "warn"}}
-    old = {mark_of(each.alert) for each in reading.unchecked} & found
+    found = {alert_id(each) for each in wrong(reading) if each.state in {"bad", "warn"}}
+    old = {alert_id(each.alert) for each in reading.unchecked} & found
     if reading.is_silent():
         return f"{NO_ANSWER}; " + (f"{counted(len(found), 'alert')} before that" if found else "alerts are not known")
     if not found and (reading.late or any(each.lacking not in {"", TWO_POLLS} for each in reading.basis)):

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.alerts.alert_settings import AlertSettings, setting_for
-from presman.analysis.alerts.judge import AlertChange, AlertChanges, Judge, Mark, ReportedAlert, put_back
+from presman.analysis.alerts.judge import AlertChange, AlertChanges, AlertTimes, Judge, ReportedAlert, put_back
 from presman.analysis.alerts.not_known import not_known
 from presman.analysis.alerts.rule_book import RULE_BOOK, asked
 from presman.analysis.readings.reading import Alert, Reading
@@ -33,7 +33,7 @@ _PATIENCE = 2.0
 _PAUSE = 0.02
 _MOST = 1_000
 
-Kept = TypeVar("Kept", Mark, ReportedAlert)
+Kept = TypeVar("Kept", AlertTimes, ReportedAlert)
 
 
 class CheckState(Struct, frozen=True):
@@ -41,7 +41,7 @@ class CheckState(Struct, frozen=True):
 
     format: int = FORMAT
     target: str = ""
-    marks: dict[str, Mark] = field(default_factory=dict)
+    marks: dict[str, AlertTimes] = field(default_factory=dict)
     reported: dict[str, ReportedAlert] = field(default_factory=dict, name="told")
 
 

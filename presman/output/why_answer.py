@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from presman.analysis.advice.contenders import Unblock
-from presman.analysis.advice.freeing import no_use
+from presman.analysis.advice.freeing import why_useless
 from presman.analysis.advice.step import in_words
 from presman.analysis.advice.unblock import unblock_of
 from presman.analysis.alerts.alert_rules import quiesced
@@ -284,7 +284,7 @@ def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, histo
     yield from _ways(found, first or "it")
     offered = {each.executing() for way in (found.answers if found else ()) for each in way}
     idle = (each for each in reading.running if each.idle is not None and each.executing() not in offered)
-    useless = ((each, no_use(each, reading).get(group_title(row))) for each in idle)
+    useless = ((each, why_useless(each, reading).get(group_title(row))) for each in idle)
     for each, why in [one for one in useless if one[1]][:_MOST_WAYS]:
         yield f"    ending {_holder(each)} does not help: {why}"
     yield from _past(row, history, None if row.waited is None else reading.at - timedelta(seconds=row.waited))
@@ -302,7 +302,7 @@ def _ways(found: Unblock | None, subject: str) -> Iterator[str]:
     """Yield the sessions to end so that a statement, or the head of its queue before it, can start."""
     if found is None:
         return
-    unproven = found.turns and not found.answers and not found.looks_first and not found.only_waits
+    unproven = found.turns and not found.answers and not found.checks_blocker_first and not found.only_waits
     yield f"  {'ending a session may not start' if unproven else 'to start'} {subject}: {found.sentence}"
     for way in found.answers:
         effects = [each.effect for each in found.candidates if way == (each.statement,)]

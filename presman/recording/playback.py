@@ -120,7 +120,7 @@ class StoredRows:
                 yield from part.store.all_of(cursor.fetchmany)
 
     def left_out(self, part: PlaybackPart, what: str, *, damaged: bool = True) -> None:
-        """Note what is left out of a store: if `damaged` because no recorder wrote it, else because it is too much."""
+        """Note the rows left out of a store: if `damaged` because no recorder wrote it, else because it is too much."""
         self._note(f"{part.store.name}{' is damaged' * damaged}: {what}")
 
     def each(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from presman.analysis.fleet import ConnectionState, Member, Past, further, is_late, is_silent
+from presman.analysis.fleet import ConnectionState, Member, Past, extended, is_late, is_silent
 from presman.analysis.readings.reading import NO_ANSWER
 from presman.base.formats import duration
 from presman.base.text import clean, one_line
@@ -182,7 +182,7 @@ class StoreFleet:
             capacity = row.key_figures.capacity if row.key_figures else None
             return past_of(self._past.get(row.target, []), capacity)
         is_new = row.polled_at != known.row.polled_at
-        return further(known.past, row.key_figures) if is_new and row.key_figures is not None else known.past
+        return extended(known.past, row.key_figures) if is_new and row.key_figures is not None else known.past
 
     def _no_match(self, stored: Sequence[str]) -> str:
         """Return the error that the patterns match none of the store's databases, with the names of some of these."""

@@ -430,7 +430,7 @@ class FleetApp(KeyedApp):
                 frame.grid.show_rows(self._members, unavailable=trouble)
                 self.paint_about()
         except Exception as error:
-            self.complain(error)
+            self.report_error(error)
 
     def paint_about(self) -> None:
         """Draw the lines on the database under the cursor."""

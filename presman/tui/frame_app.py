@@ -195,7 +195,7 @@ class FrameApp(KeyedApp):
 
     def on_failed(self, event: feeds.Failed) -> None:
         """Report that a poll could not be analysed; the screen keeps running."""
-        self.complain(event.error)
+        self.report_error(event.error)
 
     def on_acted(self, event: feeds.Acted) -> None:
         """Notify the user of the result of a command."""
@@ -229,7 +229,7 @@ class FrameApp(KeyedApp):
             else:
                 self.panels.fill()
         except Exception as error:
-            self.complain(error)
+            self.report_error(error)
 
     def paint_lines(self) -> None:
         """Draw the lines above and below the body."""

@@ -180,7 +180,7 @@ class KeyedApp(TerminalApp):
         try:
             await doing
         except Exception as error:
-            self.complain(error)
+            self.report_error(error)
 
     async def run_action(self, *arguments: Any, **named: Any) -> bool:
         """Run the action of a key or a click; report an error in it, and keep the screen running."""
@@ -188,7 +188,7 @@ class KeyedApp(TerminalApp):
             done = await super().run_action(*arguments, **named)
             self.note_view()
         except Exception as error:
-            self.complain(error)
+            self.report_error(error)
             return True
         return done
 

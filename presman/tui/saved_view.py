@@ -159,12 +159,12 @@ class ViewSaver:
             self.saved, is_written = save_changes(before, now)
         except OSError as error:
             why = f"{error.filename or 'its file'}: {error.strerror}"
-            self._tell(app, f"Settings are not saved: {why}", "warning")
+            self._notify(app, f"Settings are not saved: {why}", "warning")
         else:
             if is_written:
-                self._tell(app, SAVED, "information")
+                self._notify(app, SAVED, "information")
 
-    def _tell(self, app: TerminalApp, text: str, severity: Literal["information", "warning"]) -> None:
+    def _notify(self, app: TerminalApp, text: str, severity: Literal["information", "warning"]) -> None:
         if text not in self._notified:
             app.notify(text, severity=severity)
         self._notified.add(text)

@@ -277,7 +277,7 @@ class TerminalApp(App[None]):
         self._is_passing = severity == "information" and seconds <= _OF_A_KEY
         super().notify(text, title=title, severity=severity, timeout=seconds, markup=markup)
 
-    def complain(self, error: Exception) -> None:
+    def report_error(self, error: Exception) -> None:
         """Report an error that the screen survives."""
         if limit := ran_out(error):
             self.notify(f"Not shown: {limit}.", severity="error", timeout=8)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from presman.analysis.alerts.alert_rules import by_rules, wrong
 from presman.analysis.alerts.alert_settings import AlertSetting, merged
-from presman.analysis.alerts.judge import AlertChanges, Judge, Mark, _lasting, groupless
+from presman.analysis.alerts.judge import AlertChanges, AlertTimes, Judge, _lasting, groupless
 from presman.analysis.alerts.rule_book import RULE_BOOK
 from presman.analysis.readings.reading import Alert, Evidence, Reading
 from presman.analysis.readings.statement_readings import Cause, Downgrades
@@ -248,6 +248,6 @@ def test_severity_rises_after_the_duration_of_each_level(
     state: Any, hold: float | None, warn: float | None, bad: float | None, expected: str
 ) -> None:
     alert = Alert(state, "▲", "text", "short", "queue_waits")
-    found = _lasting(alert, AlertSetting("queue_waits", hold=hold), Mark(warn, bad), 100.0)
+    found = _lasting(alert, AlertSetting("queue_waits", hold=hold), AlertTimes(warn, bad), 100.0)
     assert found.state == expected
     assert found.text.startswith("text (for ") == (expected == "note" and state != "note")

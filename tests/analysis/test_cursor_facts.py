@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presman.analysis.facts.cursor_facts import hints, story
-from presman.analysis.readings.statement_readings import DopStory
+from presman.analysis.facts.cursor_facts import dop_facts, hints
+from presman.analysis.readings.statement_readings import DopFacts
 from presman.rows.queries import LONGEST_DOCUMENT, TOO_LONG
-from presman.tui.pages.row_details import dop_story
+from presman.tui.pages.row_details import dop_sentences
 
 BOMB = """<?xml version="1.0"?><!DOCTYPE other_xml [<!ENTITY a "xxxxxxxxxx">
 <!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;">]>
@@ -34,11 +34,11 @@ OUTSIDE = """<!DOCTYPE o [<!ENTITY x SYSTEM "file:///etc/passwd">]>
     ids=["empty", "text", "cut", "entity", "bomb", "outside", "deep", "long", "nul"],
 )
 def test_unreadable_text_gives_no_facts(text: str) -> None:
-    assert story(text) == DopStory()
+    assert dop_facts(text) == DopFacts()
 
 
 def test_every_fact_is_kept_and_made_safe() -> None:
-    found = story(
+    found = dop_facts(
         '<other_xml><info type="dop" note="y">4</info><info type="dop_op_reason">scan of object "A"."T"</info>'
         '<info type="queuing_reason">hint\u202e</info><info>nameless</info><info type="dop">9</info></other_xml>'
     )
@@ -49,35 +49,35 @@ def test_every_fact_is_kept_and_made_safe() -> None:
 
 @pytest.mark.parametrize("degree", ["", "x", "-4", "4.5", "²", "1" + "0" * 9, "9" * 30])
 def test_a_degree_that_is_no_number_is_not_known(degree: str) -> None:
-    assert story(f'<other_xml><info type="dop">{degree}</info></other_xml>').degree is None
+    assert dop_facts(f'<other_xml><info type="dop">{degree}</info></other_xml>').degree is None
 
 
 def test_a_degree_has_up_to_nine_digits() -> None:
-    assert story(f'<other_xml><info type="dop">{"9" * 9}</info></other_xml>').degree == 999_999_999
+    assert dop_facts(f'<other_xml><info type="dop">{"9" * 9}</info></other_xml>').degree == 999_999_999
 
 
 def test_a_manual_degree_was_not_derived() -> None:
     """Oracle writes 0 where automatic DOP was not at work."""
     zero = '<info type="derived_cpu_dop">0</info><info type="derived_io_dop">0</info>'
-    found = story(f'<other_xml><info type="dop">8</info><info type="dop_reason">hint</info>{zero}</other_xml>')
+    found = dop_facts(f'<other_xml><info type="dop">8</info><info type="dop_reason">hint</info>{zero}</other_xml>')
     assert (found.cpu_degree, found.io_degree) == (None, None)
-    assert dop_story(found, None) == ["The optimizer chose DOP 8.", "Reason in the plan: hint."]
-    half = story(f"<other_xml>{zero.replace('>0<', '>26<', 1)}</other_xml>")
-    assert dop_story(half, None) == ["Automatic DOP derived 26 from CPU."]
+    assert dop_sentences(found, None) == ["The optimizer chose DOP 8.", "Reason in the plan: hint."]
+    half = dop_facts(f"<other_xml>{zero.replace('>0<', '>26<', 1)}</other_xml>")
+    assert dop_sentences(half, None) == ["Automatic DOP derived 26 from CPU."]
 
 
 def test_without_a_reason_the_automatic_dop_is_the_reason() -> None:
-    assert DopStory(24, cpu_degree=24, io_degree=19).why == "auto: CPU 24, I/O 19"
-    assert DopStory(8, io_degree=9).why == "auto: I/O 9"
-    assert DopStory(12, "degree limit", cpu_degree=24).why == "degree limit"
-    assert DopStory(1, operation_reason="parallel threshold").why == "parallel threshold"
-    assert DopStory(8).why == ""
+    assert DopFacts(24, cpu_degree=24, io_degree=19).why == "auto: CPU 24, I/O 19"
+    assert DopFacts(8, io_degree=9).why == "auto: I/O 9"
+    assert DopFacts(12, "degree limit", cpu_degree=24).why == "degree limit"
+    assert DopFacts(1, operation_reason="parallel threshold").why == "parallel threshold"
+    assert DopFacts(8).why == ""
 
 
 @given(st.text())
 def test_no_text_raises(text: str) -> None:
-    story(text)
-    story(f"<other_xml><info type='dop_reason'>{text}</info></other_xml>")
+    dop_facts(text)
+    dop_facts(f"<other_xml><info type='dop_reason'>{text}</info></other_xml>")
 
 
 @pytest.mark.parametrize(
@@ -98,9 +98,9 @@ def test_hints_that_ask_for_a_degree(text: str, found: tuple[str, ...]) -> None:
 
 
 def test_a_document_that_was_too_long_says_so() -> None:
-    found = story(TOO_LONG)
-    assert found == DopStory(unread="too long to be read: more than 250,000 characters")
-    assert dop_story(found, 8) == [
+    found = dop_facts(TOO_LONG)
+    assert found == DopFacts(unread="too long to be read: more than 250,000 characters")
+    assert dop_sentences(found, 8) == [
         "The execution asked for DOP 8.",
         "V$SQL_PLAN.OTHER_XML is too long to be read: more than 250,000 characters.",
     ]

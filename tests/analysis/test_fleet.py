@@ -11,7 +11,7 @@ from presman.analysis.fleet import (
     Past,
     by_trouble,
     counts,
-    further,
+    extended,
     is_late,
     is_seen,
     is_silent,
@@ -107,6 +107,6 @@ def test_late_and_silent_go_by_the_interval() -> None:
 def test_the_past_has_an_end() -> None:
     past = Past()
     for number in range(3 * KEPT):
-        past = further(past, key_figures(queued=number))
+        past = extended(past, key_figures(queued=number))
     assert len(past.cpu_percent) == len(past.queued) == KEPT
     assert past.queued[-1] == 3 * KEPT - 1

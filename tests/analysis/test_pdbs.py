@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.assemble import analyse
-from presman.analysis.facts.cdb_plan import allotments
+from presman.analysis.facts.cdb_plan import allocations
 from presman.analysis.facts.facts import Facts
 from presman.analysis.groups.container_io import io_limited
 from presman.analysis.groups.containers import pdbs
@@ -315,7 +315,7 @@ def test_the_tightest_limit_holds_and_says_which_it_is(
     ]
     fixed = [each for each in containers(1) if not isinstance(each, CdbPlanDirective)]
     plans = Facts.of(None, snapshot(*fixed, *rows, *settings, *metrics)).plans
-    given = allotments(plans, 1, 16.0)[3]
+    given = allocations(plans, 1, 16.0)[3]
     assert (given.limit, given.limited_by) == (pytest.approx(limit), by)
 
 

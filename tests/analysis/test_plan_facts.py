@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from presman.analysis.facts.cdb_plan import allotments
+from presman.analysis.facts.cdb_plan import allocations
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_facts import PlanFacts
 from presman.rows.group_rows import ConsumerGroup, ContainerPlanDirective, GroupMetric, RsrcPlan
@@ -144,5 +144,5 @@ def test_containers_of_an_unknown_number_of_cpus_have_equal_parts() -> None:
     """No directive has SHARES, so CPU_MIN_COUNT decides from 19 on; it is not set, and no view shows the CPUs."""
     given = facts(CDB, SALES, pdb(3, "SALES"), pdb(4, "HR"))
     assert given.num_cpus(1) == 0
-    assert {con_id: each.weight for con_id, each in allotments(given, 1, 0.0).items()} == {3: 1.0, 4: 1.0}
-    assert {con_id: each.weight for con_id, each in allotments(given, 1, 16.0).items()} == {3: 16.0, 4: 16.0}
+    assert {con_id: each.weight for con_id, each in allocations(given, 1, 0.0).items()} == {3: 1.0, 4: 1.0}
+    assert {con_id: each.weight for con_id, each in allocations(given, 1, 16.0).items()} == {3: 16.0, 4: 16.0}

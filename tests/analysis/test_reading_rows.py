@@ -14,7 +14,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import Operation
 from presman.analysis.readings.statement_readings import Cause
 from presman.analysis.readings.wait_readings import Bucket
-from presman.analysis.view_availability import believed
+from presman.analysis.view_availability import without_impossible
 from tests.services.fleet.members import key_figures
 from tests.tui.readings import busy, group, instance
 
@@ -115,12 +115,12 @@ def test_more_cpu_than_there_is_cannot_be() -> None:
     """With 24 CPUs a usage of up to 31 is accepted: a quarter more, and one."""
     for used, is_believed in ((31.0, True), (31.5, False)):
         rows = group("A", used - 1.0), group("B", 1.0)
-        found = believed(rows, (instance(),))
+        found = without_impossible(rows, (instance(),))
         assert (found is rows) is is_believed
         assert {row.doubt for row in found} == {"" if is_believed else "32 of 24 CPUs used is impossible"}
     two = instance(), instance(2)
     rows = group("A", 70.0), group("A", 10.0, inst_id=1), group("A", 60.0, inst_id=2)
-    assert [row.doubt for row in believed(rows, two)] == [
+    assert [row.doubt for row in without_impossible(rows, two)] == [
         "60 of 24 CPUs used is impossible", "", "60 of 24 CPUs used is impossible",
     ]  # fmt: skip
 

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.alerts.alert_settings import AlertSetting
-from presman.analysis.alerts.rule_book import RULE_BOOK, Asked, asked
+from presman.analysis.alerts.rule_book import RULE_BOOK, RuleAnswer, asked
 from presman.analysis.readings.reading import AGE, AGO, Alert, Evidence, Reading, UnavailableView
 from presman.analysis.readings.wait_readings import Bucket, Histogram
 from tests.output.readings import group, instance, reading
@@ -16,12 +16,12 @@ from tests.output.readings import group, instance, reading
 EVENT = "log file sync"
 
 
-def one(found: Reading, key: str, subject: str = "", **setting: Any) -> Asked:
+def one(found: Reading, key: str, subject: str = "", **setting: Any) -> RuleAnswer:
     (answer,) = asked(found, (AlertSetting(key, subject, **setting),))
     return answer
 
 
-def amounts(answer: Asked) -> dict[str, float | None]:
+def amounts(answer: RuleAnswer) -> dict[str, float | None]:
     return {alert.subject: alert.amount for alert in answer.alerts}
 
 
@@ -51,7 +51,7 @@ def test_whether_a_plan_is_in_force_is_not_known_without_the_view() -> None:
     found = replace(
         planned(""), unseen=(UnavailableView("V$SESSION", "no right"), UnavailableView("GV$RSRC_PLAN", "no grant"))
     )
-    assert one(found, "no_plan") == Asked(unknown="no_plan: no grant")
+    assert one(found, "no_plan") == RuleAnswer(unknown="no_plan: no grant")
 
 
 def waits(*deltas: int | None, upper: int = 1024) -> Reading:
@@ -83,7 +83,7 @@ def test_latency_beyond_the_last_bound_is_at_least_where_it_begins() -> None:
 
 
 def test_latency_without_such_waits_is_no_alert_and_without_two_polls_not_known() -> None:
-    assert one(waits(0, 0), "latency", EVENT) == Asked()
+    assert one(waits(0, 0), "latency", EVENT) == RuleAnswer()
     assert one(waits(3, None), "latency", EVENT).unknown == f"latency of {EVENT}: it takes two polls"
     assert one(waits(3), "latency", "x").unknown == "latency of x: no histogram of this event could be read"
     none = replace(reading(), histograms=())

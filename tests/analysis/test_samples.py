@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from presman.analysis.assemble import analyse
-from presman.analysis.facts.cursor_facts import story
+from presman.analysis.facts.cursor_facts import dop_facts
 from presman.analysis.latency.histograms import now, since_startup
 from presman.rows.instance_rows import EventHistogram
 from presman.rows.session_rows import PxSession, Session
@@ -96,7 +96,7 @@ BACH = [
 
 def test_the_first_occurrence_of_a_fact_counts() -> None:
     infos = "".join(f'<info type="{kind}">{value}</info>' for kind, value in BACH)
-    found = story(f"<other_xml>{infos}</other_xml>")
+    found = dop_facts(f"<other_xml>{infos}</other_xml>")
     assert (found.degree, found.reason, found.cpu_degree, found.io_degree) == (48, "degree limit", 51, 40)
     assert found.facts["parse_schema"] == '"MARTIN"'
 

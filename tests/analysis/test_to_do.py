@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.advice.ending import LONG_IDLE, refusal
-from presman.analysis.advice.freeing import no_use
+from presman.analysis.advice.freeing import why_useless
 from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.to_do import to_do, to_do_for_now
 from presman.analysis.advice.unblock import unblock
@@ -764,7 +764,7 @@ def test_a_limit_that_binds_only_at_most_does_not_forbid_an_end(short: int, grou
     limits = (Shortage(short, group="BATCH"), Shortage(32, everybody=True))
     holder = running(526, group="ETL", user="ETL", **IDLE)
     reading = one_queue(holder, wants=Servers(16, 32), shortages=limits)
-    assert list(no_use(holder, reading)) == groups
+    assert list(why_useless(holder, reading)) == groups
 
 
 @pytest.mark.parametrize("waits", [(None, 60.0), (60.0, None), (None, None)])

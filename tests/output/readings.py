@@ -13,7 +13,7 @@ from presman.analysis.readings.reading import Header, InstanceReading, Reading, 
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import (
     Cause,
-    DopStory,
+    DopFacts,
     Downgrades,
     QueuedStatement,
     QueueHead,
@@ -81,7 +81,7 @@ def queued(sql_text: str = "select /*+ parallel */ * from t", program: str = "JD
         timeout_left=3379.0,
         timeout_action="CANCEL",
         requested=16,
-        dop=DopStory(16, "degree limit", queuing_reason="", facts=MappingProxyType({"dop": "16"})),
+        dop=DopFacts(16, "degree limit", queuing_reason="", facts=MappingProxyType({"dop": "16"})),
         wants=Servers(16, 32),
         event="resmgr:pq queued",
         sql_text=sql_text,
@@ -93,7 +93,7 @@ def running() -> RunningStatement:
         inst_id=1, sid=525, serial=17778, group="ETL", user="ETL", program="sqlplus", module="", service="etl",
         machine="app2", sql_id="4dz3dapm4uy8q", child=0, servers=48, sets=2, degree=24, requested=32, downgraded=25.0,
         elapsed=122.0, idle=None, status="ACTIVE", event="PX Deq: Execute Reply",
-        servers_by_instance=MappingProxyType({1: 48}), dop=DopStory(), sql_text="insert /*+ append */ into t",
+        servers_by_instance=MappingProxyType({1: 48}), dop=DopFacts(), sql_text="insert /*+ append */ into t",
     )  # fmt: skip
 
 

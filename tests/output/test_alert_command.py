@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from presman.analysis.alerts.judge import AlertChange, AlertChanges, Mark, ReportedAlert, put_back
+from presman.analysis.alerts.judge import AlertChange, AlertChanges, AlertTimes, ReportedAlert, put_back
 from presman.analysis.readings.reading import Alert
 from presman.base import secret
 from presman.config.alert_lines import read_alerts
@@ -35,7 +35,7 @@ def test_the_event_is_json_on_standard_input_and_never_an_argument(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PRESMAN_PASSWORD", "tiger")
-    secret.take()  # as presman does first of all
+    secret.take_from_environment()  # as presman does first of all
     hook = script(tmp_path, f'echo "$# $1 [$PRESMAN_PASSWORD]" > {tmp_path}/args; cat > {tmp_path}/event')
     data = event(AlertChange("began", "cpu_starved", HOSTILE, "bad", HOSTILE, 0.0, AT.timestamp()), "prod", "DW", 2)
     assert data.isascii()
@@ -133,7 +133,7 @@ def _group_of(process: int) -> int:
 
 def test_the_state_of_a_check_survives_damage_and_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    kept = CheckState(marks={"a\tb": Mark(1.0, None, 2.0)}, reported={"a\tb": ReportedAlert("warn", 1.0, 2.0)})
+    kept = CheckState(marks={"a\tb": AlertTimes(1.0, None, 2.0)}, reported={"a\tb": ReportedAlert("warn", 1.0, 2.0)})
     with state_of("prod") as file:
         assert file.load().marks == {}
         file.save(kept)

@@ -20,7 +20,7 @@ from docs.json_page import objects
 from presman import figures, tabs, tui
 from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import DopStory
+from presman.analysis.readings.statement_readings import DopFacts
 from presman.base.measure_names import MEASURES as NAMES
 from presman.figures.drawing.columns import fit_columns
 from presman.figures.figure import COUNT, CPUS, WORD, Figure, Table
@@ -171,10 +171,10 @@ def test_each_column_is_on_a_very_wide_screen(table: Table[Any]) -> None:
 
 @pytest.mark.parametrize("figure", [QUEUED["dop_reason"], HOLDERS["dop_reason"]])
 def test_a_degree_without_a_reason_shows_what_it_was_derived_from(figure: Any) -> None:
-    row = replace(busy().queue[0], dop=DopStory(24, cpu_degree=24, io_degree=19))
+    row = replace(busy().queue[0], dop=DopFacts(24, cpu_degree=24, io_degree=19))
     assert (figure.show(row), figure.sort(row)) == ("auto: CPU 24, I/O 19",) * 2
     assert figure.value(row) == "", "a file has Oracle's words alone"
-    assert figure.show(replace(row, dop=DopStory())) == "-"
+    assert figure.show(replace(row, dop=DopFacts())) == "-"
 
 
 @pytest.mark.parametrize("table", ["queue", "running"])

@@ -167,7 +167,7 @@ def test_the_effect_of_an_end_has_the_figures_of_the_table_and_a_range(played: t
 
 def check_effect(effect: EndingEffect, forecast: QueueForecast | None, reading: Reading) -> None:
     assert forecast is not None
-    assert forecast.record.tells_effects()
+    assert forecast.record.shows_effects()
     assert (effect.through is None) == (effect.otherwise is None)
     if effect.otherwise is not None:
         known = [row.starts for row in reading.queue if row.starts is not None]

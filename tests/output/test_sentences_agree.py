@@ -21,7 +21,7 @@ import presman.analysis.advice.kept
 import presman.analysis.advice.unblock
 from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.ending import LONG_IDLE, NEARLY_DONE, WORKS, ending, step_left
-from presman.analysis.advice.freeing import no_use
+from presman.analysis.advice.freeing import why_useless
 from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock, unblock_of
@@ -48,7 +48,7 @@ from presman.tabs.overview import alert_lines, short_alerts
 from presman.tabs.parts import Moment
 from presman.tui.copies import Copyable, copies
 from presman.tui.pages.advice_lines import to_start_line
-from presman.tui.panels.parallel_panel import most_for_why, room_for_why, story, why_lines
+from presman.tui.panels.parallel_panel import most_for_why, room_for_why, why_block, why_lines
 from presman.tui.widgets.frame_lines import alert_line, do_line
 from presman.tui.widgets.line_api import whole_sentences
 from tests.analysis.test_simulated import SCENARIOS, play, started
@@ -86,7 +86,7 @@ def screen(reading: Reading, width: int, height: int) -> Screen:
     step = to_do(reading)
     findings = whole_sentences(alert_lines(moment), short_alerts(moment), width - 2, (height - 3) // 3)
     why = why_lines(
-        story(reading, unblock(reading), (), ()), width - 2, most_for_why(height - 5), room_for_why(height - 5)
+        why_block(reading, unblock(reading), (), ()), width - 2, most_for_why(height - 5), room_for_why(height - 5)
     )
     return Screen(
         plain(alert_line(moment.alerts, width)),
@@ -147,7 +147,7 @@ def wanted_and_of_no_use(reading: Reading) -> Iterator[str]:
             if keeps is None:
                 continue
             names = re.split(", | and ", keeps[2])
-            yield from (f"{one} has no use of {each.who}: {line}" for one in names if one in no_use(each, reading))
+            yield from (f"{one} has no use of {each.who}: {line}" for one in names if one in why_useless(each, reading))
             wanting = [head for head in reading.heads if group_title(head) in names]
             room = [head.group for head in wanting if head.cause in {Cause.NOT_CHOSEN, Cause.UNEXPLAINED}]
             yield from (f"{one} has all that it wants: {line}" for one in room)
@@ -442,7 +442,7 @@ def test_useless_servers_called_wanted_would_be_found(monkeypatch: pytest.Monkey
     held = replace(busy(), running=(idle, *busy().running[1:]), groups=(), number=2)
     assert not list(wanted_and_of_no_use(held))
     monkeypatch.setattr(presman.analysis.advice.contenders, "own_limits", lambda *_: [])
-    monkeypatch.setattr(presman.analysis.advice.kept, "no_use", lambda *_: {})
+    monkeypatch.setattr(presman.analysis.advice.kept, "why_useless", lambda *_: {})
     assert len(list(wanted_and_of_no_use(replace(held, number=3)))) == 1, "the line of ETL"
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.advice.freeing import no_use
+from presman.analysis.advice.freeing import why_useless
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import wrong
@@ -144,7 +144,7 @@ def test_no_end_is_useless_by_a_limit_that_is_not_known(second: int) -> None:
     """The end of CRM was said not to help, by the limit of LOADS; under the other one it would help."""
     found = course("unclear", second)
     (crm,) = (each for each in found.running if each.user == "CRM")
-    assert "LOADS" not in no_use(crm, found)
+    assert "LOADS" not in why_useless(crm, found)
 
 
 def test_an_alert_about_queued_statements_does_not_end_while_no_view_lists_them() -> None:

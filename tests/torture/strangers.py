@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from presman.analysis.facts.cursor_facts import story
+from presman.analysis.facts.cursor_facts import dop_facts
 from presman.cli.command_line import ALL, parser_of
 from presman.config.target import SCENARIOS
 from presman.rows.cursor_rows import PlanXml
@@ -175,7 +175,7 @@ def _arguments(_number: int, rng: random.Random, folder: Path) -> int:
 def _other_xml(_number: int, rng: random.Random, _folder: Path) -> int:
     row = (1, "0000000000000", 0, _document(rng))
     (record,) = to_records(PlanXml, [row[: len(PlanXml._fields)]])
-    found = story(record.other_xml)
+    found = dop_facts(record.other_xml)
     for text in (
         found.reason,
         found.queuing_reason,

@@ -11,7 +11,7 @@ from presman.analysis.readings.reading import Evidence, Header, InstanceReading,
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import (
     Cause,
-    DopStory,
+    DopFacts,
     Downgrades,
     QueuedStatement,
     QueueHead,
@@ -56,7 +56,7 @@ def queued(position: int = 1, name: str = "BATCH", **facts: object) -> QueuedSta
         position=position, inst_id=1, sid=500 + position, serial=7, group=name, user="RPT", program="JDBC Thin Client",
         module="", service="dwh", machine="app01", sql_id=f"7xq3h{position:03}jskd0", child=0,
         waited=228.0 - 7 * position, timeout_left=3379.0 + 7 * position, timeout_action="CANCEL", requested=None,
-        dop=DopStory(16, "degree limit", cpu_degree=24, io_degree=12), wants=Servers(32, 32, WantsSource.PLAN),
+        dop=DopFacts(16, "degree limit", cpu_degree=24, io_degree=12), wants=Servers(32, 32, WantsSource.PLAN),
         event="resmgr:pq queued", sql_text=SQL,
     )  # fmt: skip
     return replace(base, **facts)  # type: ignore[arg-type]
@@ -67,7 +67,7 @@ def running(sid: int = 526, **facts: object) -> RunningStatement:
         inst_id=1, sid=sid, serial=60805, group="BATCH", user="MARTIN", program="SQL Developer", module="SQL Developer",
         service="dwh", machine="pc-martin", sql_id=f"9md3ukh{sid}j58", child=0, servers=32, sets=2, degree=16,
         requested=16, downgraded=0.0, elapsed=460.0, idle=None, status="ACTIVE", event="PX Deq: Execute Reply",
-        servers_by_instance={1: 32}, dop=DopStory(16, "hint"), sql_text=SQL, session_sql_id=f"9md3ukh{sid}j58",
+        servers_by_instance={1: 32}, dop=DopFacts(16, "hint"), sql_text=SQL, session_sql_id=f"9md3ukh{sid}j58",
     )  # fmt: skip
     return replace(base, **facts)  # type: ignore[arg-type]
 

@@ -27,7 +27,7 @@ SIZES = [(200, 50), (120, 30), (80, 24)]
 @acted
 async def test_any_keys(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     faults: list[Exception] = []
-    monkeypatch.setattr(MonitorApp, "complain", lambda _app, error: faults.append(error))
+    monkeypatch.setattr(MonitorApp, "report_error", lambda _app, error: faults.append(error))
     chance = Random(seed)
     scenario = chance.choice(["storm", "rac", "pdb", "mixed"])
     async with playing(scenario, SIZES[seed % 3]) as (acting, polls):

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from presman.analysis.assemble import analyse
 from presman.analysis.readings.session_readings import CursorCost, Detail
-from presman.analysis.readings.statement_readings import DopStory
+from presman.analysis.readings.statement_readings import DopFacts
 from presman.analysis.trends import Watch
 from presman.analysis.trends.statement_runs import StatementRun
 from presman.figures.drawing.lines import plain
@@ -109,7 +109,7 @@ def test_a_long_text_does_not_push_the_rest_away() -> None:
 
 def test_cursor_details_are_shown_only_for_their_own_cursor() -> None:
     cost = CursorCost(7, 0, 2.0, 1.0, 0.5, 16.0, 24.0, 1.0, None, None)
-    dop = DopStory(degree=8, reason="table property", facts={"dop": "8", "dop_reason": "table property"})
+    dop = DopFacts(degree=8, reason="table property", facts={"dop": "8", "dop_reason": "table property"})
     detail = Detail(1, 0, GONE, 0, 1, (), cost, (), (), (), dop=dop)
     reading = replace(busy(), detail=detail)
     text = page(Statement(GONE), reading)
@@ -120,9 +120,9 @@ def test_cursor_details_are_shown_only_for_their_own_cursor() -> None:
 
 def test_a_serial_statement_has_no_story_of_a_degree() -> None:
     facts = {"px_in_memory": "no", "db_version": "19"}
-    reading = replace(busy(), detail=Detail(1, 0, GONE, 0, 1, (), None, (), (), (), dop=DopStory(facts=facts)))
+    reading = replace(busy(), detail=Detail(1, 0, GONE, 0, 1, (), None, (), (), (), dop=DopFacts(facts=facts)))
     assert "Why it has this degree" not in page(Statement(GONE), reading)
-    serial = replace(reading, detail=replace(reading.detail, dop=DopStory(reason="parallel disabled", facts=facts)))
+    serial = replace(reading, detail=replace(reading.detail, dop=DopFacts(reason="parallel disabled", facts=facts)))
     assert "parallel disabled" in page(Statement(GONE), serial), "the reason for serial execution is shown"
 
 

@@ -14,7 +14,7 @@ from presman.figures.drawing.lines import length, plain
 from presman.figures.statement_figures import QUEUE
 from presman.tabs.parallel import by_class, in_one_line, queue_rows, summary
 from presman.tabs.parts import Moment
-from presman.tui.panels.parallel_panel import Contents, divide, most_for_why, room_for_why, story, why_lines
+from presman.tui.panels.parallel_panel import Contents, divide, most_for_why, room_for_why, why_block, why_lines
 from presman.tui.widgets.table_frame import HEADER_LINES
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy, queued, quiet
@@ -74,7 +74,7 @@ def test_the_least_important_part_is_omitted_first() -> None:
 
 
 def test_the_first_head_is_shown_in_full_and_omitted_ones_named() -> None:
-    block = story(busy(), unblock(busy()), (), ())
+    block = why_block(busy(), unblock(busy()), (), ())
     lines = [plain(line) for line in why_lines(block, 78, most_for_why(20))]
     assert lines[0].startswith(" WHY  BATCH: head 7xq3h001jskd0 wants 32 servers")
     assert "c 1 copies ①" in " ".join(lines)
@@ -85,14 +85,14 @@ def test_the_first_head_is_shown_in_full_and_omitted_ones_named() -> None:
 
 
 def test_heads_that_just_fit_are_all_shown() -> None:
-    block = story(busy(), unblock(busy()), (), ())
+    block = why_block(busy(), unblock(busy()), (), ())
     whole = why_lines(block, 78)
     assert why_lines(block, 78, len(whole)) == whole
     assert "1 more queue waits" in plain(why_lines(block, 78, len(whole) - 1)[-1])
 
 
 def test_the_queue_under_the_cursor_comes_first() -> None:
-    block = story(busy(), unblock(busy()), (), (), (0, "ETL"))
+    block = why_block(busy(), unblock(busy()), (), (), (0, "ETL"))
     assert plain(why_lines(block, 150)[0]).startswith(" WHY  ETL:")
 
 
@@ -108,7 +108,7 @@ def test_queues_are_ordered_by_do_then_urgency() -> None:
         found = queue_rows(Moment(each))
         assert tuple(dict.fromkeys(row.group for row in found)) == groups
         assert [row.position for row in found[:2]] == [1, 2], "within a queue the order is that of the queue"
-        assert tuple(one.head.group for one in story(each, unblock(each), (), ()).heads) == groups
+        assert tuple(one.head.group for one in why_block(each, unblock(each), (), ()).heads) == groups
     assert QUEUE.worst_first, "so the row under the cursor is of that queue until the cursor is moved"
 
 
@@ -116,7 +116,7 @@ def test_an_end_that_helps_several_queues_is_written_once() -> None:
     first = busy().heads[1]
     second = replace(first, group="OTHER", statement=queued(1, "OTHER"))
     reading = replace(busy(), heads=(first, second))
-    lines = [plain(line) for line in why_lines(story(reading, unblock(reading), (), ()), 190)]
+    lines = [plain(line) for line in why_lines(why_block(reading, unblock(reading), (), ()), 190)]
     assert sum("MARTIN" in line for line in lines) == 1
     assert lines[-1].endswith("TO START IT  as for OTHER"), "its head has waited longer, so it is the first"
 
@@ -217,7 +217,7 @@ def compared_with(now: float, hour: float | None, plan: float | None, seconds: f
 
 
 def worse(*each: Any) -> str:
-    return " ".join(" ".join(map(plain, why_lines(story(busy(), (), each, ()), 400))).split())
+    return " ".join(" ".join(map(plain, why_lines(why_block(busy(), (), each, ()), 400))).split())
 
 
 def test_a_worse_queue_is_shown_with_the_usual_value() -> None:
@@ -232,16 +232,16 @@ def test_a_worse_queue_is_shown_with_the_usual_value() -> None:
 
 def test_without_a_head_the_block_says_whether_statements_wait() -> None:
     assert worse() == "WHY Statements are queued; why the first one waits is not known."
-    assert "not known" not in " ".join(map(plain, why_lines(story(quiet(), (), (), ()), 400)))
+    assert "not known" not in " ".join(map(plain, why_lines(why_block(quiet(), (), (), ()), 400)))
 
 
 def test_the_head_of_the_row_under_the_cursor_comes_first() -> None:
     heads = unblock(busy())
-    ordered = story(busy(), heads, (), (), (0, "ETL")).heads
+    ordered = why_block(busy(), heads, (), (), (0, "ETL")).heads
     assert [each.head.group for each in ordered] == ["ETL", "BATCH"]
-    assert [each.head.group for each in story(busy(), heads, (), (), (3, "ETL")).heads] == ["BATCH", "ETL"]
-    lines = [plain(line) for line in why_lines(story(busy(), heads, (), ()), 400)]
+    assert [each.head.group for each in why_block(busy(), heads, (), (), (3, "ETL")).heads] == ["BATCH", "ETL"]
+    lines = [plain(line) for line in why_lines(why_block(busy(), heads, (), ()), 400)]
     assert [line[:13] for line in lines] == [" WHY  BATCH: ", " TO START IT ", " WHY  ETL: he", " TO START IT "]
-    brief = [plain(line) for line in why_lines(story(busy(), heads, (), ()), 78, None, 3)]
-    whole = [plain(line) for line in why_lines(story(busy(), heads, (), ()), 78, None, 9)]
+    brief = [plain(line) for line in why_lines(why_block(busy(), heads, (), ()), 78, None, 3)]
+    whole = [plain(line) for line in why_lines(why_block(busy(), heads, (), ()), 78, None, 9)]
     assert len(brief) < len(whole), "its arithmetic is dropped if lines are short"

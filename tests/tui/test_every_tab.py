@@ -33,7 +33,7 @@ def sizes_of(name: TabName) -> list[tuple[int, int]]:
 def faults(monkeypatch: pytest.MonkeyPatch) -> list[Exception]:
     """What would otherwise be a notice that no test looks at."""
     found: list[Exception] = []
-    monkeypatch.setattr(MonitorApp, "complain", lambda _app, error: found.append(error))
+    monkeypatch.setattr(MonitorApp, "report_error", lambda _app, error: found.append(error))
     return found
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from presman.analysis.collapsed_rows import collapse_sessions, collapsed_servers
 from presman.analysis.plans.plan_view import plan_view
-from presman.analysis.readings.statement_readings import DopStory, Servers, WantsSource
+from presman.analysis.readings.statement_readings import DopFacts, Servers, WantsSource
 from presman.figures.drawing.lines import plain
 from presman.figures.plan_figures import PLAN
 from presman.figures.session_figures import SESSIONS, identity
@@ -18,7 +18,7 @@ from presman.rows.session_state import NEXT_IN_LINE
 from presman.tui.pages.row_details import (
     _wants,
     again,
-    dop_story,
+    dop_sentences,
     group,
     has_degree,
     page,
@@ -146,19 +146,19 @@ def test_servers_are_listed_by_instance_and_holders_only_if_any() -> None:
 
 
 def test_the_page_explains_the_degree() -> None:
-    assert dop_story(DopStory(None, ""), None) == ["V$SQL_PLAN.OTHER_XML does not say, or could not be read."]
-    derived = DopStory(12, "degree limit", cpu_degree=24, io_degree=12)
-    assert dop_story(derived, 8) == [
+    assert dop_sentences(DopFacts(None, ""), None) == ["V$SQL_PLAN.OTHER_XML does not say, or could not be read."]
+    derived = DopFacts(12, "degree limit", cpu_degree=24, io_degree=12)
+    assert dop_sentences(derived, 8) == [
         "Automatic DOP derived 24 from CPU and 12 from I/O.", "The optimizer chose 12, less than the 24 derived.",
         "Reason in the plan: degree limit.", "The execution asked for DOP 8.",
     ]  # fmt: skip
-    as_derived = DopStory(24, "", cpu_degree=24)
-    assert dop_story(as_derived, None) == ["Automatic DOP derived 24 from CPU.", "The optimizer chose DOP 24."]
-    assert dop_story(DopStory(8, "", io_degree=9), None)[1] == "The optimizer chose 8, less than the 9 derived."
+    as_derived = DopFacts(24, "", cpu_degree=24)
+    assert dop_sentences(as_derived, None) == ["Automatic DOP derived 24 from CPU.", "The optimizer chose DOP 24."]
+    assert dop_sentences(DopFacts(8, "", io_degree=9), None)[1] == "The optimizer chose 8, less than the 9 derived."
     assert has_degree(derived)
-    assert has_degree(DopStory(None, "", io_degree=9))
-    assert has_degree(DopStory(None, "why"))
-    assert not has_degree(DopStory(None, ""))
+    assert has_degree(DopFacts(None, "", io_degree=9))
+    assert has_degree(DopFacts(None, "why"))
+    assert not has_degree(DopFacts(None, ""))
 
 
 def test_a_session_with_its_parallel_statement() -> None:

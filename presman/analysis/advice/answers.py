@@ -68,14 +68,14 @@ def _with_commands(each: Candidate, why: str, found: Unblock, reading: Reading) 
 
 
 def _proofs(each: Candidate, found: Unblock, *, is_enough: bool) -> Iterator[Proof]:
-    """Yield what is proven about a candidate's end, nothing if it is not offered."""
+    """Yield the proofs for a candidate's end, none if it is not offered."""
     # If other queues may take the servers first, only that they become free is certain.
     together = is_enough and found.needed > 1
     if is_enough and found.rivals:
         yield Proof.SERVERS_FREED
     elif is_enough:
         yield Proof.HEAD_STARTS_TOGETHER if together else Proof.HEAD_STARTS
-    may_end = each.ends_in is None and not each.objection and not found.looks_first
+    may_end = each.ends_in is None and not each.objection and not found.checks_blocker_first
     if is_proven(found.effect if together else each.effect) and (is_enough or may_end):
         yield Proof.QUEUE_SOONER
     if is_enough and each.objection:
@@ -92,7 +92,7 @@ def _why_none(found: Unblock, reading: Reading) -> Iterator[str]:
         yield f"the head {found.leaves_soon}"
     elif found.soon is not None:
         yield f"the head {'may' if found.wait is None else 'should'} start by itself {in_about(found.soon)}"
-    if found.looks_first:
+    if found.checks_blocker_first:
         most = max(found.blocked, key=lambda each: each.servers)
         yield f"look at {most.blocker} first: {most.who} waits for it"
     if found.itself is not None:

@@ -65,7 +65,7 @@ def sentence(found: Unblock, doubtful: int, reading: Reading) -> str:
         return f"who holds servers is not known: {found.unknown}"
     if found.outdated:
         return f"which session to end is not known: {found.outdated} did not answer"
-    if found.looks_first:
+    if found.checks_blocker_first:
         return f"{_blocked_first(found.blocked)}{found.too_few}"
     if found.doubt is not None:
         return f"{found.doubt}, so which session to end is not known either"
@@ -116,7 +116,7 @@ def _what_helps(found: Unblock, doubtful: int, reading: Reading) -> str:
 
 
 def _turns(found: Unblock, reading: Reading) -> str:
-    """Return which holder is idle with servers that several queues want, and which is first or what is missing."""
+    """Return the words on an idle holder whose servers several queues want, and on the first of these queues."""
     idle = (each.statement for each in found.candidates if each.statement.idle is not None)
     keep = ((each.servers, kept_servers(each, found.turns, reading)) for each in idle)
     for_it = [each for each in keep if group_title(found.head) in each[1].queues]

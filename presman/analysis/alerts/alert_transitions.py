@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from presman.analysis.alerts.alert_rules import worst_first, wrong
-from presman.analysis.alerts.judge import QUIET, is_complete, mark_of, marked
+from presman.analysis.alerts.judge import QUIET, alert_id, is_complete, key_and_subject
 from presman.analysis.alerts.rule_book import quiet_period_of
 from presman.analysis.readings.reading import SEVERITY_WORDS, Reading
 from presman.base.formats import duration
@@ -121,10 +121,10 @@ class AlertTransitions:
         """
         at, whole, found = reading.at, is_complete(reading), []
         # Reversed, so that of several alerts with one mark the worst remains.
-        now = {mark_of(each): each for each in reversed(worst_first(wrong(reading))) if each.state in _STATES}
+        now = {alert_id(each): each for each in reversed(worst_first(wrong(reading))) if each.state in _STATES}
         for mark in dict.fromkeys((*reversed(now), *self._courses)):
             course = self._courses.setdefault(
-                mark, ReportedState(at, at, quiet_period=quiet_period_of(marked(mark)[0]))
+                mark, ReportedState(at, at, quiet_period=quiet_period_of(key_and_subject(mark)[0]))
             )
             rank = _STATES.index(now[mark].state) if mark in now else 0
             if rank >= course.reported or whole:

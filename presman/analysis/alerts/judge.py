@@ -21,12 +21,12 @@ from presman.base.errors import nearest
 from presman.base.formats import duration
 
 GAP = 900.0
-"""Seconds without a reading after which a duration starts from zero: what happened in between is not known."""
+"""Seconds without a reading after which a duration starts from zero: changes in between are not known."""
 
 _GLYPHS: Mapping[str, str] = MappingProxyType({"bad": "✕", "warn": "▲", "note": "·"})
 
 
-class Mark(Struct, frozen=True):
+class AlertTimes(Struct, frozen=True):
     """When an alert became a warning or worse, when critical (seconds since 1970, or None), and when last seen."""
 
     warn: float | None = None
@@ -34,17 +34,17 @@ class Mark(Struct, frozen=True):
     seen: float = 0.0
 
 
-Marks = Mapping[str, Mark]
-"""By :func:`mark_of`."""
+Marks = Mapping[str, AlertTimes]
+"""By :func:`alert_id`."""
 
 
-def mark_of(each: Alert | AlertChange) -> str:
+def alert_id(each: Alert | AlertChange) -> str:
     """Return the string that identifies an alert from poll to poll."""
     return f"{each.key}\t{each.subject}"
 
 
-def marked(mark: str) -> tuple[str, str]:
-    """Return key and subject from the string that :func:`mark_of` returned."""
+def key_and_subject(mark: str) -> tuple[str, str]:
+    """Return key and subject from the string that :func:`alert_id` returned."""
     key, _, subject = mark.partition("\t")
     return key, subject
 
@@ -66,31 +66,31 @@ def judged(
     answers = asked(reading, settings)
     found = [*by_rules(reading), *(dated(alert, reading) for answer in answers for alert in answer.alerts)]
     found += [each.shown(reading.at) for each in kept]
-    marks: dict[str, Mark] = {}
+    marks: dict[str, AlertTimes] = {}
     shown: list[Alert] = []
     for alert in found:
         setting = setting_for(settings, alert.key, alert.subject)
-        old = _recent((before or {}).get(mark_of(alert)), at, setting)
+        old = _recent((before or {}).get(alert_id(alert)), at, setting)
         graded = _graded(alert, setting, old)
         if graded is None:
             continue
         mark = _marked(graded, old, at)
         if mark.warn is not None:
-            marks[mark_of(alert)] = mark
+            marks[alert_id(alert)] = mark
         shown.append(_lasting(graded, setting, mark, at) if before is not None else graded)
-    if not is_complete(reading):  # what could not be checked may still exist
+    if not is_complete(reading):  # an alert that could not be checked may still exist
         marks = {**{key: mark for key, mark in (before or {}).items() if at - mark.seen < GAP}, **marks}
     return tuple(shown), tuple(answer.unknown for answer in answers if answer.unknown), marks
 
 
-def _recent(mark: Mark | None, at: float, setting: AlertSetting) -> Mark:
+def _recent(mark: AlertTimes | None, at: float, setting: AlertSetting) -> AlertTimes:
     """Return a mark that is still valid: not one from before a gap, or from the future."""
     if mark is None or not 0 <= at - mark.seen < max(GAP, 2 * (setting.hold or 0.0)):
-        return Mark()
+        return AlertTimes()
     return mark
 
 
-def _graded(alert: Alert, setting: AlertSetting, old: Mark) -> Alert | None:
+def _graded(alert: Alert, setting: AlertSetting, old: AlertTimes) -> Alert | None:
     """Return an alert with the severity for its amount, None if it is not wanted."""
     if setting.severity == "off":
         return None
@@ -115,16 +115,16 @@ def _as(alert: Alert, state: Severity) -> Alert:
     return alert._replace(state=state, glyph=_GLYPHS[state] if alert.glyph in _GLYPHS.values() else alert.glyph)
 
 
-def _marked(alert: Alert, old: Mark, at: float) -> Mark:
+def _marked(alert: Alert, old: AlertTimes, at: float) -> AlertTimes:
     """Return the mark with the times since when the alert has its severity."""
     if alert.state not in {"bad", "warn"}:
-        return Mark(seen=at)
+        return AlertTimes(seen=at)
     warn = at if old.warn is None else old.warn
     bad = None if alert.state != "bad" else at if old.bad is None else old.bad
-    return Mark(warn, bad, at)
+    return AlertTimes(warn, bad, at)
 
 
-def _lasting(alert: Alert, setting: AlertSetting, mark: Mark, at: float) -> Alert:
+def _lasting(alert: Alert, setting: AlertSetting, mark: AlertTimes, at: float) -> Alert:
     """Return an alert with the severity that has lasted long enough; before that it is a note that says so."""
     hold = setting.hold or 0.0
     if not hold or alert.state not in {"bad", "warn"}:
@@ -248,16 +248,18 @@ class AlertChanges:
 
         If it is not `whole`, an alert that is missing has not ended.
         """
-        now = {mark_of(alert): alert for alert in alerts if alert.state in {"bad", "warn"}}
+        now = {alert_id(alert): alert for alert in alerts if alert.state in {"bad", "warn"}}
         changes = [change for mark, alert in now.items() if (change := self._changed(mark, alert, at)) is not None]
         for mark in [each for each in self.reported if each not in now] if whole else ():
             # It ends only after a while without it: an alert that comes and goes is one alert.
             before = self.reported[mark]
             left = at if before.left is None else before.left
             self.reported[mark] = replace(before, left=left)
-            if not 0 <= at - before.seen < max(QUIET, quiet_period_of(marked(mark)[0])):
+            if not 0 <= at - before.seen < max(QUIET, quiet_period_of(key_and_subject(mark)[0])):
                 if before.state != UNREPORTED:
-                    changes.append(AlertChange("ended", *marked(mark), before.state, before.text, before.since, left))
+                    changes.append(
+                        AlertChange("ended", *key_and_subject(mark), before.state, before.text, before.since, left)
+                    )
                 del self.reported[mark]
         silent, self.is_silent = self.is_silent, False
         return [] if silent else sorted(changes, key=lambda change: change.state != "bad")
@@ -279,7 +281,7 @@ def put_back(reported: Mapping[str, ReportedAlert], changes: Iterable[AlertChang
     """Return the reported alerts without changes that could not be reported: the next check reports them."""
     kept = dict(reported)
     for change in changes:
-        mark = mark_of(change)
+        mark = alert_id(change)
         # The severity as it was before the change, so that the next check finds the same change again.
         before = {"began": UNREPORTED, "worse": "warn"}.get(change.change, change.state)
         seen, left = (kept[mark].seen, None) if mark in kept else (change.since, change.at)

@@ -14,17 +14,17 @@ from presman.analysis.view_availability import listed
 from presman.base.formats import counted, microseconds
 
 
-class Asked(NamedTuple):
+class RuleAnswer(NamedTuple):
     """The answer to one setting: amounts found, as alerts not yet graded, or why nothing is known."""
 
     alerts: tuple[Alert, ...] = ()
     unknown: str = ""
 
 
-_Answer = Callable[[Reading, AlertSetting], Asked]
+_Answer = Callable[[Reading, AlertSetting], RuleAnswer]
 
 
-def asked(reading: Reading, settings: AlertSettings) -> tuple[Asked, ...]:
+def asked(reading: Reading, settings: AlertSettings) -> tuple[RuleAnswer, ...]:
     """Return the results of the rules that config.ini asks for, each subject once."""
     answers = [rule.answer(reading, each) for each in settings if (rule := RULE_BOOK[each.key]).answer is not None]
     seen: set[tuple[str, str]] = set()
@@ -42,78 +42,78 @@ def _alert(setting: AlertSetting, subject: str, short: str, amount: float | None
 
 def _groups(
     reading: Reading, setting: AlertSetting, amounts: dict[str, float | None], say: Callable[[float], str]
-) -> Asked:
+) -> RuleAnswer:
     """Return the amounts of the groups that a setting applies to; `say` returns one in words."""
     if setting.subject:
         names = [name for name in amounts if name.casefold() == setting.subject.casefold()]
         if not names:
-            return Asked(unknown=f"{setting.key}: there is no group {setting.subject}")
+            return RuleAnswer(unknown=f"{setting.key}: there is no group {setting.subject}")
     else:
         names = list(amounts)
     unknown = [name for name in names if amounts[name] is None]
     known = [(name, amount) for name in names if (amount := amounts[name]) is not None]
     lacking = reading.why_unknown("starved group") or "it takes two polls"
     why = f"{setting.key} of {', '.join(unknown)}: {lacking}" if unknown else ""
-    return Asked(tuple(_alert(setting, name, f"{name}: {say(amount)}", amount) for name, amount in known), why)
+    return RuleAnswer(tuple(_alert(setting, name, f"{name}: {say(amount)}", amount) for name, amount in known), why)
 
 
-def _queue_length(reading: Reading, setting: AlertSetting) -> Asked:
+def _queue_length(reading: Reading, setting: AlertSetting) -> RuleAnswer:
     amounts: dict[str, float | None] = {row.title: row.px_queued for row in reading.cluster_groups()}
     lacking = reading.why_unknown("queue")
     # Though V$SESSION does not list the statements, V$RSRC_CONSUMER_GROUP may count those of every group.
     if lacking and (not amounts or None in amounts.values()):
-        return Asked(unknown=f"{setting.key}: {lacking}")
+        return RuleAnswer(unknown=f"{setting.key}: {lacking}")
     return _groups(reading, setting, amounts, lambda amount: f"{counted(round(amount), 'statement')} queued")
 
 
-def _throttled(reading: Reading, setting: AlertSetting) -> Asked:
+def _throttled(reading: Reading, setting: AlertSetting) -> RuleAnswer:
     amounts = {row.title: row.throttled_percent for row in reading.cluster_groups()}
     return _groups(reading, setting, amounts, lambda amount: f"{amount:.0f} % of its CPU demand is throttled")
 
 
-def _servers_used(reading: Reading, setting: AlertSetting) -> Asked:
+def _servers_used(reading: Reading, setting: AlertSetting) -> RuleAnswer:
     pool = reading.header.servers
     if not pool.maximum:
-        return Asked(unknown=f"{setting.key}: PARALLEL_MAX_SERVERS is not known")
+        return RuleAnswer(unknown=f"{setting.key}: PARALLEL_MAX_SERVERS is not known")
     if pool.in_use is None:
-        return Asked(unknown=f"{setting.key}: no view shows how many servers are in use")
+        return RuleAnswer(unknown=f"{setting.key}: no view shows how many servers are in use")
     amount = 100 * pool.in_use / pool.maximum
-    return Asked((_alert(setting, "", f"{pool.in_use} of {pool.maximum} parallel servers in use", amount),))
+    return RuleAnswer((_alert(setting, "", f"{pool.in_use} of {pool.maximum} parallel servers in use", amount),))
 
 
-def _latency(reading: Reading, setting: AlertSetting) -> Asked:
+def _latency(reading: Reading, setting: AlertSetting) -> RuleAnswer:
     permille = round(10 * (setting.percentile or 99.0))
     found = histogram_of(reading, 0, setting.subject)
     if found is None:
         why = "no histogram of this event could be read" if reading.histograms else "no histograms could be read"
-        return Asked(unknown=f"latency of {setting.subject}: {why}")
+        return RuleAnswer(unknown=f"latency of {setting.subject}: {why}")
     if any(bucket.delta is None for bucket in found.buckets):
-        return Asked(unknown=f"latency of {setting.subject}: it takes two polls")
+        return RuleAnswer(unknown=f"latency of {setting.subject}: it takes two polls")
     percentile = latency_percentile(found, permille)
     if percentile is None:
-        return Asked()  # no such wait since the last poll, so none is long
+        return RuleAnswer()  # no such wait since the last poll, so none is long
     # No bucket is above the last bound: waits in it took at least that long.
     us = percentile.estimate_us if percentile.estimate_us is not None else float(percentile.lower_us)
     least = "" if percentile.estimate_us is not None else "at least "
     short = f"p{permille / 10:g} of {setting.subject}: {least}{microseconds(us)}"
-    return Asked((_alert(setting, setting.subject, short, us / 1e6),))
+    return RuleAnswer((_alert(setting, setting.subject, short, us / 1e6),))
 
 
-def _own_cost(reading: Reading, setting: AlertSetting) -> Asked:
+def _own_cost(reading: Reading, setting: AlertSetting) -> RuleAnswer:
     seconds = reading.poll_seconds
-    return Asked((_alert(setting, "", f"presman's poll took {microseconds(1e6 * seconds)}", seconds),))
+    return RuleAnswer((_alert(setting, "", f"presman's poll took {microseconds(1e6 * seconds)}", seconds),))
 
 
-def _no_plan(reading: Reading, setting: AlertSetting) -> Asked:
+def _no_plan(reading: Reading, setting: AlertSetting) -> RuleAnswer:
     lacking = next((each.why for each in reading.unseen if each.view.endswith("V$RSRC_PLAN")), "")
     if lacking:
-        return Asked(unknown=f"{setting.key}: {lacking}")
+        return RuleAnswer(unknown=f"{setting.key}: {lacking}")
     without = [each for each in reading.header.instances if not each.plan]
     if not without:
-        return Asked()
+        return RuleAnswer()
     where = f" on instance {', '.join(str(each.inst_id) for each in without)}"
     several = len(reading.header.instances) > 1
-    return Asked((_alert(setting, "", f"no resource plan is in force{where if several else ''}", None),))
+    return RuleAnswer((_alert(setting, "", f"no resource plan is in force{where if several else ''}", None),))
 
 
 _GROUPS_CPU = ("V$RSRC_PLAN", "V$RSRC_CONSUMER_GROUP")
@@ -142,7 +142,7 @@ _VIEWS: Mapping[str, tuple[str, ...]] = {
 
 
 def views_of(foundation: str) -> tuple[str, ...]:
-    """Return the views that show what rules rest on (`rests_on`)."""
+    """Return the views that show the foundation of rules (`rests_on`)."""
     return _VIEWS.get(foundation, ())
 
 
@@ -161,7 +161,7 @@ def unavailable_for(key: str, reading: Reading) -> list[UnavailableView]:
     rests_on = RULE_BOOK[key].rests_on
     needed = views_of(rests_on)
     found = [each for each in reading.unseen if each.view.removeprefix("G") in needed]
-    # A view may have answered without the values that show the queue, the pools or what a group waits for.
+    # A view may have answered without the values that show the queue, the pools or the waits of a group.
     if rests_on in {"queue", "timeouts"} and not found and not reading.lists_queue():
         found = [UnavailableView(each.views[0], each.lacking) for each in reading.basis if each.what == "queue"]
     why = reading.why_unknown(_SHOWN_AS.get(rests_on, ""))
@@ -171,11 +171,11 @@ def unavailable_for(key: str, reading: Reading) -> list[UnavailableView]:
 
 
 _SHOWN_AS = {"starved group": "starved group", "pools": "queue"}
-"""What rules rest on that is known by the same columns as something in `Reading.basis`."""
+"""Foundations of rules that are known by the same columns as something in `Reading.basis`."""
 
 
 _NEVER_OLDER = frozenset({"starved group", "minimums", "downgrade", "host", "histograms", "queue", "quiesce"})
-"""What alerts rest on that gives them no age: counters between two polls, or figures whose rules add the age.
+"""Foundations of alerts that give them no age: counters between two polls, or figures whose rules add the age.
 
 Without an answer nothing is counted between two polls.
 """
@@ -195,11 +195,11 @@ def dated(alert: Alert, reading: Reading) -> Alert:
 class AlertRule(NamedTuple):
     """One key. `usual` is its severity in words; a rule with an `answer` is silent until config.ini asks for it.
 
-    `unit` is the unit of thresholds: s, % or "" for a count; None if it takes none. `amount` says what is compared with
-    them, `subject` what such an alert is about ("" for the database). `rests_on` is what must be visible before the
-    absence of an alert proves anything: one of `Reading.basis`, instances, timeouts, holders, degrees, pools, CPU, host
-    or servers; "" for nothing. `quiet_period` is how many seconds it must be absent to have ended: an alert that rests
-    on means of a full minute may begin and end with each of them.
+    `unit` is the unit of thresholds: s, % or "" for a count; None if it takes none. `amount` describes the figure
+    compared with them, `subject` the subject of such an alert ("" for the database). `rests_on` is what must be visible
+    before the absence of an alert proves anything: one of `Reading.basis`, instances, timeouts, holders, degrees,
+    pools, CPU, host or servers; "" for nothing. `quiet_period` is how many seconds it must be absent to have ended: an
+    alert that rests on means of a full minute may begin and end with each of them.
     """
 
     key: str
@@ -226,8 +226,8 @@ class AlertRule(NamedTuple):
 _RULES = (
     AlertRule("instance_gone", "warning", "an instance of the cluster was seen within the last hour, and is not "
               "open now", "instance", rests_on="instances"),
-    AlertRule("queue_waits", "warning", "parallel statements are queued; critical if it is not known that the "
-        "first ever starts, or if the waits of a queue add up to an hour, until they are below half an hour",
+    AlertRule("queue_waits", "warning", "parallel statements are queued; critical if the first may never "
+        "start, or if the waits of a queue add up to an hour, until they are below half an hour",
               "group", "s", "seconds the head of the queue has waited", rests_on="queue"),
     AlertRule("queue_timeout", "critical", "a queued statement times out within 5:00 (PARALLEL_QUEUE_TIMEOUT); "
               "a note if it then starts (PQ_TIMEOUT_ACTION RUN)", "group", rests_on="timeouts"),

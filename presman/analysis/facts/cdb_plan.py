@@ -33,8 +33,8 @@ _ALIKE = 0.01
 """Limits that differ by less than this, as fractions, are the same: views round."""
 
 
-class Allotment(NamedTuple):
-    """What one container is given. `limit` is a fraction of the instance's CPUs, `servers` of its servers target.
+class Allocation(NamedTuple):
+    """The part of one container. `limit` is a fraction of the instance's CPUs, `servers` of its servers target.
 
     `weight` is its part in relation to the others, and `weighed_by` is its source: SHARES, CPU_MIN_COUNT or CPU_COUNT.
     `shares` are those of its directive. `limited_by` is the source of the limit on CPU, "" without one.
@@ -48,8 +48,8 @@ class Allotment(NamedTuple):
     weighed_by: str = SHARES
 
 
-def allotments(plans: PlanFacts, inst_id: int, cpus: float) -> dict[int, Allotment]:
-    """Return the allotment of each pluggable database on an instance that divides `cpus`."""
+def allocations(plans: PlanFacts, inst_id: int, cpus: float) -> dict[int, Allocation]:
+    """Return the allocation of each pluggable database on an instance that divides `cpus`."""
     containers = sorted(plans.system.pdbs.keys() | plans.own_containers)
     if not containers:
         return {}
@@ -71,7 +71,7 @@ def allotments(plans: PlanFacts, inst_id: int, cpus: float) -> dict[int, Allotme
         shares = row.shares if row else None
         # A container without a directive has one share (the default directive of every CDB plan).
         weight = shares or 1 if weighed_by == SHARES else least_cpus(plans, inst_id, con_id, cpus)
-        found[con_id] = Allotment(shares, least, name, servers, float(weight), weighed_by)
+        found[con_id] = Allocation(shares, least, name, servers, float(weight), weighed_by)
     if not any(each.weight for each in found.values()):  # no view shows the number of CPUs: equal parts
         found = {con_id: each._replace(weight=1.0) for con_id, each in found.items()}
     return found

@@ -1,7 +1,7 @@
 """Cursors of a snapshot: the texts of statements, and why a statement has its degree of parallelism.
 
 The reason is in V$SQL_PLAN.OTHER_XML. It comes from outside, so it is parsed by defusedxml; a document that cannot be
-read gives an empty story.
+read gives empty facts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from presman.analysis.readings.statement_readings import DopStory
+from presman.analysis.readings.statement_readings import DopFacts
 from presman.base.sums import grouped
 from presman.base.text import clean
 from presman.rows.cursor_rows import PlanXml, PxPlanLine, SqlText
@@ -39,23 +39,23 @@ def hints(sql_text: str) -> tuple[str, ...]:
 
 # Each poll brings the same documents again.
 @lru_cache(maxsize=256)
-def story(other_xml: str) -> DopStory:
-    """Return what `other_xml` says about the degree.
+def dop_facts(other_xml: str) -> DopFacts:
+    """Return the facts about the degree in `other_xml`.
 
     Oracle repeats types such as `derived_cpu_dop` per operation; the first one is the statement's. Texts are kept
-    unchanged (the list of reasons is open). Malformed or hostile documents give an empty story; a document that was too
-    long to keep gives a story with only that fact.
+    unchanged (the list of reasons is open). Malformed or hostile documents give empty facts; a document that was
+    too long to keep gives only that fact.
     """
     if other_xml == TOO_LONG:
-        return DopStory(unread=TOO_LONG)
+        return DopFacts(unread=TOO_LONG)
     root = _parse(other_xml)
     if root is None:
-        return DopStory()
+        return DopFacts()
     facts: dict[str, str] = {}  # in the order of the document; of several of one type the first
     for info in root.iter("info"):
         if kind := info.get("type"):
             facts.setdefault(clean(kind), clean((info.text or "").strip()))
-    return DopStory(
+    return DopFacts(
         degree=_number(facts.get("dop")),
         reason=facts.get("dop_reason", ""),
         operation_reason=facts.get("dop_op_reason", ""),
@@ -99,9 +99,9 @@ class CursorFacts(Struct, frozen=True, dict=True):
 
     snapshot: Snapshot
 
-    def story(self, inst_id: int, sql_id: str, child: int | None) -> DopStory:
-        """Return what the cursor's plan says about its DOP, SILENT if it was not read."""
-        return of_cursor(self._stories, inst_id, sql_id, child) or SILENT
+    def dop_facts(self, inst_id: int, sql_id: str, child: int | None) -> DopFacts:
+        """Return the facts about the DOP in the cursor's plan, SILENT if it was not read."""
+        return of_cursor(self._dop_facts, inst_id, sql_id, child) or SILENT
 
     def text(self, inst_id: int, sql_id: str, child: int | None) -> str:
         """Return the statement's text, "" if it was not read. All children of a statement have the same text."""
@@ -126,8 +126,8 @@ class CursorFacts(Struct, frozen=True, dict=True):
         return by_cursor((lines[0], last_operations(lines)) for lines in self.plans)
 
     @cached_property
-    def _stories(self) -> Mapping[Any, DopStory]:
-        return by_cursor((row, story(row.other_xml)) for row in self.snapshot.rows(PlanXml))
+    def _dop_facts(self) -> Mapping[Any, DopFacts]:
+        return by_cursor((row, dop_facts(row.other_xml)) for row in self.snapshot.rows(PlanXml))
 
     @cached_property
     def _texts(self) -> Mapping[Any, str]:
@@ -194,7 +194,7 @@ def last_operations(lines: Iterable[PxPlanLine]) -> frozenset[str]:
     return frozenset(name for name, each in first if sum(operation.startswith(each) for operation in work) == 1)
 
 
-SILENT = DopStory()
+SILENT = DopFacts()
 
 
 def by_cursor(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:

@@ -46,10 +46,10 @@ def difference(after: tuple[Any, ...], before: tuple[Any, ...]) -> tuple[Any, ..
 
 
 class Deltas(Struct, frozen=True):
-    """The previous and the current snapshot of one database, and what has changed between them.
+    """The previous and the current snapshot of one database, and the changes between them.
 
-    `previous` is None if nothing may be subtracted: the first poll, another target, a reconnect. What one of the two
-    snapshots could not read counts as unchanged; a reset then shows in counters that go backwards.
+    `previous` is None if nothing may be subtracted: the first poll, another target, a reconnect. Facts that one of the
+    two snapshots could not read count as unchanged; a reset then shows in counters that go backwards.
     """
 
     previous: Snapshot | None

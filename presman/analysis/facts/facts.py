@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.analysis.caches import RowCache
-from presman.analysis.facts.cdb_plan import Allotment, allotments
+from presman.analysis.facts.cdb_plan import Allocation, allocations
 from presman.analysis.facts.cursor_facts import CursorFacts
 from presman.analysis.facts.deltas import Deltas
 from presman.analysis.facts.plan_book import NOTHING, OTHER_GROUPS, UNNAMED, Branch, Key, PlanShares
@@ -27,7 +27,7 @@ from presman.rows.snapshot import PromisedEnd, Snapshot
 
 
 class PlanDivision(Struct, frozen=True, dict=True):
-    """The trees of the plans in force, and what they give."""
+    """The trees of the plans in force, and their figures."""
 
     snapshot: Snapshot
     system: SystemFacts
@@ -47,7 +47,7 @@ class PlanDivision(Struct, frozen=True, dict=True):
         found: dict[int, PlanShares] = {}
         open_on = self._containers()
         for inst_id, containers in open_on.items():
-            given = tuple(self.allotments(inst_id).items())
+            given = tuple(self.allocations(inst_id).items())
             names, plan_of = self.system.pdb_names, self.plans.plan_of
             plans = tuple((con_id, names.get(con_id), plan_of(inst_id, con_id)) for con_id in containers)
             # All that a tree depends on besides the rows that were read.
@@ -82,11 +82,11 @@ class PlanDivision(Struct, frozen=True, dict=True):
             # The root of a container database runs the CDB plan, in which its own groups have no share.
             con_id = containers[0]
             return self.plans.books.connected.tree(self.plans.plan_of(inst_id, con_id), con_id)
-        given = self.allotments(inst_id)
-        branches = tuple(self._container(inst_id, con_id, given.get(con_id, Allotment())) for con_id in pdbs)
+        given = self.allocations(inst_id)
+        branches = tuple(self._container(inst_id, con_id, given.get(con_id, Allocation())) for con_id in pdbs)
         return Branch("", (100.0,), by_weight=True, branches=branches)
 
-    def _container(self, inst_id: int, con_id: int, given: Allotment) -> Branch:
+    def _container(self, inst_id: int, con_id: int, given: Allocation) -> Branch:
         """Return the branch of a pluggable database with its plan: without one all goes to OTHER_GROUPS.
 
         If the directives of its plan are not visible, its groups are one unnamed branch.
@@ -105,14 +105,14 @@ class PlanDivision(Struct, frozen=True, dict=True):
             cap=cap,
         )
 
-    def allotments(self, inst_id: int) -> Mapping[int, Allotment]:
-        """Return the allotment of each pluggable database on an instance."""
-        if inst_id not in self._allotments:
-            self._allotments[inst_id] = allotments(self.plans, inst_id, self.plans.num_cpus(inst_id))
-        return self._allotments[inst_id]
+    def allocations(self, inst_id: int) -> Mapping[int, Allocation]:
+        """Return the allocation of each pluggable database on an instance."""
+        if inst_id not in self._allocations:
+            self._allocations[inst_id] = allocations(self.plans, inst_id, self.plans.num_cpus(inst_id))
+        return self._allocations[inst_id]
 
     @cached_property
-    def _allotments(self) -> dict[int, Mapping[int, Allotment]]:
+    def _allocations(self) -> dict[int, Mapping[int, Allocation]]:
         return {}
 
 
@@ -159,7 +159,7 @@ class Facts(Struct, frozen=True, dict=True):
 
     @cached_property
     def division(self) -> PlanDivision:
-        """What plans give to containers and groups."""
+        """The figures of plans by container and group."""
         return PlanDivision(self.snapshot, self.system, self.plans, self.cache)
 
     @cached_property
@@ -169,7 +169,7 @@ class Facts(Struct, frozen=True, dict=True):
 
     @cached_property
     def promised_ends(self) -> Mapping[tuple[int, int, int, str], PromisedEnd]:
-        """What earlier readings said about when statements end, by session and SQL_ID."""
+        """Predicted ends of statements in earlier readings, by session and SQL_ID."""
         return {row[:4]: row for row in self.snapshot.rows(PromisedEnd)}
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Pluggable databases side by side: CPU, I/O with its limits, servers, memory, and what the CDB plan gives them.
+"""Pluggable databases side by side: CPU, I/O with its limits, servers, memory, and their part by the CDB plan.
 
 The data comes from V$RSRC_PDB and V$RSRCPDBMETRIC. Their window is the CDB plan's and so the same for all containers;
 V$RSRC_CONSUMER_GROUP restarts with each container's own plan and is never summed here. The rows are built only while a
@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from presman.analysis.facts.cdb_plan import BY_MINIMUM, Allotment, directives, whole_servers
+from presman.analysis.facts.cdb_plan import BY_MINIMUM, Allocation, directives, whole_servers
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Branch, Key, PlanShares
 from presman.analysis.facts.system_facts import ROOT
@@ -33,7 +33,8 @@ from presman.rows.snapshot import Snapshot
 def pdbs(reading: Reading, previous: Snapshot | None, current: Snapshot) -> tuple[PdbReading, ...]:
     """Return the containers of the cluster, then those of each instance if there are several; by CON_ID.
 
-    Empty if this is no container database. Before 12.2, which introduced V$RSRC_PDB, only what the plan gives is known.
+    Empty if this is no container database. Before 12.2, which introduced V$RSRC_PDB, only the parts by the plan are
+    known.
     """
     if not reading.header.cdb:
         return ()
@@ -49,8 +50,8 @@ def pdbs(reading: Reading, previous: Snapshot | None, current: Snapshot) -> tupl
 def _by_its_groups(row: PdbReading, groups: Sequence[GroupReading]) -> PdbReading:
     """Return a container with the results of its groups: limits inside that hold it, and what these leave to others.
 
-    If V$RSRC_PDB does not show activity, that of its groups is used. The plan's tree also sums what groups are due: if
-    it is known for all of them, that figure is used.
+    If V$RSRC_PDB does not show activity, that of its groups is used. The plan's tree also sums the CPU that groups are
+    due: if it is known for all of them, that figure is used.
     """
     members = [group for group in groups if group.con_id == row.con_id]
     due = None if row.entitled is None else sum_of_known([group.entitled for group in members])
@@ -70,7 +71,7 @@ def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
     names = {con_id: row.pdb_name for con_id, row in rows.items()} | dict(facts.system.open_pdbs(inst_id))
     grown = of_containers(facts, inst_id)
     exhausted = _exhausted(facts, inst_id)
-    hidden, given = _hidden(facts, inst_id), facts.division.allotments(inst_id)
+    hidden, given = _hidden(facts, inst_id), facts.division.allocations(inst_id)
     frame = entitlement.frame_of(instance, PlanShares.of(_tree(names, given)), loads(facts, inst_id, names), not hidden)
     metrics = {row.con_id: row for row in facts.snapshot.rows(PdbMetric) if row.inst_id == inst_id}
     found, no_metric, doubt = [], null_row(PdbMetric), unavailable(facts.snapshot, RsrcPdb)
@@ -111,12 +112,14 @@ def _hidden(facts: Facts, inst_id: int) -> str:
     return "" if directives(facts.plans, inst_id) else "the CDB plan cannot be read"
 
 
-def _tree(names: Mapping[int, str], given: Mapping[int, Allotment]) -> Branch:
+def _tree(names: Mapping[int, str], given: Mapping[int, Allocation]) -> Branch:
     branches = []
     for con_id, name in names.items():
-        allotment = given.get(con_id, Allotment())
-        cap = f"{name} ({allotment.limited_by})"
-        branches.append(Branch(name, (allotment.weight,), (con_id, name), allotment.limit, allotment.servers, cap=cap))
+        allocation = given.get(con_id, Allocation())
+        cap = f"{name} ({allocation.limited_by})"
+        branches.append(
+            Branch(name, (allocation.weight,), (con_id, name), allocation.limit, allocation.servers, cap=cap)
+        )
     return Branch("", (100.0,), by_weight=True, branches=tuple(branches))
 
 
@@ -245,7 +248,7 @@ def with_minimums(rows: Sequence[GroupReading], missed: Iterable[MissedMinimum])
 
 def _on_instance(facts: Facts, inst_id: int) -> Iterable[MissedMinimum]:
     names, cpus = facts.system.open_pdbs(inst_id), facts.plans.num_cpus(inst_id)
-    given = {con_id: each for con_id, each in facts.division.allotments(inst_id).items() if con_id in names}
+    given = {con_id: each for con_id, each in facts.division.allocations(inst_id).items() if con_id in names}
     in_force = facts.plans.cpu_managed(inst_id, ROOT) and not facts.plans.server_wide(inst_id)
     minima = sum(each.weight for each in given.values() if each.weighed_by == BY_MINIMUM)
     if not in_force or minima <= cpus:

@@ -23,8 +23,8 @@ class Counted(Struct, frozen=True):
     statements did. If the statements of a group hold 16 servers more than the group counts, a statement with more than
     16 is counted, and one with 16 is not if no other statements add up to 16. The same holds for all statements and
     V$RSRC_PLAN.PARALLEL_SERVERS_ACTIVE, which the budget of the target is computed from. If that is the sum of the
-    groups' counts, the result of each group is used. What earlier polls have shown about a statement
-    (:class:`Bypassed`) holds as long as it runs.
+    groups' counts, the result of each group is used. Results of earlier polls for a statement
+    (:class:`Bypassed`) hold as long as it runs.
     """
 
     in_group: Mapping[Executing, bool | None]

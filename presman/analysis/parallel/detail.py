@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from presman.analysis.facts.facts import Facts
 from presman.analysis.readings.session_readings import CursorCost, Detail, PlanStep, ServerWork, SessionFigure, SetSkew
-from presman.analysis.readings.statement_readings import DopStory
+from presman.analysis.readings.statement_readings import DopFacts
 from presman.base.sums import grouped
 from presman.rows.cursor_rows import CursorTotals, PlanLine
 from presman.rows.queries import BYTES_READ, CPU, LOGICAL_READS
@@ -55,7 +55,7 @@ def detail(facts: Facts) -> Detail | None:
         servers=work,
         skew=skew(work),
         statistics=tuple(_figures(facts, statistics, names)),
-        dop=facts.cursors.story(inst_id, cursor.sql_id, cursor.child_number) if cursor else DopStory(),
+        dop=facts.cursors.dop_facts(inst_id, cursor.sql_id, cursor.child_number) if cursor else DopFacts(),
         operations=facts.sessions.operations.get((inst_id, sid, cursor.sql_id if cursor else ""), ()),
     )
 

@@ -83,7 +83,7 @@ def _emptied(facts: Facts) -> set[Key]:
 
 
 class _GroupQueue(NamedTuple):
-    """A group's queue on one instance: what all its statements have in common.
+    """A group's queue on one instance: the facts that all its statements have in common.
 
     `timeout` is None without one, or if `no_timeout` says why it is not known; `timeout_by` is as in a reading.
     """
@@ -115,7 +115,7 @@ def _statement(
     facts: Facts, session: Session, place: _GroupQueue, position: int, waited: float | None, wanted: WantedServers
 ) -> QueuedStatement:
     info = facts.sessions.infos.get((session.inst_id, session.sid))
-    dop = facts.cursors.story(session.inst_id, session.sql_id, session.sql_child_number)
+    dop = facts.cursors.dop_facts(session.inst_id, session.sql_id, session.sql_child_number)
     requested = info.dop if info and info.dop and info.dop > 0 else None
     timeout = place.timeout
     return QueuedStatement(
@@ -209,8 +209,8 @@ class WantedServers(Struct, frozen=True, dict=True):
     @cached_property
     def plans(self) -> Mapping[Any, int]:
         """The server sets that the plans of cursors need, by cursor."""
-        plans, story = self.facts.cursors.plans, self.facts.cursors.story
-        return by_cursor((lines[0], server_sets(lines, story(*lines[0][:3]).skipped)) for lines in plans)
+        plans, dop_facts = self.facts.cursors.plans, self.facts.cursors.dop_facts
+        return by_cursor((lines[0], server_sets(lines, dop_facts(*lines[0][:3]).skipped)) for lines in plans)
 
     @cached_property
     def means(self) -> Mapping[tuple[int, str], float]:

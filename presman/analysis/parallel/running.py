@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from presman.analysis.facts.facts import Facts
 from presman.analysis.parallel.server_pools import is_coordinator
-from presman.analysis.parallel.statement_end import course, ends_in, went_on
-from presman.analysis.readings.statement_readings import DopStory, RunningStatement
+from presman.analysis.parallel.statement_end import course, ends_in, has_gone_on
+from presman.analysis.readings.statement_readings import DopFacts, RunningStatement
 from presman.analysis.view_availability import view_of
 from presman.rows.group_rows import ConsumerGroup, RsrcPlan
 from presman.rows.queries import null_row
@@ -175,9 +175,9 @@ def _of_one_moment(facts: Facts, found: list[RunningStatement]) -> list[RunningS
 
 
 def _since_its_session(each: RunningStatement, started: Collection[Coordinator]) -> RunningStatement:
-    """Return a statement without what its session showed before its servers were read."""
+    """Return a statement without the facts of its session that are older than its servers."""
     if each.idle is not None and (each.inst_id, each.sid, each.serial) in started:
-        unknown = {"sql_id": "", "child": None, "sql_text": "", "dop": DopStory(), "elapsed": None, "status": ""}
+        unknown = {"sql_id": "", "child": None, "sql_text": "", "dop": DopFacts(), "elapsed": None, "status": ""}
         return replace(each, idle=None, idle_known=True, oracle_ends_in=None, ended_by="", event="", **unknown)
     return replace(each, queued=False, event="") if each.queued else each
 
@@ -215,7 +215,7 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
         service=witness.service_name,
         sql_id=sql_id,
         child=child,
-        dop=facts.cursors.story(inst_id, sql_id, child),
+        dop=facts.cursors.dop_facts(inst_id, sql_id, child),
         sql_text=text,
         no_text="" if text else facts.cursors.no_text(sql_id),
         elapsed=_elapsed(facts, current or server, is_own=current is not None),
@@ -315,7 +315,7 @@ def _of_work(facts: Facts, holding: Holding, cursor: Cursor, *, is_blocked: bool
     }
     goes = course(facts, work, (inst_id, sid), sql_id)
     by_plan = work.name in facts.cursors.last_operations(inst_id, sql_id, child)
-    is_broken = goes.overdue or went_on(facts, (*holding.coordinator, sql_id), unfinished, by_plan=by_plan)
+    is_broken = goes.overdue or has_gone_on(facts, (*holding.coordinator, sql_id), unfinished, by_plan=by_plan)
     found["comes_nearer"] = goes.comes_nearer and not is_broken
     if by_plan:
         found |= {"is_last": found["comes_nearer"], "overdue": is_broken}

@@ -291,8 +291,8 @@ def _given(facts: Facts, con_id: int, *, inside: bool) -> float | None:
     if inside:
         row = facts.plans.plan_rows.get((inst_ids[0], con_id))
         return percent_fraction(row.parallel_server_limit) if row is not None else None
-    allotment = facts.division.allotments(inst_ids[0]).get(con_id)
-    return allotment.servers if allotment is not None else None
+    allocation = facts.division.allocations(inst_ids[0]).get(con_id)
+    return allocation.servers if allocation is not None else None
 
 
 def why_target_unknown(facts: Facts, con_id: int, found: Mapping[int, ServerBudget]) -> str:

@@ -48,7 +48,7 @@ _LATE = timedelta(seconds=10)
 simulator's scenarios ends that do come are up to 6 s late."""
 
 
-def went_on(facts: Facts, who: Executing, unfinished: Iterable[Operation], *, by_plan: bool) -> bool:
+def has_gone_on(facts: Facts, who: Executing, unfinished: Iterable[Operation], *, by_plan: bool) -> bool:
     """Whether a statement has gone on after the end that earlier readings predicted.
 
     It was to end at an instant; unless that rested on its plan (`by_plan`), with an operation that may be done by now.

@@ -1,4 +1,4 @@
-"""Rules about the plan of a container database: what it gives its pluggable databases."""
+"""Rules about the plan of a container database: the parts of its pluggable databases."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -203,7 +203,7 @@ def cdb_case(facts: Facts, reading: Reading, inst_id: int) -> CdbCase | None:
     here = facts.system.open_pdbs(inst_id)
     if not rows or not here:
         return None
-    given, allotted = directives(facts.plans, inst_id), facts.division.allotments(inst_id)
+    given, allotted = directives(facts.plans, inst_id), facts.division.allocations(inst_id)
     cpus = facts.plans.num_cpus(inst_id)
     return CdbCase(
         plan=plan,

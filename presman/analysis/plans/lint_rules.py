@@ -150,7 +150,7 @@ RULES = LintRules()
 
 @RULES.rule(Severity.ERROR, _GUIDE)
 def no_other_groups(case: Case) -> Found:
-    """A top plan must define what all other sessions get."""
+    """A top plan must have a directive for all other sessions."""
     if case.top and OTHER_GROUPS not in case.tree_groups and case.rows:
         lacking = "The plan has no directive for OTHER_GROUPS"
         yield OTHER_GROUPS, f"{lacking}: sessions of groups it does not name have no directive at all."
@@ -293,7 +293,7 @@ def switch_to_nowhere(case: Case) -> Found:
 
 @RULES.rule(Severity.NOTE, _DIRECTIVES, of_cpu=True)
 def unallocated(case: Case) -> Found:
-    """No group has a right to what no level hands out."""
+    """No group has a right to CPU that no level hands out."""
     if case.top and case.divides and not case.doubt and case.shares.unallocated >= TINY:
         rest = f"{100 * case.shares.unallocated:.1f} % of CPU is unallocated"
         cure = "Add it to a group, or put OTHER_GROUPS with 100 % at the last level"

@@ -292,7 +292,7 @@ def _with_plan(line: PlanRow, facts: Facts, on: tuple[int, ...]) -> PlanRow:
     open_on = [inst_id for inst_id in on if line.con_id in facts.plans.containers(inst_id)]
     if line.kind != CONTAINER or not open_on:
         return line
-    by = facts.division.allotments(open_on[0])[line.con_id].weighed_by
+    by = facts.division.allocations(open_on[0])[line.con_id].weighed_by
     return line._replace(runs=facts.plans.plan_of(open_on[0], line.con_id), weighed_by="" if by == SHARES else by)
 
 

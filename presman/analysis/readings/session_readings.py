@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from presman.analysis.readings.statement_readings import DopStory
+from presman.analysis.readings.statement_readings import DopFacts
 from presman.rows.session_state import ON_CPU, SessionKind, session_kind, session_name
 
 Amount: TypeAlias = float | str | datetime
@@ -232,4 +232,4 @@ class Detail(Struct, frozen=True):
     skew: tuple[SetSkew, ...]
     statistics: tuple[SessionFigure, ...]
     operations: tuple[Operation, ...] = ()
-    dop: DopStory = DopStory()
+    dop: DopFacts = DopFacts()

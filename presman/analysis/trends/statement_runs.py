@@ -99,7 +99,7 @@ class StatementRun(Struct):
         return None if self.started is None else max(0.0, ((self.ended or at) - self.started).total_seconds())
 
     def as_of(self, at: datetime) -> StatementRun:
-        """Return the run without what it did after an instant."""
+        """Return the run as it was at an instant, without later events."""
         times = (self.started, self.idle, self.ended)
         started, idle, ended = (None if each is not None and each > at else each for each in times)
         return replace(self, started=started, idle=idle, ended=ended)

@@ -306,7 +306,7 @@ async def write_report(app: FrameApp) -> None:
         why = (isinstance(error, OSError) and error.strerror) or str(error)
         app.notify(f"No report in {path.parent}: {one_line(clean(str(why)), 300)}", severity="error", timeout=15)
     except Exception as error:
-        app.complain(error)
+        app.report_error(error)
     finally:
         app.is_reporting = False
 

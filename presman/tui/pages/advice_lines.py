@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from presman.analysis.advice.contenders import Candidate, Unblock
 from presman.analysis.advice.ending import ending, objection
-from presman.analysis.advice.freeing import no_use
+from presman.analysis.advice.freeing import why_useless
 from presman.analysis.advice.step import Proof
 from presman.analysis.advice.to_do import offered
 from presman.analysis.advice.unblock import LISTED, refused_holder, unblock_of
@@ -30,9 +30,9 @@ def to_start_line(found: Unblock, room: int | None = None, *, key: bool = False)
     """
     label: Run = (" TO START IT  ", "title")
     hint = _hint(found) if key else ()
-    if found.looks_first:
+    if found.checks_blocker_first:
         return (label, *_blockers(found), *hint)
-    if found.names_none:
+    if found.shows_only_sentence:
         return (label, (found.sentence, "dim"), *hint)
     hint = (*perhaps_others(found), *hint)
     every, joint = _named_of(found)
@@ -195,7 +195,7 @@ def _left(each: RunningStatement) -> str:
 
 
 class Offers(NamedTuple):
-    """What can be copied for a row: commands, the most helpful first, each with the sessions that it affects.
+    """The choices to copy for a row: commands, the most helpful first, each with the sessions that it affects.
 
     `without` are candidates without a command: they hold servers that the head of the row's queue could use. `why` is
     why there is no command, "" if there is one or no reason to give.
@@ -207,7 +207,7 @@ class Offers(NamedTuple):
 
 
 def offers_for(row: Any, reading: Reading) -> Offers:
-    """Return what can be copied for a row.
+    """Return the choices to copy for a row.
 
     For a queued statement the commands end the answers of its head, the first command of each before the others, or
     start or cancel the head itself. For a running statement they are its own, if it is an answer.
@@ -247,7 +247,7 @@ def why_not_ended(row: ParallelStatement, reading: Reading) -> str:
         return f"No command is offered: {refused}."
     if not isinstance(row, RunningStatement):
         return ""
-    against, useless = objection(row), no_use(row, reading).items() if row.idle is not None else ()
+    against, useless = objection(row), why_useless(row, reading).items() if row.idle is not None else ()
     found = [f"DO does not offer to end it: {against}."] if against else []
     found += [f"Ending it alone would not let the head of {name} start: {why}." for name, why in useless]
     return " ".join(found)
@@ -308,7 +308,7 @@ def _all_together(found: Unblock) -> str:
 
 
 def _lost_by(candidate: Candidate) -> str:
-    """Return what would be lost if a candidate were ended."""
+    """Return the words on the loss if a candidate were ended."""
     if candidate.lost == 0:
         return ROLLED_BACK
     lost = "an unknown amount" if candidate.lost is None else server_time(candidate.lost)

@@ -11,7 +11,7 @@ from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import (
-    DopStory,
+    DopFacts,
     ParallelStatement,
     QueuedStatement,
     RunningStatement,
@@ -292,7 +292,7 @@ def _session(row: ParallelStatement | SessionReading, does: str) -> Line:
 
 
 def past_lines(past: SqlPast) -> list[Line]:
-    """Return what presman has observed of a statement."""
+    """Return the lines on the observed past of a statement."""
     lines = [BLANK, title("Executions seen")]
     if past.activity is not None:
         each = past.activity
@@ -327,7 +327,7 @@ def _cursor(
     """Return the statistics, degree and plan that were read."""
     detail = reading.detail if reading.detail and reading.detail.sql_id == statement.sql_id else None
     row = next(iter(_rows(found)), None)
-    dop = detail.dop if detail and detail.dop.facts else row.dop if row else DopStory()
+    dop = detail.dop if detail and detail.dop.facts else row.dop if row else DopFacts()
     lines = section("Executions of this cursor so far (V$SQL)", cost_lines(None if detail is None else detail.cost))
     if row is not None or has_degree(dop) or hints(text):
         lines += dop_lines(dop, row.requested if row else None, text)

@@ -170,25 +170,25 @@ _IN_MEMORY = {
 """Types in OTHER_XML whose value is yes or no, and the words before it."""
 
 
-def dop_lines(dop: statement_readings.DopStory, requested: int | None, sql_text: str = "") -> list[Line]:
+def dop_lines(dop: statement_readings.DopFacts, requested: int | None, sql_text: str = "") -> list[Line]:
     """Return sentences on how a statement got its degree of parallelism."""
     lines = [BLANK, title("Why it has this degree")]
     if hinted := hints(sql_text):
         lines.append(sentence(f"Its SQL text has the hint{'s' * (len(hinted) > 1)} {', '.join(hinted)}."))
-    lines += [sentence(text) for text in dop_story(dop, requested)]
+    lines += [sentence(text) for text in dop_sentences(dop, requested)]
     shown = ("dop", "derived_", "queuing_reason", *_IN_MEMORY)
     others = sorted(each for each in dop.facts.items() if not each[0].startswith(shown))
     return [*lines, *(fact(name, text, "dim") for name, text in others)]
 
 
-def has_degree(dop: statement_readings.DopStory) -> bool:
+def has_degree(dop: statement_readings.DopFacts) -> bool:
     """Return whether a plan contains a degree: that of a serial statement has other facts only."""
     degrees = (dop.degree, dop.cpu_degree, dop.io_degree)
     why = dop.reason or dop.operation_reason or dop.queuing_reason or dop.unread
     return bool(why) or any(each is not None for each in degrees)
 
 
-def dop_story(dop: statement_readings.DopStory, requested: int | None) -> list[str]:
+def dop_sentences(dop: statement_readings.DopFacts, requested: int | None) -> list[str]:
     """Return the sentences on a degree; what the plan does not contain is not guessed."""
     degrees = ((dop.cpu_degree, "CPU"), (dop.io_degree, "I/O"))
     by = [f"{degree} from {resource}" for degree, resource in degrees if degree is not None]
@@ -259,7 +259,7 @@ def session(row: SessionReading, reading: Reading) -> list[Line]:
 
 
 def _consumption(row: SessionReading) -> list[Line]:
-    """Return what a session consumes; a coordinator with its servers, as in its row of the table."""
+    """Return the consumption of a session; a coordinator with its servers, as in its row of the table."""
     servers = collapsed_servers(row)
     cpu = ((row.used, f"uses {number(row.used, 2)}"), (row.waiting, f"waits for {number(row.waiting, 2)} CPUs"))
     io = ((row.io_mb, throughput(row.io_mb)), (row.io_requests, f"{number(row.io_requests)} requests/s"))

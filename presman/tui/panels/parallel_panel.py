@@ -171,7 +171,7 @@ _NARROW = 100
 """Width below which the line TO START IT may be wrapped once. Sessions that must end together may always take two."""
 
 
-class Story(NamedTuple):
+class WhyBlock(NamedTuple):
     """The contents of the block: optionally the queueing, then the heads in this order, then what is worse than usual.
 
     `key` is whether the key c now copies the command of the first head.
@@ -184,38 +184,40 @@ class Story(NamedTuple):
     key: bool = True
 
 
-def story(
+def why_block(
     reading: Reading,
     heads: Sequence[Unblock],
     compared: Sequence[Comparison],
     top: Sequence[Line],
     group: object = None,
-) -> Story:
-    """Return the story of a reading; the head of `group` (container and name) comes first."""
+) -> WhyBlock:
+    """Return the block WHY of a reading; the head of `group` (container and name) comes first."""
     places = in_order(reading)
     ordered = sorted(heads, key=lambda each: places[each.head.con_id, each.head.group])
     ordered.sort(key=lambda each: (each.head.con_id, each.head.group) != group)
     unknown = (" WHY  ", "title"), ("Statements are queued; why the first one waits is not known.", "warn")
     nothing: Line = () if ordered else unknown if reading.queue else no_queue(reading)
-    return Story(top, ordered, nothing, _worse(compared))
+    return WhyBlock(top, ordered, nothing, _worse(compared))
 
 
-def why_lines(story: Story, width: int, most: int | None = None, room: int | None = None) -> list[Line]:
+def why_lines(why_block: WhyBlock, width: int, most: int | None = None, room: int | None = None) -> list[Line]:
     """Return the block, wrapped to `width`: the first head in full, the others while they fit `most` lines.
 
     Heads without room are named. `most` None means no limit. If the first head needs more than `room`, its arithmetic
     is omitted: the table of the queue is more useful.
     """
-    lines = [*story.top, *(wrap(story.nothing, width, 3) if story.nothing else [])]
-    blocks = [_head(story.heads, index, width, key=story.key and not index) for index in range(len(story.heads))]
+    lines = [*why_block.top, *(wrap(why_block.nothing, width, 3) if why_block.nothing else [])]
+    blocks = [
+        _head(why_block.heads, index, width, key=why_block.key and not index) for index in range(len(why_block.heads))
+    ]
     if blocks and room is not None and len(blocks[0]) > room:
-        blocks[0] = _head(story.heads, 0, width, key=story.key, brief=True)
-    if story.worse:
-        blocks.append(wrap(story.worse, width, _INDENT))
+        blocks[0] = _head(why_block.heads, 0, width, key=why_block.key, brief=True)
+    if why_block.worse:
+        blocks.append(wrap(why_block.worse, width, _INDENT))
     for index, block in enumerate(blocks):
-        rest = len(story.heads) - index - 1
+        rest = len(why_block.heads) - index - 1
         if index and most is not None and len(lines) + len(block) + (rest > 0) > most:
-            return [*lines, *_heads_not_shown(story.heads[index:], width)]
+            return [*lines, *_heads_not_shown(why_block.heads[index:], width)]
         lines += block
     return lines
 
@@ -363,7 +365,7 @@ class ParallelPanel(Panel):
         row = self._queued.row
         under = (row.con_id, row.group) if row is not None else None
         compared = () if height >= TALL and width >= _WIDE else self._compared  # there a table shows it
-        found = story(moment.reading, self._unblocks, compared, top, under)
+        found = why_block(moment.reading, self._unblocks, compared, top, under)
         old = moment.choices.behind or moment.choices.paused is not None
         found = found._replace(key=self._is_about_queue() and not old)
         self._first = found.heads[0].head.statement if found.heads else None

@@ -14,7 +14,7 @@ from presman.rows.queries import RecordType
 from presman.rows.snapshot import PromisedEnd, Section, Snapshot, UnexplainedWait
 
 
-class EarlierPromises:
+class EarlierPredictions:
     """Earlier predictions: heads that had room and did not start, and statements that were to end with their operation.
 
     A recorded poll has those of its recorder.
