@@ -62,7 +62,11 @@ class StoredRows:
     def refresh(self) -> None:
         """Look for added polls. Raises RecordingError if some are missing now, and then keeps the known ones."""
         messages: list[str] = []
-        of_stores = (chain_reader.read_chains(store, number, messages) for store, number in self._parts)
+        known = {} if self._messages else grouped(self._index.chains, lambda each: each.store)
+        of_stores = (
+            chain_reader.read_chains(store, number, messages, sorted(known.get(store, ()), key=lambda each: each.chain))
+            for store, number in self._parts
+        )
         found = ChainIndex(chain for chains in of_stores for chain in chains)
         if messages and len(found) < len(self._index):
             raise RecordingError(messages[-1])

@@ -16,6 +16,7 @@ from presman.analysis.readings.wait_readings import WaitReading
 from presman.base.formats import ABSENT, as_of, count, counted, duration, many, number, percent, spelled, throughput
 from presman.figures.drawing.lines import Line
 from presman.figures.figure import Table
+from presman.figures.histogram_figures import SpanFacts
 from presman.figures.session_figures import SESSIONS, why_in_group
 from presman.figures.statement_figures import (
     QUEUE,
@@ -419,6 +420,7 @@ def plain_row(row: Any, table: Table[Any]) -> list[Line]:
     """Return the page of any other row: its figures with their meanings."""
     name = f"{row.event} on instance {row.inst_id}" if isinstance(row, WaitReading) else ""
     name = f"Instance {row.inst_id} {row.name}" if isinstance(row, InstanceReading) else name
+    name = f"{row.event or table.title}: {row.name}" if isinstance(row, SpanFacts) else name
     lines = [title(name or f"{table.title}: {table.columns[0].show(row).strip()}"), BLANK]
     label = max(_LABEL, *(len(column.head) + 2 for column in table.columns))
     for column in table.columns:
