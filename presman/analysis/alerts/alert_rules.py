@@ -1,6 +1,6 @@
 """Alert rules: one list, for screens, texts, checks and event counts.
 
-This module has the rules of CPU (less than is due, a limit, no plan, a shared host) and of other things that hold
+This module has the rules of CPU (less than is due, a limit, no plan, a shared host), rules of other causes that hold
 sessions back (a quiesced database, session pools, I/O limits, a plan change), and the all-clear if no rule reports
 anything. The rules of the parallel queue are in `queue_alerts.py`.
 """
@@ -398,7 +398,7 @@ def all_clear(reading: Reading) -> list[Alert]:
 
 
 def _unchecked(reading: Reading) -> set[str]:
-    """Return the problems that rules would show which lack a view now; their keys where it has no name."""
+    """Return the problems that the rules without a view would show now; their keys where it has no name."""
     rules = (rule.key for rule in RULE_BOOK.values() if not rule.asked)
     return {_CLEARED_BY.get(key, key) for key in rules if silent_views(key, reading)}
 
