@@ -227,12 +227,12 @@ def _remove_oldest(connection: Connection, chains: deque[_StoredChain], before: 
 
 
 def _remove(connection: Connection, chain: _StoredChain) -> int:
-    """Remove a chain, which may have grown meanwhile, or be gone; return the number of its polls."""
-    database_id, first, polls, _ = chain
+    """Remove a chain and return the number of its polls: 0 if it has grown or gone meanwhile, because then it stays."""
+    database_id, first, polls, known_end = chain
     c = schema.BLOCKS.c
     own = c.database_id == database_id, c.chain == first, c.poll.between(first, first + polls + CHAIN)
     polls, end = connection.execute(select(func.coalesce(func.sum(c.polls), 0), func.max(c.last_at)).where(*own)).one()
-    if not polls:
+    if not polls or end > known_end:
         return 0
     after = first + int(polls)
     # Rows of a span stay until all of its polls are gone: a row is for several polls, some of which may stay.
