@@ -21,7 +21,7 @@ from presman.recording import playback_values as stored
 from presman.recording.chain_reader import Chain, ChainIndex, ChainReader, instant_of, polls_until
 from presman.recording.codec.shapes import DamagedError, instant, microseconds
 from presman.recording.measure_tables import STRIP
-from presman.recording.playback_values import THERE, PlaybackPart, Row, a_number, life_of, lives, whole
+from presman.recording.playback_values import THERE, PlaybackPart, Row, checked_number, life_of, lives, whole
 from presman.recording.schema import EVENTS
 from presman.recording.store import Store
 from presman.recording.store_errors import DamagedStoreError, RecordingError
@@ -369,7 +369,7 @@ class Playback(StoredRows):
         def add(row: Row) -> None:
             # A row of a damaged file may be outside: it is added to a cell that nothing shows.
             cell = sums[row["place"]] if 0 <= row["place"] < count else [None, None, None, 0]
-            cell[0] = max((each for each in (cell[0], a_number(row["queued"])) if each is not None), default=None)
+            cell[0] = max((each for each in (cell[0], checked_number(row["queued"])) if each is not None), default=None)
             waited, used = (None if row[name] is None else float(row[name]) for name in ("waited", "used"))
             cell[1:] = [sum_of_known((cell[1], waited)), sum_of_known((cell[2], used)), cell[3] + row["polls"]]
 

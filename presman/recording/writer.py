@@ -198,7 +198,7 @@ class RecordingWriter:
         self._snapshots.finish(self._last_at, connection)
         self._lives.close(connection)
 
-    def _give_way(self, upcoming: int, connection: Connection) -> None:
+    def _stop_if_another_writes(self, upcoming: int, connection: Connection) -> None:
         """Raise RecordingError for a newcomer once another recorder is seen to write, until then StoreLostError.
 
         A recorder that has written before tries again later. `upcoming` is the number of the next poll in the store.
@@ -237,7 +237,7 @@ class RecordingWriter:
         else:
             self._database_id, self._name = found
         upcoming = next_number(connection, POLLS.c.poll, self._database_id, first=0)
-        self._give_way(upcoming, connection)
+        self._stop_if_another_writes(upcoming, connection)
         self._poll = upcoming
         self._event = next_number(connection, EVENTS.c.event, self._database_id, first=0)
         join_last_chain(self._database_id, connection)
