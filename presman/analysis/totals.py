@@ -20,7 +20,7 @@ _of_container = itemgetter(*map(RsrcPdb._fields.index, (*CPU_COLUMNS, "io_servic
 
 
 def usage_of_container(row: RsrcPdb | None) -> UsageTotals | None:
-    """Return what a container has used; None without a row of V$RSRC_PDB."""
+    """Return the usage of a container; None without a row of V$RSRC_PDB."""
     return None if row is None else UsageTotals(*_of_container(row))
 
 

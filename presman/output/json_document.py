@@ -43,7 +43,7 @@ class Sentence(Struct, frozen=True):
 
 
 class Assessment(Struct, frozen=True):
-    """What the pages on CPU, the plan and the containers show in addition to the reading.
+    """The values that the pages on CPU, the plan and the containers show in addition to the reading.
 
     `plan` is that of the first instance, `other_plans` are those of other instances.
     """
@@ -112,11 +112,11 @@ def _to_do(found: ToDo | None) -> dict[str, Any] | None:
 
 def unblock_document(found: Unblock) -> dict[str, Any]:
     """Return how a head could start. Sessions identify the statements to end, whose figures are under `running`."""
-    who = found.head.statement
+    statement = found.head.statement
     return {
         "con_id": found.head.con_id,
         "group": found.head.group,
-        "sql_id": who.sql_id,
+        "sql_id": statement.sql_id,
         **{name: plain(getattr(found, name)) for name in ("needed", "sentence", "wait", "soon", "rivals", "turns")},
         "order": found.order if found.rivals or found.turns else "",
         "unknown": found.unknown or ("" if found.doubt is None else str(found.doubt)),
@@ -127,9 +127,11 @@ def unblock_document(found: Unblock) -> dict[str, Any]:
 
 
 def _candidate(found: Candidate) -> dict[str, Any]:
-    who = found.statement
-    figures = {name: getattr(who, name) for name in ("inst_id", "sid", "serial", "sql_id", "user", "group", "servers")}
-    figures |= {name: getattr(found, name) for name in ("frees", "perhaps", "enough")} | {"idle": who.idle}
+    statement = found.statement
+    figures = {
+        name: getattr(statement, name) for name in ("inst_id", "sid", "serial", "sql_id", "user", "group", "servers")
+    }
+    figures |= {name: getattr(found, name) for name in ("frees", "perhaps", "enough")} | {"idle": statement.idle}
     rest = ("ends_in", "refused", "objection", "why_not", "lost", "effect")
     figures |= {name: getattr(found, name) for name in rest}
     return {**plain(figures), "commands": _commands(found.commands, found.proven)}
@@ -183,4 +185,4 @@ _SHOWN_OTHERWISE: Mapping[type[Any], Collection[str]] = {
     Alert: ("words", "brief", "others", "age", "unchecked"),
     GroupReading: ("counters",),
 }
-"""What a record has in its own words for other fields of it, or what its totals are made of."""
+"""Fields of a record that only repeat others in words, or from which its totals are computed."""

@@ -53,7 +53,7 @@ _NONE = _Parallel()
 
 
 class _Counted(NamedTuple):
-    """What was read and counted for the groups, by instance, container and name; `loads` by instance, then by group.
+    """Rows and counts of the groups, by instance, container and name; `loads` by instance, then by group.
 
     `waits` are those for session pools, None while the database is quiesced. `seconds` is the interval of the counters,
     None without one. `is_whole` means that V$RSRC_CONSUMER_GROUP has all its columns, `has_servers` that it shows the
@@ -73,7 +73,7 @@ class _Counted(NamedTuple):
 
 
 class _OnInstance(NamedTuple):
-    """What the rows of one instance share; `capacities` and `containers`, the names, are by container."""
+    """Facts that the rows of one instance share; `capacities` and `containers`, the names, are by container."""
 
     snapshot: Snapshot
     inst_id: int
