@@ -21,8 +21,9 @@ from presman.analysis.goals import Goal
 from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome
 from presman.forecast.queue_now import plan_branch
 from presman.forecast.scheduler import Group
+from presman.reports.advice import AdviceWanted
 from presman.reports.advise_load import ArrivalDay, Change, Choice, ObservedLoad, ObservedPlan, other_days
-from presman.reports.advise_report import AdviceWanted, advise
+from presman.reports.advise_report import advise
 from presman.reports.advise_search import Search, bounds, quantile
 from presman.reports.whatif_replay import changed, observed_rules, replay
 from presman.rows.group_rows import PlanDirective

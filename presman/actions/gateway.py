@@ -104,7 +104,7 @@ class ActionDialog(ModalScreen[Command | None]):
         line.focus()
 
     def action_scroll(self, lines: int) -> None:
-        """Scroll to what does not fit into a small terminal."""
+        """Scroll to lines that do not fit into a small terminal."""
         self.query_one(Vertical).scroll_relative(y=lines, animate=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -119,7 +119,7 @@ class ActionDialog(ModalScreen[Command | None]):
 
 
 def question(about: str, command: Command) -> str:
-    """Return the exact statement with its binds, and what it does."""
+    """Return the exact statement with its binds, and its effect."""
     binds = ", ".join(f":{name} = {value!r}" for name, value in command.binds.items())
     sent = f"This will be sent:\n\n  {command.statement}\n  binds: {binds or ABSENT}\n"
     safe = "Its session is read again first; nothing is sent if it has changed. What is done is logged.\n"
@@ -186,7 +186,7 @@ class ActionRunner:
         self._now = now
 
     def note(self, database: str, command: Command, text: str) -> str:
-        """Log what became of a command; return why the log cannot be written, "" if it was."""
+        """Log the outcome of a command; return why the log cannot be written, "" if it was."""
         try:
             self._write(database, command, one_line(clean(text), _LONGEST))
         except OSError as error:
@@ -270,10 +270,10 @@ class Gateway(ActionRunner):
 
     def ask(self, app: App[Any], row: Any, reading: Reading, send: Callable[[Command], None]) -> None:
         """Ask what to do with a row, and call `send` with the confirmed command."""
-        who = f"{row.user} {row.inst_id}:{row.sid},{row.serial} in {row.group}, SQL_ID {row.sql_id or '-'}"
+        session = f"{row.user} {row.inst_id}:{row.sid},{row.serial} in {row.group}, SQL_ID {row.sql_id or '-'}"
 
         def about(now: Reading) -> str:
-            return "\n".join([who, *remarks(row, now, reading)])
+            return "\n".join([session, *remarks(row, now, reading)])
 
         def answered(command: Command | None) -> None:
             self._dialog = None

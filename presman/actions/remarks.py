@@ -51,7 +51,7 @@ def _session(row: SessionRow, reading: Reading) -> _Session:
 
 
 def _meanwhile(before: _Session, now: _Session, reading: Reading) -> str:
-    """Return what has changed since the dialog opened, "" if nothing has or the views are unavailable."""
+    """Return the changes since the dialog opened, "" if there are none or the views are unavailable."""
     if before.state == now.state or reading.why_unavailable("V$SESSION") or reading.why_unavailable("V$PX_SESSION"):
         return ""
     holds = "it holds servers now" if now.running else "it holds no servers now"
@@ -85,6 +85,6 @@ def _named_by_do(row: SessionRow, reading: Reading) -> str:
 def _blocked(row: SessionRow, reading: Reading) -> str:
     if not (blocker := getattr(row, "blocker", "")):
         return ""
-    who = next((each for each in reading.sessions if f"{each.inst_id}:{each.sid}" == blocker), None)
-    name = f"{who.user} {blocker}, {who.status.lower()}" if who is not None else f"session {blocker}"
+    session = next((each for each in reading.sessions if f"{each.inst_id}:{each.sid}" == blocker), None)
+    name = f"{session.user} {blocker}, {session.status.lower()}" if session is not None else f"session {blocker}"
     return f"It is blocked by {name}: look at that session first."

@@ -66,7 +66,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
 
 
 class _Parallel(NamedTuple):
-    """What the views show of servers, and of the statements that hold them or wait for some."""
+    """Servers, and the statements that hold them or wait for some, as the views show them."""
 
     pools: Mapping[int, ServerPool]
     cluster: ServerPool
@@ -76,7 +76,7 @@ class _Parallel(NamedTuple):
 
 
 def _of_the_poll(facts: Facts) -> dict[str, Any]:
-    """Return the fields about the poll itself: its time, its cost, and what it could not read."""
+    """Return the fields about the poll itself: its time, its cost, and the queries without an answer."""
     current = facts.snapshot
     is_of_now = current.section(Session).at is not None
     is_blind = view_availability.unavailable(current, Session, ("status",))
@@ -209,7 +209,7 @@ _NOT_READ = frozenset({*SHOWN, *REMEMBERED})
 def stale(snapshot: Snapshot) -> float | None:
     """Return by how many seconds the newest rows are older than the snapshot, None if there never were any.
 
-    What polls remember is no answer, however new.
+    Rows that polls remember are no answer, however new.
     """
     read = [section.at for record, section in snapshot.sections.items() if section.at and record not in _NOT_READ]
     return max(0.0, (snapshot.at - max(read)).total_seconds()) if read else None
@@ -264,7 +264,7 @@ def with_reasons(
     limited: Iterable[LimitedContainer],
     running: Iterable[RunningStatement],
 ) -> tuple[GroupReading, ...]:
-    """Return the groups with the causes of their queues, and what holds their I/O back if they do some."""
+    """Return the groups with the causes of their queues, and the limit that holds their I/O back if they do some."""
     first = {(head.con_id, head.group): head for head in heads}
     left, starts = _until_timeouts(queue)
     throttled = [(each, each.held_by or "its PDB's limits") for each in limited if each.verdict is IoVerdict.THROTTLED]

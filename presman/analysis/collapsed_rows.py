@@ -26,7 +26,7 @@ def collapse_queue(rows: Sequence[QueuedStatement]) -> tuple[QueuedStatement, ..
 
 
 def kind_of(row: QueuedStatement) -> Hashable:
-    """Return what identical statements have in common."""
+    """Return the common fields of identical statements."""
     if not row.sql_id:
         return row.inst_id, row.sid, row.serial
     wants = (row.wants.low, row.wants.high) if row.wants else None

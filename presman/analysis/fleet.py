@@ -27,13 +27,13 @@ class ConnectionState(Marked):
 
 
 class KeyFigures(Struct, frozen=True):
-    """What a fleet shows of one poll of a database.
+    """The figures of one poll of a database that a fleet shows.
 
     `used` and `waiting` are CPUs of all consumer groups since the previous poll; `capacity` is the number of CPUs
     handed out. `queued` parallel statements wait, the first of them for `head_waited` seconds. `alerts` counts critical
     alerts and warnings; the worst has `severity`. Without any, `severity` is "good", or "note" if something is not
-    known. `worst` says all of it: the worst alert, what is not known, else the basis of the all-clear. `unknown` is
-    what is not known, "" if all could be seen. `plan` is "" without one.
+    known. `worst` says all of it: the worst alert, what is not known, else the basis of the all-clear. `unknown` has
+    the unknown facts, "" if all could be seen. `plan` is "" without one.
     """
 
     database: str
@@ -116,7 +116,7 @@ _WELL = 7
 
 
 def key_figures_of(reading: Reading) -> KeyFigures:
-    """Return what a fleet shows of a reading."""
+    """Return the figures of a reading that a fleet shows."""
     header, groups = reading.header, reading.cluster_groups()
     alerts = [alert for alert in worst_first(wrong(reading)) if alert.state in {"bad", "warn"}]
     unknown = _not_known(reading)

@@ -171,7 +171,7 @@ _KNOWN = frozenset(CLASSES)
 
 _SHARED = ("con_id", "sql_id", "status", "state", "wait_class", "resource_consumer_group", "username")
 _alike = itemgetter(*map(Session._fields.index, _SHARED))
-"""What sessions that are counted together have in common: thousands of sessions have few kinds."""
+"""The common fields of sessions that are counted together: thousands of sessions have few kinds."""
 
 
 def activity(rows: Iterable[Session]) -> Activity:

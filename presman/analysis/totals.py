@@ -1,72 +1,26 @@
 """Totals of a reading: the few figures that describe a database in one line."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
-from typing import Any
 
 from msgspec import Struct
 
 from presman.analysis.latency.system_waits import redo_sizes
-from presman.analysis.readings.group_readings import QueueTotals, SessionTotals, UsageTotals
+from presman.analysis.readings.group_readings import UsageTotals
 from presman.analysis.readings.reading import InstanceTotals, Reading
 from presman.analysis.readings.session_readings import OTHER
 from presman.analysis.readings.statement_readings import RunningStatement, is_downgrade, longest_wait
 from presman.analysis.readings.wait_readings import EventWaits
-from presman.base.sums import added, grouped
-from presman.rows.group_rows import CPU_COLUMNS, IO_COLUMNS, ConsumerGroup
+from presman.base.sums import added, grouped, sums_of
+from presman.rows.group_rows import CPU_COLUMNS, IO_COLUMNS
 from presman.rows.instance_rows import RsrcPdb, SystemEvent
 from presman.rows.snapshot import Snapshot
 
-_COLUMNS = (*CPU_COLUMNS, "io_service_time", *IO_COLUMNS)
-"""What both views count, in the order of UsageTotals."""
-
-
-def _columns(record: Any, names: Iterable[str]) -> Callable[[Any], tuple[int, ...]]:
-    return itemgetter(*map(record._fields.index, names))
-
-
-USAGE_COLUMNS = (*_COLUMNS, "requests", "cpu_waits")
-"""The columns of V$RSRC_CONSUMER_GROUP that UsageTotals has, in its order."""
-
-QUEUE_COLUMNS = (
-    "pqs_queued", "pqs_completed", "pq_servers_used", "pq_active_time", "pq_queued_time", "pq_queue_time_outs",
-)  # fmt: skip
-"""The columns of V$RSRC_CONSUMER_GROUP that QueueTotals has, in its order."""
-
-SESSION_COLUMNS = (
-    "active_session_limit_hit", "queued_time", "switches_in_cpu_time", "switches_out_cpu_time", "queue_time_outs",
-)  # fmt: skip
-"""The columns of V$RSRC_CONSUMER_GROUP that SessionTotals has, in its order."""
-
-TOTALS_OF = {
-    "totals": dict(zip(QueueTotals._fields, QUEUE_COLUMNS, strict=True)),
-    "sessions": dict(zip(SessionTotals._fields, SESSION_COLUMNS, strict=True)),
-    "usage": dict(zip(UsageTotals._fields, USAGE_COLUMNS, strict=True)),
-    "io": {"service_ms": "io_service_time", "waits": "io_service_waits"},
-}
-"""The column of V$RSRC_CONSUMER_GROUP for each counter of a group's totals, and for its I/O that of two figures."""
-
-_of_queue, _of_sessions = _columns(ConsumerGroup, QUEUE_COLUMNS), _columns(ConsumerGroup, SESSION_COLUMNS)
-_of_group, _of_container = _columns(ConsumerGroup, USAGE_COLUMNS), _columns(RsrcPdb, _COLUMNS)
-
-
-def usage_of_group(row: ConsumerGroup | None) -> UsageTotals | None:
-    """Return what a consumer group has used; None without a row of V$RSRC_CONSUMER_GROUP."""
-    return None if row is None else UsageTotals._make(_of_group(row))
-
-
-def queue_totals(row: ConsumerGroup | None) -> QueueTotals:
-    """Return the counters of a group's parallel statements."""
-    return QueueTotals._make(_of_queue(row) if row is not None else (None,) * len(QUEUE_COLUMNS))
-
-
-def session_totals(row: ConsumerGroup | None) -> SessionTotals:
-    """Return the counters of a group's sessions."""
-    return SessionTotals._make(_of_sessions(row) if row is not None else (None,) * len(SESSION_COLUMNS))
+_of_container = itemgetter(*map(RsrcPdb._fields.index, (*CPU_COLUMNS, "io_service_time", *IO_COLUMNS)))
 
 
 def usage_of_container(row: RsrcPdb | None) -> UsageTotals | None:
-    """Return what a container has used; None without a row of V$RSRC_PDB."""
+    """Return the usage of a container; None without a row of V$RSRC_PDB."""
     return None if row is None else UsageTotals(*_of_container(row))
 
 
@@ -74,19 +28,6 @@ def together_used(parts: Sequence[UsageTotals | None]) -> UsageTotals | None:
     """Return the sum over instances; None if one of them is not known."""
     known = [each for each in parts if each is not None]
     return UsageTotals._make(sums_of(known)) if known and len(known) == len(parts) else None
-
-
-def sums_of(rows: Iterable[Sequence[Any]]) -> list[Any]:
-    """Return the sum of each column, None if a row has no value.
-
-    >>> sums_of([(1, None), (2, 3)])
-    [3, None]
-    """
-    columns = list(zip(*rows, strict=True))
-    try:
-        return list(map(sum, columns))
-    except TypeError:  # None was among them
-        return [None if None in values else sum(values) for values in columns]
 
 
 def instance_totals(snapshot: Snapshot) -> tuple[InstanceTotals, ...]:

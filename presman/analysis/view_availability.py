@@ -12,10 +12,9 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.session_facts import queued
 from presman.analysis.facts.system_facts import SystemFacts, answers
 from presman.analysis.instances import ROOT, container_of
-from presman.analysis.readings.group_readings import IMPOSSIBLE, GroupReading, Verdict
+from presman.analysis.readings.group_readings import IMPOSSIBLE, GroupReading, GroupTotals, Verdict
 from presman.analysis.readings.reading import CLUSTER, Evidence, InstanceReading, UnavailableView
 from presman.analysis.readings.statement_readings import Downgrades, is_downgrade
-from presman.analysis.totals import TOTALS_OF
 from presman.base.formats import listed as in_words
 from presman.base.formats import spelled
 from presman.base.sums import summed
@@ -167,7 +166,7 @@ def _some(names: Sequence[str]) -> str:
 
 def _has_no_rates(row: GroupReading) -> bool:
     """Whether the view lists the group but there is no delta yet, whether or not a plan manages its CPU."""
-    return row.used is None and row.usage is not None
+    return row.used is None and row.is_listed()
 
 
 def unavailable_views(facts: Facts) -> tuple[UnavailableView, ...]:
@@ -200,6 +199,9 @@ _COLUMNS_OF = {
 }
 """Figures of a group that may be unknown, with the columns of V$RSRC_CONSUMER_GROUP that they need."""
 
+_IO_OF = {"service_ms": "io_service_time", "waits": "io_service_waits"}
+"""Figures of a group's I/O that need one column more."""
+
 _GAUGES = frozenset({"execution_waiters", "queue_length"})
 """Those of them that are known as soon as their column has values; what is counted takes two polls."""
 
@@ -212,17 +214,17 @@ def known_only(rows: tuple[GroupReading, ...], facts: Facts) -> tuple[GroupReadi
     if why := unavailable(snapshot, ConsumerGroup):
         return tuple(row._replace(doubt=why) for row in rows)
     gone: dict[str, Any] = {field: None for field, columns in _COLUMNS_OF.items() if not columns.isdisjoint(uncounted)}
-    lost = {
-        field: {name: None for name, column in columns.items() if column in absent}
-        for field, columns in (TOTALS_OF.items() if absent else ())
-    }
-    if not gone and not any(lost.values()):
+    if not gone and not absent:
         return rows
+    blank: dict[str, Any] = dict.fromkeys(absent.intersection(ConsumerGroup._fields))
+    io: dict[str, Any] = {field: None for field, column in _IO_OF.items() if column in absent}
     if not gone.keys().isdisjoint({"used", "waiting"}):
         gone["doubt"] = unavailable(snapshot, ConsumerGroup, CPU_COLUMNS) or TWO_POLLS
     known = []
     for row in rows:
-        figures = {field: _without(getattr(row, field), names) for field, names in lost.items()} | gone
+        counters = [each._replace(**blank) if each is not None else None for each in row.counters.rows]
+        figures = {"io": row.io._replace(**io) if row.io is not None else None} | gone
+        figures["counters"] = GroupTotals(tuple(counters))
         # If CPU is not managed no session is throttled, whatever it uses.
         if "doubt" in gone and row.verdict is not Verdict.NOT_MANAGED:
             figures["verdict"] = Verdict.UNKNOWN
@@ -251,10 +253,6 @@ def without_impossible(
         row._replace(verdict=Verdict.UNKNOWN, doubt=doubts[row.inst_id]) if row.inst_id in doubts else row
         for row in rows
     )
-
-
-def _without(totals: Any, names: Mapping[str, None]) -> Any:
-    return totals._replace(**names) if totals is not None else None
 
 
 # ---- Rows that are missing from a view although it answered: those of an instance, or of queued statements.

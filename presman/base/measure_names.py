@@ -1,4 +1,4 @@
-"""The measures: what can be exported, by name. Their columns are in :mod:`presman.figures.measures`."""
+"""The measures that can be exported, by name. Their columns are in :mod:`presman.figures.measures`."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

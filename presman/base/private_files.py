@@ -1,4 +1,4 @@
-"""Private files of the user, the folder of what presman keeps between runs, and safe reading of other paths.
+"""Private files of the user, the folder of files that presman keeps, and safe reading of other paths.
 
 Another user who may write to a folder, or who made it, could have put a link there that leads elsewhere.
 """
@@ -17,7 +17,7 @@ from presman.base.errors import InputError
 
 
 def state_folder() -> Path:
-    """Return the folder of what presman keeps between runs ($XDG_STATE_HOME/presman). Raises OSError."""
+    """Return the folder of the files that presman keeps between runs ($XDG_STATE_HOME/presman). Raises OSError."""
     home = os.environ.get("XDG_STATE_HOME", "")
     try:
         return (Path(home) if home.startswith("/") else Path.home() / ".local" / "state") / "presman"

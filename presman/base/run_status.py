@@ -1,4 +1,4 @@
-"""Status of a run: what a command reports about itself, and how `presman status` reads that."""
+"""Status of a run: the report of a command about itself, and how `presman status` reads it."""
 
 import fcntl
 import os

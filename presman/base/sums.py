@@ -1,8 +1,8 @@
 """Sums: rows grouped by a key, and totals of figures some of which may be unknown."""
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from operator import itemgetter
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Row = TypeVar("Row")
 Value = TypeVar("Value")
@@ -43,6 +43,19 @@ def added(parts: Iterable[Number | None]) -> Number | None:
         return sum(parts)  # type: ignore[arg-type]
     except TypeError:  # None was among them
         return None
+
+
+def sums_of(rows: Iterable[Sequence[Any]]) -> list[Any]:
+    """Return the sum of each column, None if a row has no value.
+
+    >>> sums_of([(1, None), (2, 3)])
+    [3, None]
+    """
+    columns = list(zip(*rows, strict=True))
+    try:
+        return list(map(sum, columns))
+    except TypeError:  # None was among them
+        return [None if None in values else sum(values) for values in columns]
 
 
 def largest(parts: Iterable[Number | None]) -> Number | None:

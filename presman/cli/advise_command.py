@@ -18,7 +18,8 @@ from presman.cli.exit_codes import Failure
 from presman.cli.output_file import ADVICE, JSON, PAGE, output_path, write_whole
 from presman.cli.parser import Parser, add_format, command, option, output
 from presman.cli.whatif_command import WatchedPlan, add_observed, arrivals_of, refuse_unknown
-from presman.reports.advise_report import AdviceWanted, advise
+from presman.reports.advice import AdviceWanted
+from presman.reports.advise_report import advise
 from presman.reports.advise_search import EVERY_KIND, KINDS, Scored, kinds_of
 from presman.reports.advise_text import as_page, as_text
 from presman.reports.whatif_cpu import CpuDemands

@@ -1,1 +1,1 @@
-"""config.ini, and what TARGET means."""
+"""config.ini, and the meaning of TARGET."""

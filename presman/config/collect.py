@@ -26,7 +26,7 @@ _TEMPLATE = Path(__file__).with_suffix(".sql")
 
 
 class Spooled(NamedTuple):
-    """What is spooled from one view: `columns` of the catalog, `conditions` of the queries ("" for all rows).
+    """The part of one view that is spooled: `columns` of the catalog, `conditions` of the queries ("" for all rows).
 
     `once` means in the first sample only; `by_key` means one cursor at a time, by the key of V$SQL.
     """
@@ -63,7 +63,7 @@ class Spooled(NamedTuple):
 
 
 def spooled(release: Release) -> list[Spooled]:
-    """Return what the queries of `release` read, one entry for each view, without the views of licensed packs."""
+    """Return the views that the queries of `release` read, each once, without those of licensed packs."""
     views: dict[str, list[Query]] = {}
     for query in load(release).values():
         is_of_one_session = query.cadence is Cadence.DEMAND and ":sid" in query.cluster_sql  # that the user selected

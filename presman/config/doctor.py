@@ -1,7 +1,7 @@
 """Findings of `presman doctor TARGET`: readable views, missing grants, and the assumptions of presman."""
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct
 
+from presman.analysis.facts.plan_book import OTHER_GROUPS, PlanBook
 from presman.analysis.instances import database_kind
 from presman.base.formats import count, counted
 from presman.base.release import Release, named
@@ -27,7 +28,6 @@ from presman.sources import Request, Source
 
 _RECORDS = (SessionInfo, ConsumerGroupDefinition, RsrcPlan, PlanDirective)
 
-OTHER_GROUPS = "OTHER_GROUPS"
 SYS_GROUP = "SYS_GROUP"
 
 CURE = (
@@ -63,8 +63,8 @@ def own_group(source: Source, release: Release, inst_id: int, sid: int) -> Itera
 
 
 def _hazards(group: str, plan: RsrcPlan, found: Mapping[type[Any], Section]) -> Iterator[str]:
-    rows = _in_force(plan.name, found[PlanDirective].rows)
-    row = rows.get(group) or rows.get(OTHER_GROUPS)
+    directives = PlanBook.read((), found[PlanDirective].rows).shares(plan.name).directives
+    row = directives.get((0, group)) or directives.get((0, OTHER_GROUPS))
     if row is None:
         return
     if plan.cpu_managed == "ON" and group != SYS_GROUP:
@@ -79,22 +79,6 @@ def _hazards(group: str, plan: RsrcPlan, found: Mapping[type[Any], Section]) -> 
         yield f"long calls are switched: {row.switch_group}"
     if row.max_idle_time is not None:
         yield f"sessions idle for {row.max_idle_time} s are ended: poll more often than that"
-
-
-def _in_force(plan: str, directives: Iterable[PlanDirective]) -> dict[str, PlanDirective]:
-    """Return the directives of all groups that a plan or its subplans name."""
-    rows = [row for row in directives if not row.status]
-    found: dict[str, PlanDirective] = {}
-    plans, todo = {plan}, [plan]
-    while todo:
-        name = todo.pop()
-        for row in rows:
-            if row.plan == name and row.type == "PLAN" and row.group_or_subplan not in plans:
-                plans.add(row.group_or_subplan)
-                todo.append(row.group_or_subplan)
-            elif row.plan == name and row.type != "PLAN":
-                found.setdefault(row.group_or_subplan, row)
-    return found
 
 
 CALLS = 5
@@ -189,8 +173,8 @@ def _kind_of_database(found: Mapping[type[Any], Section]) -> Iterator[str]:
         yield _line("instances", f"{len(instances)} ({cluster}): {names}")
     for row in instances:
         if row.active_state in QUIESCE_STATES:
-            who = f"{row.instance_name} is {row.active_state}: only SYS and SYSTEM get in"
-            yield _line("quiesced", f"{who} until ALTER SYSTEM UNQUIESCE")
+            state = f"{row.instance_name} is {row.active_state}: only SYS and SYSTEM get in"
+            yield _line("quiesced", f"{state} until ALTER SYSTEM UNQUIESCE")
     if Pdb in found and found[Pdb].rows:
         yield _line("pdbs", ", ".join(open_modes(found[Pdb].rows)))
 

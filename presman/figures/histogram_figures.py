@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable
 from functools import partial
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from presman.analysis.latency.histograms import (
     PERMILLES,
@@ -27,12 +28,13 @@ Line = tuple[tuple[str, str], ...]
 
 
 class SpanFacts(Struct, frozen=True):
-    """One fact about a histogram as text, for each of the three spans."""
+    """One fact about the histogram of an event as text, for each of the three spans."""
 
     name: str
     now: str
     window: str
     startup: str
+    event: str = ""
 
 
 FactFigure = Figure[SpanFacts]
@@ -106,7 +108,8 @@ def figures(
     lines.append(line("longest in bucket", lambda span: bound_text(span.longest)))
     limits = (f"% under / over {limit // 1000} ms" for limit in THRESHOLDS_US)
     lines += [line(name, partial(_threshold, index=index)) for index, name in enumerate(limits)]
-    return tuple(lines)
+    event = next((each.event for each in spans if each is not None), "")
+    return tuple(replace(each, event=event) for each in lines)
 
 
 def span_text(seconds: float | None) -> str:

@@ -26,12 +26,12 @@ _MICROSECONDS = Unit("microseconds", count, 8)
 
 
 class Measure(Struct, Generic[T], frozen=True):
-    """What is exported under one name.
+    """The figures that are exported under one name.
 
     Tidy: `rows` returns one record per line, `figures` are its cells. Wide: `across` returns the records of one line
     by column heading; each cell is the figure of one of the keys in `wide`, by default the first. Recordings store
-    its rows in tables if it `is_kept`; otherwise they are computed again from what each poll read. `detail_level` is
-    what each poll must read to write it.
+    its rows in tables if it `is_kept`; otherwise they are computed again from the rows of each poll. `detail_level` is
+    the level of detail that each poll needs for it.
     """
 
     name: str

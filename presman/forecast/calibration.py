@@ -141,9 +141,9 @@ class QueueCalibration:
         self._known: deque[tuple[float, float]] = deque(maxlen=60 * _OF_ONE_LOOK)
         self.factor: float | None = None
 
-    def start(self, who: Hashable, at: float | None) -> None:
+    def start(self, statement: Hashable, at: float | None) -> None:
         """Note that a statement started at `at`, or left without a start if that is None."""
-        for each in self._open.pop(who, ()):
+        for each in self._open.pop(statement, ()):
             if at is not None and at >= each.at:
                 self._known.append((each.at, each.raw.score(at - each.at, each.least)))
 
@@ -156,8 +156,8 @@ class QueueCalibration:
         since = now - _HOUR
         scores = sorted([*(found for at, found in self._known if at >= since), *self._late(now, since)])
         self.factor = _conformal_factor(_STANDING_COVERAGE, scores) if len(scores) >= FEW else None
-        for who, standing in shown[:: max(1, ceil(len(shown) / _OF_ONE_LOOK))]:
-            standings = self._open.setdefault(who, [])
+        for statement, standing in shown[:: max(1, ceil(len(shown) / _OF_ONE_LOOK))]:
+            standings = self._open.setdefault(statement, [])
             standings[:] = [*(each for each in standings if each.at >= since), standing]
 
     def _late(self, now: float, since: float) -> list[float]:

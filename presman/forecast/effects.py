@@ -70,14 +70,14 @@ class Effects:
         No further way is begun after `most` steps of the model. Return the number of steps.
         """
         holders = {each.executing(): index for index, each in enumerate(model.holders) if each is not None}
-        ways = [way for way in self._now if all(who in holders for who in way)] if courses else []
+        ways = [way for way in self._now if all(executing in holders for executing in way)] if courses else []
         steps = 0
         for way in sorted(ways, key=lambda way: len(self._played.get(way, ()))):
             if steps >= most:
                 break
             differences = self._played.setdefault(way, deque(maxlen=KEPT))
             for drawn, otherwise in courses:
-                played = play(model.now, drawn, [holders[who] for who in way])
+                played = play(model.now, drawn, [holders[executing] for executing in way])
                 steps += played.steps
                 differences.append(_Difference(at, played.at_once - otherwise.at_once, played.empty, otherwise.empty))
         return steps

@@ -418,8 +418,8 @@ class Forecaster:
                 self._missed[wait] = _Missed(f"it should have started by {clock(latest)} and has not", outcome)
 
     def _judge_start(self, wait: _Wait, first: _FirstForecast, missed: _Missed | None) -> None:
-        who, since = wait
-        run = self._history.run(who)
+        executing, since = wait
+        run = self._history.run(executing)
         # Another time means that the session has queued the same SQL again: that run is another wait.
         started = run.started if run is not None and run.queued == since else None
         self._queue_calibration.start(wait, None if started is None else started.timestamp())

@@ -5,7 +5,7 @@ Pure except for its own state: no clock, no database, no SQL. Servers are counte
 A statement starts if the servers in use and those it needs fit PARALLEL_SERVERS_TARGET and the limits of the pools it
 draws from (its group's, its PDB's). A statement that needs more than the whole target or limit can never fit by that
 rule; published observations on 12.1 show that it started alone, once no servers were in use (36 servers on a target of
-24), so the model starts it in this way, too, for the target and by analogy for the limits.
+24), so the model does the same for the target, and by analogy for the limits.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ def with_shown(snapshot: Snapshot, reading: Reading) -> Snapshot:
     """Return a poll with the forecasts of its reading, and the bypassing statements that earlier polls have shown."""
     shown: dict[RecordType, Section] = {}
     if reading.bypassed or reading.forecast is not None:
-        shown[ShownBypassed] = Section(tuple(ShownBypassed(*who) for who in reading.bypassed))
+        shown[ShownBypassed] = Section(tuple(ShownBypassed(*executing) for executing in reading.bypassed))
     if reading.forecast is not None:
         record, since = reading.forecast.record, reading.forecast.judged_since
         starts = tuple(_start(row.executing(), row.starts) for row in reading.queue if row.starts is not None)
@@ -28,9 +28,9 @@ def with_shown(snapshot: Snapshot, reading: Reading) -> Snapshot:
     return replace(snapshot, sections=MappingProxyType({**snapshot.sections, **shown})) if shown else snapshot
 
 
-def _start(who: Executing, starts: StartForecast) -> ShownStart:
+def _start(executing: Executing, starts: StartForecast) -> ShownStart:
     median, low, high = map(_tenths, (starts.median, starts.low, starts.high))
-    return ShownStart(*who, median, low, high, int(starts.timeout), starts.why_none)
+    return ShownStart(*executing, median, low, high, int(starts.timeout), starts.why_none)
 
 
 _times = attrgetter("through", "otherwise", "sooner", "sooner_low", "sooner_high")
@@ -40,19 +40,19 @@ _times = attrgetter("through", "otherwise", "sooner", "sooner_low", "sooner_high
 def _effects(forecast: QueueForecast) -> Iterator[ShownEffect]:
     for way, each in enumerate(forecast.effects):
         through, otherwise, *sooner = map(_tenths, _times(each))
-        for who in each.who:
-            yield ShownEffect(way, *who, each.starts, through, otherwise, int(each.proven), *sooner)
+        for executing in each.who:
+            yield ShownEffect(way, *executing, each.starts, through, otherwise, int(each.proven), *sooner)
 
 
 def _shown_effects(snapshot: Snapshot) -> Iterator[EndingEffect]:
     # The rows of one way follow one another, as they were written.
     for _, rows in groupby(snapshot.rows(ShownEffect), lambda row: row.way):
         first, *others = rows
-        who = tuple((row.inst_id, row.sid, row.serial, row.sql_id) for row in (first, *others))
+        executing = tuple((row.inst_id, row.sid, row.serial, row.sql_id) for row in (first, *others))
         through, otherwise, *sooner = map(_seconds, _times(first))
         if first.sooner is None:  # its range was not kept, nor the figures of its table
             through = otherwise = None
-        yield EndingEffect(who, first.starts, through, otherwise, bool(first.proven), *sooner)
+        yield EndingEffect(executing, first.starts, through, otherwise, bool(first.proven), *sooner)
 
 
 def as_shown(reading: Reading, snapshot: Snapshot) -> Reading:

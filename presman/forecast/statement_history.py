@@ -149,7 +149,7 @@ class StatementHistory:
         self._remaining_of: dict[Executing, list[tuple[datetime, float]]] = {}
         self._times: dict[Hashable, deque[float]] = {}
         self.is_behind_gap = False
-        """Whether the last step was much longer than usual: what happened in it is unknown."""
+        """Whether the last step was much longer than usual: ends within it are unknown."""
         self._steps = GapDetector(longest_step(0.0))
 
     def begin(self, at: datetime, watched: timedelta, runs: Iterable[StatementRun]) -> None:
@@ -234,7 +234,9 @@ class StatementHistory:
                 if not noted or reading.at - noted[-1][0] >= _APART:
                     noted.append((reading.at, each.remaining))
         running = {each.executing() for each in reading.running}
-        self._remaining_of = {who: noted for who, noted in self._remaining_of.items() if who in running}
+        self._remaining_of = {
+            executing: noted for executing, noted in self._remaining_of.items() if executing in running
+        }
 
     @property
     def watched(self) -> float:
@@ -257,9 +259,9 @@ class StatementHistory:
         found = (((at - begin).total_seconds(), run) for at, run in self._arrivals if at >= begin)
         return sorted(found, key=itemgetter(0))
 
-    def run(self, who: Executing) -> StatementRun | None:
+    def run(self, executing: Executing) -> StatementRun | None:
         """Return the run of a statement that waits or runs now, None if there is none."""
-        return self._runs.now(who)
+        return self._runs.now(executing)
 
     def lasting(self, con_id: int, group: str, sql_id: str) -> Durations | None:
         """Return how long a statement holds its servers: by its own past, else its group's, else that of all.

@@ -138,7 +138,7 @@ class CsvExport:
     ) -> None:
         self._rows = TidyRows(measure)
         self.detail_level = self._rows.measure.detail_level
-        """What each poll must read for the measure."""
+        """The level of detail that each poll needs for the measure."""
         self._column = column or self._rows.measure.wide[0]
         if self._column not in self._rows.measure.wide:
             raise KeyError(self._column)

@@ -25,6 +25,7 @@ from presman.analysis.plans.lint_rules import Finding
 from presman.analysis.plans.plan_changes import PlanSwitch, plan_switches
 from presman.analysis.plans.plan_view import PlanView, plan_view
 from presman.analysis.readings.container_readings import PdbReading
+from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.session_list import CpuWaiter, cpu_waiters
 from presman.output.cells import json_value, word
@@ -42,7 +43,7 @@ class Sentence(Struct, frozen=True):
 
 
 class Assessment(Struct, frozen=True):
-    """What the pages on CPU, the plan and the containers show in addition to the reading.
+    """The values that the pages on CPU, the plan and the containers show in addition to the reading.
 
     `plan` is that of the first instance, `other_plans` are those of other instances.
     """
@@ -111,11 +112,11 @@ def _to_do(found: ToDo | None) -> dict[str, Any] | None:
 
 def unblock_document(found: Unblock) -> dict[str, Any]:
     """Return how a head could start. Sessions identify the statements to end, whose figures are under `running`."""
-    who = found.head.statement
+    statement = found.head.statement
     return {
         "con_id": found.head.con_id,
         "group": found.head.group,
-        "sql_id": who.sql_id,
+        "sql_id": statement.sql_id,
         **{name: plain(getattr(found, name)) for name in ("needed", "sentence", "wait", "soon", "rivals", "turns")},
         "order": found.order if found.rivals or found.turns else "",
         "unknown": found.unknown or ("" if found.doubt is None else str(found.doubt)),
@@ -126,9 +127,11 @@ def unblock_document(found: Unblock) -> dict[str, Any]:
 
 
 def _candidate(found: Candidate) -> dict[str, Any]:
-    who = found.statement
-    figures = {name: getattr(who, name) for name in ("inst_id", "sid", "serial", "sql_id", "user", "group", "servers")}
-    figures |= {name: getattr(found, name) for name in ("frees", "perhaps", "enough")} | {"idle": who.idle}
+    statement = found.statement
+    figures = {
+        name: getattr(statement, name) for name in ("inst_id", "sid", "serial", "sql_id", "user", "group", "servers")
+    }
+    figures |= {name: getattr(found, name) for name in ("frees", "perhaps", "enough")} | {"idle": statement.idle}
     rest = ("ends_in", "refused", "objection", "why_not", "lost", "effect")
     figures |= {name: getattr(found, name) for name in rest}
     return {**plain(figures), "commands": _commands(found.commands, found.proven)}
@@ -178,5 +181,8 @@ def names(kind: type[Any]) -> tuple[str, ...]:
     return tuple(name for name in fields + derived if name not in _SHOWN_OTHERWISE.get(kind, ()))
 
 
-_SHOWN_OTHERWISE: Mapping[type[Any], Collection[str]] = {Alert: ("words", "brief", "others", "age", "unchecked")}
-"""What a record has in its own words for other fields of it."""
+_SHOWN_OTHERWISE: Mapping[type[Any], Collection[str]] = {
+    Alert: ("words", "brief", "others", "age", "unchecked"),
+    GroupReading: ("counters",),
+}
+"""Fields of a record that only repeat others in words, or from which its totals are computed."""

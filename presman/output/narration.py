@@ -37,7 +37,7 @@ _NARRATED_KINDS = _ALERT_KINDS | {
 
 
 class Narration:
-    """Takes successive readings, already judged, and reports what changed.
+    """Takes successive readings, already judged, and reports the changes.
 
     A summary follows `summary` seconds after the last one. `plain` writes only ASCII, and words for signs.
     """

@@ -100,8 +100,8 @@ def cpu(snapshot: Snapshot, reading: Reading) -> V1Table:
         throttled = round(row.cpu_wait_time / 1000, 2)
         of_host = _percent(consumed, host_cpus.get(row.inst_id, 0) * seconds)
         busy_percent = None if host_busy is None else round(100 * host_busy, 2)
-        who = row.inst_id, label(row.consumer_group_name, row.con_id)
-        return (*who, row.num_cpus, *used, throttled, row.cpu_utilization_limit, of_host, busy_percent)
+        key = row.inst_id, label(row.consumer_group_name, row.con_id)
+        return (*key, row.num_cpus, *used, throttled, row.cpu_utilization_limit, of_host, busy_percent)
 
     return _table(CPU, map(line, metrics))
 
@@ -135,9 +135,9 @@ def parallel(snapshot: Snapshot, _reading: Reading) -> V1Table:
     label = _labels(row.con_id for row in found)
 
     def line(row: ConsumerGroup) -> tuple[Value, ...]:
-        who, seconds = (row.inst_id, label(row.name, row.con_id)), round(row.pq_active_time / 1000, 2)
+        key, seconds = (row.inst_id, label(row.name, row.con_id)), round(row.pq_active_time / 1000, 2)
         queued = row.current_pqs_queued, row.pq_queued_time
-        return (*who, seconds, row.current_pqs_active, *queued, row.current_pq_servers_active, row.pq_queue_time_outs)
+        return (*key, seconds, row.current_pqs_active, *queued, row.current_pq_servers_active, row.pq_queue_time_outs)
 
     return _table(PARALLEL, map(line, found))
 

@@ -264,8 +264,8 @@ def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, histo
     alike = [each for each in reading.queue if asked.is_about(each)]
     if len(alike) > 1:  # the sessions of one SID on several instances, or of one SQL_ID
         sessions = listed(sorted(f"{each.inst_id}:{each.sid}" for each in alike))
-        who = f"{len(alike)} are queued with {asked}" if asked.sql_id else f"{sessions} are queued"
-        yield f"  {who}: {_which(row, alike)}"
+        which = f"{len(alike)} are queued with {asked}" if asked.sql_id else f"{sessions} are queued"
+        yield f"  {which}: {_which(row, alike)}"
     head = next((head for head in reading.heads if (head.con_id, head.group) == (row.con_id, row.group)), None)
     first = "" if head is None else first_of_queue(row, head, reading)
     if head is not None:

@@ -111,7 +111,7 @@ MOST_ANSWERS, MOST_KEPT = 1000, 32_000_000
 
 
 class PollNeeds(NamedTuple):
-    """What a poller looks up and keeps.
+    """The lookups that a poller makes, and the answers that it keeps.
 
     `statements` limits the shown statements whose plans are looked up (None: no limit); `texts` is whether their SQL
     texts are looked up, too. At most `most` answers with `largest` characters together are kept. With `few` hardly any

@@ -224,7 +224,7 @@ class Poller:
         self.source.close()
 
     def poll(self, on_first_look: Callable[[Snapshot], object] | None = None) -> Snapshot:
-        """Read what is due. Raises Exhausted at a finite source's end and SourceError if the source is lost.
+        """Run the due queries. Raises Exhausted at a finite source's end and SourceError if the source is lost.
 
         `on_first_look` is called with a partial snapshot at the first poll of a database, before the rest (LATER) is
         read: the first screen does not need it.
@@ -437,7 +437,7 @@ class Poller:
         """Store the answer `section`; after a timeout the earlier rows stay.
 
         Once V$SESSION answers again, its idle sessions are counted again, too. Rows that did not change stay the same
-        objects: what the analysis made of them still holds (:class:`presman.analysis.caches.RowCache`).
+        objects: results of the analysis stay valid (:class:`presman.analysis.caches.RowCache`).
         """
         before = self._asked.get(query.record)
         if query.record is Session and before is not None and before.late and section.problem is None:

@@ -5,6 +5,7 @@ from bisect import bisect_right
 from collections import OrderedDict, deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
+from heapq import heappop, heappush
 from itertools import accumulate, pairwise, takewhile, tee
 from typing import Any, NamedTuple
 
@@ -51,6 +52,26 @@ def _in_order(chains: Iterable[Chain]) -> list[Chain]:
     return [each for *_, each in sorted(found)]
 
 
+def _nearest(chains: Sequence[Chain]) -> tuple[list[int], list[int]]:
+    """Return instants in order, and for the time from each on the number of the chain that reaches nearest to it.
+
+    That is the last one that contains the time, else the one that ended last.
+    """
+    begin = sorted(range(len(chains)), key=lambda each: chains[each].first_at, reverse=True)
+    instants = sorted({each.first_at for each in chains} | {each.last_at + 1 for each in chains})
+    under_way: list[int] = []
+    numbers, newest = list[int](), (0, 0)
+    for instant in instants:
+        while begin and chains[begin[-1]].first_at <= instant:
+            number = begin.pop()
+            heappush(under_way, -number)
+            newest = max(newest, (chains[number].last_at, number))
+        while under_way and chains[-under_way[0]].last_at < instant:
+            heappop(under_way)
+        numbers.append(-under_way[0] if under_way else newest[1])
+    return instants, numbers
+
+
 class ChainIndex:
     """The chains of a database in order of time. Polls are indexed from 0 across all of them.
 
@@ -61,7 +82,10 @@ class ChainIndex:
         self.chains = _in_order(chains)
         neighbours = (pair for pair in pairwise(self.chains) if pair[0].store is pair[1].store)
         self.went_back = [(one, other) for one, other in neighbours if other.first_at < one.last_at]
-        self._begins = [each.first_at for each in self.chains]
+        # Chains overlap in time where the clock went back: then the one that reaches nearest to an instant is taken.
+        self._instants, self._numbers = [each.first_at for each in self.chains], [*range(len(self.chains))]
+        if self.went_back:
+            self._instants, self._numbers = _nearest(self.chains)
         self._starts = list(accumulate((each.polls for each in self.chains), initial=0))
 
     def __len__(self) -> int:
@@ -88,11 +112,11 @@ class ChainIndex:
 
     def at(self, microseconds: int) -> tuple[Chain, int] | None:
         """Return the last chain that begins not after an instant, and the index of its first poll; None without one."""
-        number = bisect_right(self._begins, microseconds) - 1
-        if self.went_back:  # chains overlap in time: the one that reaches nearest to the instant is taken
-            begun = [each for each, begin in enumerate(self._begins) if begin <= microseconds]
-            number = max(begun, key=lambda each: (min(self.chains[each].last_at, microseconds), each), default=-1)
-        return (self.chains[number], self._starts[number]) if number >= 0 else None
+        place = bisect_right(self._instants, microseconds) - 1
+        if place < 0:
+            return None
+        number = self._numbers[place]
+        return self.chains[number], self._starts[number]
 
     def among(self, indexes: range) -> Iterator[tuple[Chain, range]]:
         """Yield the chains that consecutive indexes pass through, each with its own indexes."""
@@ -104,11 +128,19 @@ class ChainIndex:
         return [each for each in self.chains if each.first_at <= end and each.last_at >= start]
 
 
-def read_chains(store: Store, database_id: int, messages: list[str]) -> list[Chain]:
-    """Return the chains of a database in one store; append what cannot be read to `messages`."""
-    is_whole = True
+def read_chains(store: Store, database_id: int, messages: list[str], known: Sequence[Chain] = ()) -> list[Chain]:
+    """Return the chains of a database in one store; append what cannot be read to `messages`.
+
+    `known` are those that were there before, as they were recorded: only the last of them can have grown, and the
+    oldest may have been removed.
+    """
+    is_whole, c = True, BLOCKS.c
     try:
-        found = _chains(store, database_id, store.each_row(_blocks(database_id)), messages)
+        grown = _blocks(database_id).where(c.poll >= known[-1].chain) if known else _blocks(database_id)
+        found = _chains(store, database_id, store.each_row(grown), messages)
+        if known:
+            ((oldest,),) = store.rows(select(func.min(c.poll)).where(c.database_id == database_id))
+            found = [each for each in known[:-1] if oldest is not None and each.chain >= oldest] + found
     except DamagedStoreError as error:
         messages.append(str(error))
         is_whole, found = False, _chains(store, database_id, _one_by_one(store, database_id), messages)

@@ -21,7 +21,7 @@ from presman.recording import playback_values as stored
 from presman.recording.chain_reader import Chain, ChainIndex, ChainReader, instant_of, polls_until
 from presman.recording.codec.shapes import DamagedError, instant, microseconds
 from presman.recording.measure_tables import STRIP
-from presman.recording.playback_values import THERE, PlaybackPart, Row, a_number, life_of, lives, whole
+from presman.recording.playback_values import THERE, PlaybackPart, Row, checked_number, life_of, lives, whole
 from presman.recording.schema import EVENTS
 from presman.recording.store import Store
 from presman.recording.store_errors import DamagedStoreError, RecordingError
@@ -62,7 +62,11 @@ class StoredRows:
     def refresh(self) -> None:
         """Look for added polls. Raises RecordingError if some are missing now, and then keeps the known ones."""
         messages: list[str] = []
-        of_stores = (chain_reader.read_chains(store, number, messages) for store, number in self._parts)
+        known = {} if self._messages else grouped(self._index.chains, lambda each: each.store)
+        of_stores = (
+            chain_reader.read_chains(store, number, messages, sorted(known.get(store, ()), key=lambda each: each.chain))
+            for store, number in self._parts
+        )
         found = ChainIndex(chain for chains in of_stores for chain in chains)
         if messages and len(found) < len(self._index):
             raise RecordingError(messages[-1])
@@ -116,7 +120,7 @@ class StoredRows:
                 yield from part.store.all_of(cursor.fetchmany)
 
     def left_out(self, part: PlaybackPart, what: str, *, damaged: bool = True) -> None:
-        """Note what is left out of a store: if `damaged` because no recorder wrote it, else because it is too much."""
+        """Note the rows left out of a store: if `damaged` because no recorder wrote it, else because it is too much."""
         self._note(f"{part.store.name}{' is damaged' * damaged}: {what}")
 
     def each(
@@ -365,7 +369,7 @@ class Playback(StoredRows):
         def add(row: Row) -> None:
             # A row of a damaged file may be outside: it is added to a cell that nothing shows.
             cell = sums[row["place"]] if 0 <= row["place"] < count else [None, None, None, 0]
-            cell[0] = max((each for each in (cell[0], a_number(row["queued"])) if each is not None), default=None)
+            cell[0] = max((each for each in (cell[0], checked_number(row["queued"])) if each is not None), default=None)
             waited, used = (None if row[name] is None else float(row[name]) for name in ("waited", "used"))
             cell[1:] = [sum_of_known((cell[1], waited)), sum_of_known((cell[2], used)), cell[3] + row["polls"]]
 

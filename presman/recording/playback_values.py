@@ -126,7 +126,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, NUMBERS) and -LARGEST <= value <= LARGEST
 
 
-def a_number(value: Any) -> Any:
+def checked_number(value: Any) -> Any:
     """Return a number or None unchanged. Raises TypeError for anything else."""
     if value is not None and not is_number(value):
         raise TypeError("no number that a recorder writes")

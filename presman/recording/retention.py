@@ -6,13 +6,14 @@ chains.
 
 import os
 import threading
+from collections import deque
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Table, delete, func, select, true
+from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, select, true
 
 from presman.base.private_files import exists, expanded, is_folder
 from presman.recording import schema
@@ -22,6 +23,7 @@ from presman.recording.measure_tables import SPAN
 from presman.recording.sqlite_files import remove_recording
 from presman.recording.store import SUFFIX, Store, is_url, shown
 from presman.recording.store_errors import RecordingError
+from presman.recording.writer import CHAIN
 
 FILES_OPEN = 8
 """The most files of a folder open at a time: more than one because clocks of databases differ, but not a whole year."""
@@ -154,6 +156,7 @@ def _trim_store(store: Store, limits: RetentionLimits, now: datetime, targets: S
     before = microseconds(now - limits.age) if limits.age is not None else None
     removed = 0
     least: int | None = None
+    chains: deque[_StoredChain] | None = None
     while True:
         size = store.size(limits.size, targets) if limits.size is not None else None
         over = max(0.0, 1 - limits.size / size) if size and limits.size is not None else 0.0
@@ -162,7 +165,8 @@ def _trim_store(store: Store, limits: RetentionLimits, now: datetime, targets: S
         if before is None and not over:
             return removed
         with store.transaction() as connection:
-            went = _remove_oldest(connection, before, over, targets)
+            chains = _oldest_first(connection, targets) if chains is None else chains
+            went = _remove_oldest(connection, chains, before, over)
             removed += went
             if went:
                 _remove_unused(connection, now, targets)
@@ -191,31 +195,49 @@ def how_many(chains: int, over: float, *, is_file: bool) -> int:
     return max(0, min(most, chains - 1))
 
 
-def _remove_oldest(connection: Connection, before: int | None, over: float, targets: Sequence[str] | None) -> int:
+class _StoredChain(NamedTuple):
+    """A chain of a database: the number of its first poll, how many it has, and the instant of the last one."""
+
+    database_id: int
+    first: int
+    polls: int
+    end: int
+
+
+def _oldest_first(connection: Connection, targets: Sequence[str] | None) -> deque[_StoredChain]:
+    """Return all chains in the order in which they ended."""
+    c = schema.BLOCKS.c
+    ends = select(c.database_id, c.chain, func.sum(c.polls), func.max(c.last_at)).where(_is_of(c.database_id, targets))
+    rows = connection.execute(ends.group_by(c.database_id, c.chain).order_by(func.max(c.last_at)))
+    return deque(_StoredChain(database_id, first, int(polls), end) for database_id, first, polls, end in rows)
+
+
+def _remove_oldest(connection: Connection, chains: deque[_StoredChain], before: int | None, over: float) -> int:
     """Remove the oldest chains that ended before an instant, or the very oldest if the share `over` is too much.
 
     From a file only a few at once, as its size is known after each; from PostgreSQL the whole share, as getting its
-    size takes long.
+    size takes long. Return the number of polls removed; those that are removed are no longer in `chains`.
     """
+    is_file, removed = connection.dialect.name == "sqlite", 0
+    for _ in range(how_many(len(chains), over, is_file=is_file) if over else min(len(chains), _MOST_AT_ONCE)):
+        if not over and (before is None or chains[0].end >= before):
+            break
+        removed += _remove(connection, chains.popleft())
+    return removed
+
+
+def _remove(connection: Connection, chain: _StoredChain) -> int:
+    """Remove a chain and return the number of its polls: 0 if it has grown or gone meanwhile, because then it stays."""
+    database_id, first, polls, known_end = chain
     c = schema.BLOCKS.c
-    ends = select(c.database_id, c.chain, func.max(c.last_at).label("end"), func.sum(c.polls).label("polls"))
-    ends = ends.where(_is_of(c.database_id, targets)).group_by(c.database_id, c.chain).order_by(func.max(c.last_at))
-    is_file = connection.dialect.name == "sqlite"
-    chains = connection.execute(ends.limit(_MOST_AT_ONCE + 1) if is_file else ends).all()
-    if over:
-        chosen = chains[: how_many(len(chains), over, is_file=is_file)]
-    else:
-        chosen = [row for row in chains[:_MOST_AT_ONCE] if before is not None and row.end < before]
-    for row in chosen:
-        _remove(connection, row.database_id, row.chain, int(row.polls), row.end)
-    return sum(int(row.polls) for row in chosen)
-
-
-def _remove(connection: Connection, database_id: int, first: int, polls: int, end: int) -> None:
-    after = first + polls
+    own = c.database_id == database_id, c.chain == first, c.poll.between(first, first + polls + CHAIN)
+    polls, end = connection.execute(select(func.coalesce(func.sum(c.polls), 0), func.max(c.last_at)).where(*own)).one()
+    if not polls or end > known_end:
+        return 0
+    after = first + int(polls)
     # Rows of a span stay until all of its polls are gone: a row is for several polls, some of which may stay.
     for table, is_gone in (
-        (schema.BLOCKS, schema.BLOCKS.c.chain == first),
+        (schema.BLOCKS, and_(*own)),
         (schema.POLLS, schema.POLLS.c.poll < after),
         *((table, table.c.span < after // SPAN) for table in (*schema.ROWS.values(), schema.BUCKET_WAITS)),
         (schema.ARRIVED, schema.ARRIVED.c.poll < after),
@@ -223,6 +245,7 @@ def _remove(connection: Connection, database_id: int, first: int, polls: int, en
         (schema.STATEMENTS, schema.STATEMENTS.c.last_seen <= end),
     ):
         connection.execute(delete(table).where(table.c.database_id == database_id, is_gone))
+    return int(polls)
 
 
 def _remove_unused(connection: Connection, now: datetime, targets: Sequence[str] | None) -> None:

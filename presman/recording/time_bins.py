@@ -19,7 +19,7 @@ from presman.recording import playback_values as stored
 from presman.recording.codec.shapes import instant, microseconds
 from presman.recording.measure_tables import MICRO, QUEUED, SCALE, SPAN
 from presman.recording.playback import Playback
-from presman.recording.playback_values import PlaybackPart, Row, StatementLife, a_number
+from presman.recording.playback_values import PlaybackPart, Row, StatementLife, checked_number
 from presman.recording.window_lines import AT_ONCE, lines_of, pieces, poll_lines, span_waits
 
 T = TypeVar("T")
@@ -130,10 +130,10 @@ def _time_bin(part: PlaybackPart, row: Row) -> TimeBin:
         end=instant(row["end_at"]),
         polls=row["polls"],
         known=float(row["known"] or 0.0),
-        queued=a_number(row["queued"]),
+        queued=checked_number(row["queued"]),
         busy=row["busy"],
-        servers=a_number(row["servers"]),
-        target=a_number(row["target"]),
+        servers=checked_number(row["servers"]),
+        target=checked_number(row["target"]),
         used=_mean(row["used"], row["known"]),
         waited=_mean(row["waited"], row["counted"]),
         counted=float(row["counted"] or 0.0),
@@ -209,7 +209,7 @@ def usual_interval(playback: Playback, start: datetime, end: datetime) -> float:
 def worst(playback: Playback, start: datetime, end: datetime, column: str) -> datetime | None:
     """Return when a column of `polls`, such as `queued` or `waited_cpus`, was largest; None if it was never above 0."""
     statement = text(_WORST.format(column))
-    found = playback.each(lambda row: (a_number(row["amount"]), instant(row["at"])), statement, start, end)
+    found = playback.each(lambda row: (checked_number(row["amount"]), instant(row["at"])), statement, start, end)
     return max(found, key=itemgetter(0), default=(0, None))[1]
 
 

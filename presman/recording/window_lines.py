@@ -165,12 +165,12 @@ def lines_of(playback: Playback, part: PlaybackPart, figures: Sequence[str]) -> 
     known_values = [[*(value if is_number(value) else nan for value in column), nan] for column in values]
     inside = [poll in polls for poll in range(part.first, part.last + 1)]
     known = {}
-    for who, indexes in drawn.items():
+    for key, indexes in drawn.items():
         used = list(compress(indexes, inside))
         for figure, column in zip(figures, known_values, strict=True):
             line = array("d", [column[index] for index in used])
             if not all(map(isnan, line)):
-                known[figure, who] = line
+                known[figure, key] = line
     times, seconds = (array("d", [each[index] for each in polls.values()]) for index in (0, 1))
     return GroupLines(array("q", polls), times, seconds, known)
 
@@ -185,8 +185,8 @@ def _row_indexes(playback: Playback, part: PlaybackPart, rows: Sequence[tuple[An
     drawn: dict[Who, array[int]] = {}
     line_of = {}
     for case_id, inst_id, con_id, group in playback.rows(part, _CASES):
-        who = (inst_id, con_id, clean(str(group)))
-        line_of[case_id] = drawn.setdefault(who, array("l", [-1]) * (part.last - part.first + 1))
+        key = (inst_id, con_id, clean(str(group)))
+        line_of[case_id] = drawn.setdefault(key, array("l", [-1]) * (part.last - part.first + 1))
     for index, (case_id, first, last, *_) in enumerate(rows):
         try:
             if part.first <= first == last:  # most of them

@@ -198,7 +198,7 @@ class RecordingWriter:
         self._snapshots.finish(self._last_at, connection)
         self._lives.close(connection)
 
-    def _give_way(self, upcoming: int, connection: Connection) -> None:
+    def _stop_if_another_writes(self, upcoming: int, connection: Connection) -> None:
         """Raise RecordingError for a newcomer once another recorder is seen to write, until then StoreLostError.
 
         A recorder that has written before tries again later. `upcoming` is the number of the next poll in the store.
@@ -213,10 +213,10 @@ class RecordingWriter:
             return
         if self._seen is None:
             self._seen = upcoming
-        who = f"{self._store.name}: {self._other}"
+        other = f"{self._store.name}: {self._other}"
         if not self._poll and upcoming == self._seen:  # it may have been killed, and this one started in its place
-            raise StoreLostError(f"{who} wrote {self._target} a moment ago")
-        raise (StoreLostError if self._poll else RecordingError)(f"{who} writes {self._target} at the same time")
+            raise StoreLostError(f"{other} wrote {self._target} a moment ago")
+        raise (StoreLostError if self._poll else RecordingError)(f"{other} writes {self._target} at the same time")
 
     @property
     def _other(self) -> str:
@@ -237,7 +237,7 @@ class RecordingWriter:
         else:
             self._database_id, self._name = found
         upcoming = next_number(connection, POLLS.c.poll, self._database_id, first=0)
-        self._give_way(upcoming, connection)
+        self._stop_if_another_writes(upcoming, connection)
         self._poll = upcoming
         self._event = next_number(connection, EVENTS.c.event, self._database_id, first=0)
         join_last_chain(self._database_id, connection)

@@ -1,6 +1,6 @@
 """Observed load for advice: the plan, the statements, and their replay under other directives.
 
-The search sees the first part of the observation. What the advice promises comes from other days, drawn from the part
+The search sees the first part of the observation. The ranges of the advice come from other days, drawn from the part
 that was held back: a choice that suits only its own statements by chance gains nothing there. Times are seconds.
 """
 
@@ -143,7 +143,7 @@ class ArrivalDay(NamedTuple):
 
 
 class ObservedLoad(Struct, frozen=True):
-    """What was observed, and the plan in force; the search sees only `early`.
+    """The observed statements, and the plan in force; the search sees only `early`.
 
     The first `skipped` statements came before the observation: they are replayed but not counted, because no change of
     the plan affects how long they had already waited.
@@ -337,7 +337,7 @@ def _moved(branch: PlanBranch, load: ObservedLoad, values: Mapping[Knob, int]) -
     return replace(branch, weights=weights)
 
 
-# ---- Other days: what could have come instead.
+# ---- Other days: loads that could have come instead.
 
 
 def other_days(load: ObservedLoad, many: int, *, held_back: bool) -> Iterator[ArrivalDay]:

@@ -9,7 +9,7 @@ from presman.base.formats import count, counted, duration, spelled
 from presman.base.markup import BAD, WIDTH, Markup, drawing, element, label
 from presman.figures.drawing.lines import bar_runs, shared_scale
 from presman.figures.figure import Bar
-from presman.reports.advise_report import Advice, GoalFinding, GroupWaits, ReplayedChoice, WaitCurve
+from presman.reports.advice import Advice, GoalFinding, GroupWaits, ReplayedChoice, WaitCurve
 from presman.reports.html_page import bullets, page, section, word_table
 from presman.reports.whatif_replay import is_longer
 from presman.reports.whatif_text import off_by, there_before, wait_words

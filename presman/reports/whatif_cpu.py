@@ -70,7 +70,7 @@ class CpuDemands:
             inst_id, shares = instance.inst_id, facts.division.shares[instance.inst_id]
             at = CLUSTER if alone else inst_id
             # A group that the view does not list has no sessions.
-            rows = [row for row in reading.groups if row.inst_id == at and (row.usage is not None or row.doubt)]
+            rows = [row for row in reading.groups if row.inst_id == at and (row.is_listed() or row.doubt)]
             unseen = "" if rows else reading.why_unknown("starved group")
             if hidden := unseen or next(filter(None, (_hidden(row, shares) for row in rows)), ""):
                 self._hidden[hidden] += 1

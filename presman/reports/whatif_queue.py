@@ -268,7 +268,7 @@ def why_unknown(reading: Reading, forecast_basis: ForecastBasis | None) -> str:
     return "" if forecast_basis else why_no_forecast(reading).removeprefix(NO_START) or PENDING.why_none
 
 
-def room_words(reading: Reading, load: ObservedLoad, choice: Choice) -> list[str]:
+def room_sentences(reading: Reading, load: ObservedLoad, choice: Choice) -> list[str]:
     """Return a sentence on each head, the most urgent first, that says whether changed limits of servers give it room.
 
     It needs no forecast. A head without a known deciding limit has no sentence.

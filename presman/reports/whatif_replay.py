@@ -145,7 +145,7 @@ class ReplayedStatement(NamedTuple):
 
 
 class Replayed(Struct, frozen=True):
-    """The result: what became of each arrival, in order, and the most servers in use at once (median of the courses).
+    """The result: the outcome of each arrival, in order, and the most servers in use at once (median of the courses).
 
     `spread` is the mean difference in seconds between a statement's waits in two courses.
     """
@@ -170,7 +170,7 @@ def observed_rules(arrivals: Sequence[Arrival]) -> Rules:
 
 
 def observed(arrivals: Sequence[Arrival]) -> tuple[ReplayedStatement, ...]:
-    """Return what really became of the statements."""
+    """Return the real outcomes of the statements."""
     found = []
     for each in arrivals:
         # The end of a wait is known only to an interval of polls: 5 seconds less than the timeout may be the timeout.

@@ -266,7 +266,7 @@ class Query(Struct, frozen=True):
     `record` is the NamedTuple whose fields are the select list; `answers` is the question in words; `grant` is the
     object to grant, in Oracle's form (``GV_$SESSION``); `view` is the name as users know it (``GV$SESSION``). `only` is
     "cdb", "root" or "cluster" for a query that only a container database, its root or a cluster can answer, else "".
-    `shown` is what must be shown, or written, for the query to run more often than once a minute.
+    `shown` names the data that must be shown, or written, for the query to run more often than once a minute.
     """
 
     name: str

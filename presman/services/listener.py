@@ -44,7 +44,7 @@ FILES_OF_ONE = 8
 """Open files that the process may have for each handshake, if it cannot raise their limit."""
 
 CLIENT_HELLO = b"\x16\x03"
-"""What each connection over TLS begins with; others are closed before anything is made for them."""
+"""The first bytes of each connection over TLS; others are closed before anything is made for them."""
 
 PAUSE = 0.05
 """Seconds in which connections wait to be accepted after some were refused: clients that come again at once would

@@ -56,7 +56,7 @@ class Notifier(Protocol):
 
 
 class LiveTarget(NamedTuple):
-    """What is polled: its name without secrets, how to reach it, how often, and its settings."""
+    """A polled database: its name without secrets, how to reach it, how often, and its settings."""
 
     name: str
     make_source: Callable[[], Source]
@@ -146,7 +146,7 @@ class ReadingCame(Struct, frozen=True):
 
 
 class Preview(Struct, frozen=True):
-    """What the first poll shows before it is complete; it began to read `age` seconds ago."""
+    """The early part of the first poll; it began to read `age` seconds ago."""
 
     reading: Reading
     age: float
@@ -199,7 +199,7 @@ class Readings:
         return event
 
     def forget(self) -> None:
-        """Forget what was read before: the next poll counts as the first, without rates."""
+        """Forget earlier polls: the next poll counts as the first, without rates."""
         self.previous = self._before = self._reading = None
 
     def remember(self, reading: Reading | None) -> None:
@@ -207,7 +207,7 @@ class Readings:
         self._reading = reading
 
     def read(self, snapshot: Snapshot, *, is_extra: bool = False) -> ReadingCame:
-        """Return the reading of the next poll, and the poll with what earlier readings have shown.
+        """Return the reading of the next poll, and the poll with the facts of earlier readings.
 
         Rates of an extra one are those since the last but one regular poll.
         """
@@ -239,7 +239,8 @@ class Readings:
         if self._notifier is not None:
             reading = self._notifier.read(reading)
         before, self._reading = self._reading or reading, reading
-        # What the screen used of the reading before is made of this one here, so that the screen does not wait for it.
+        # The parts that the screen used of the reading before are made here for this one, so that the screen does not
+        # wait.
         prepare(before.sessions, reading.sessions)
         prepare(before.histograms, reading.histograms)
         forecast_basis = None if self.forecaster is None else self.forecaster.forecast_basis
@@ -254,7 +255,7 @@ class Readings:
 
 
 def with_answers(regular: Snapshot, extra: Snapshot) -> Snapshot:
-    """Return a regular poll with what an extra one read on demand, for a page: its rates begin there."""
+    """Return a regular poll with the on-demand rows of an extra one, for a page: their rates begin there."""
     from presman.rows.queries import Cadence, load
 
     asked = (record for record, query in load(extra.release).items() if query.cadence is Cadence.DEMAND)

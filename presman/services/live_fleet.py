@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.analysis.advice.steady_step import SteadyStep
-from presman.analysis.fleet import ConnectionState, KeyFigures, Member, Past, extended, is_late, key_figures_of
+from presman.analysis.fleet import ConnectionState, Member, extended, is_late, key_figures_of
 from presman.analysis.readings.reading import NO_ANSWER, Reading
 from presman.polling.cadence import PollNeeds
 from presman.polling.poll_events import CarryOut, Event, PreviewCame, SourceEnded, SourceLost
@@ -27,17 +27,15 @@ ENOUGH = 4
 
 
 class _State(Struct, frozen=True):
-    """The state of a database. Times are of the monotonic clock; `fresh` is when its newest poll began."""
+    """The state of a database: its member of the fleet, whose ages follow from instants of the monotonic clock.
 
-    connection: ConnectionState
+    It has been so `since` then; its newest poll began at `fresh`, the next attempt to connect is at `retry_at`.
+    """
+
+    member: Member
     since: float
-    key_figures: KeyFigures | None = None
     fresh: float | None = None
-    reason: str = ""
-    outlook: str = ""
-    wants_password: bool = False
     retry_at: float | None = None
-    past: Past = Past()
 
 
 class WatchedDatabase:
@@ -56,7 +54,7 @@ class WatchedDatabase:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.target, self._interval, self._clock = target, interval, clock
-        self._state = _State(ConnectionState.STARTING, clock())
+        self._state = _State(Member(target.name, ConnectionState.STARTING), clock())
         self._latest: ReadingCame | None = None
         self._lost: SourceLost | None = None
         self._listener: Callable[[LiveEvent], object] | None = None
@@ -89,23 +87,12 @@ class WatchedDatabase:
         """Return the current state of the database."""
         now, seen = self._clock(), self._state
         age = None if seen.fresh is None else now - seen.fresh
-        connection = seen.connection
+        connection = seen.member.connection
         if connection is ConnectionState.LIVE and age is not None and is_late(age, self._interval):
             connection = ConnectionState.LATE
         since = None if connection in {ConnectionState.LIVE, ConnectionState.LATE} else now - seen.since
         retry_in = None if seen.retry_at is None else max(0.0, seen.retry_at - now)
-        return Member(
-            name=self.target.name,
-            connection=connection,
-            key_figures=seen.key_figures,
-            age=age,
-            since=since,
-            reason=seen.reason,
-            retry_in=retry_in,
-            past=seen.past,
-            outlook=seen.outlook,
-            wants_password=seen.wants_password,
-        )
+        return replace(seen.member, connection=connection, age=age, since=since, retry_in=retry_in)
 
     @property
     def reading(self) -> Reading | None:
@@ -120,7 +107,7 @@ class WatchedDatabase:
     @property
     def is_settled(self) -> bool:
         """Whether rates are available, or it is certain that there will be none for now."""
-        seen, reading = self._state, self.reading
+        seen, reading = self._state.member, self.reading
         if seen.connection is ConnectionState.LATE:
             return reading is not None and reading.number >= ENOUGH
         if seen.connection is not ConnectionState.LIVE or seen.key_figures is None or reading is None:
@@ -180,40 +167,38 @@ class WatchedDatabase:
             except Exception as error:
                 live_event = NotUnderstood(error)
         if isinstance(live_event, NotUnderstood):
-            self._state = replace(self._state, reason=live_event.line)
+            self._state = replace(self._state, member=replace(self._state.member, reason=live_event.line))
         elif isinstance(live_event, SourceLost):
             self._lose(live_event)
         elif isinstance(live_event, SourceEnded):
-            self._state = replace(
-                self._state, connection=ConnectionState.STOPPED, since=self._clock(), reason="no more data will come"
-            )
+            reason = "no more data will come"
+            ended = replace(self._state.member, connection=ConnectionState.STOPPED, reason=reason)
+            self._state = replace(self._state, member=ended, since=self._clock())
         return live_event
 
     def _take_reading(self, reading: Reading) -> None:
         key_figures = key_figures_of(reading)
-        now = self._clock()
+        now, name, past = self._clock(), self.target.name, self._state.member.past
         if reading.stale is None:
-            self._state = _State(ConnectionState.LATE, now, reason=NO_ANSWER, past=self._state.past)
+            self._state = _State(Member(name, ConnectionState.LATE, reason=NO_ANSWER, past=past), now)
             return
-        fresh = now - reading.poll_seconds - (reading.stale or 0.0)
-        self._state = _State(
-            ConnectionState.LIVE, now, key_figures, fresh, past=extended(self._state.past, key_figures)
-        )
+        live = Member(name, ConnectionState.LIVE, key_figures, past=extended(past, key_figures))
+        self._state = _State(live, now, fresh=now - reading.poll_seconds - reading.stale)
 
     def _lose(self, event: SourceLost) -> None:
         now, seen = self._clock(), self._state
         is_refused = event.retry_in is None or event.refusal is not None
         connection = ConnectionState.REFUSED if is_refused else ConnectionState.LOST
-        self._state = _State(
+        lost = Member(
+            self.target.name,
             connection,
-            seen.since if seen.connection is connection else now,
-            fresh=seen.fresh,
             reason=event.line,
             outlook="" if event.refusal is None else event.outlook,
             wants_password=event.refusal is LoginRefusal.PASSWORD,
-            retry_at=None if event.retry_in is None else now + event.retry_in,
-            past=seen.past,
+            past=seen.member.past,
         )
+        since = seen.since if seen.member.connection is connection else now
+        self._state = _State(lost, since, seen.fresh, None if event.retry_in is None else now + event.retry_in)
 
 
 LOGIN_GAP = 0.03

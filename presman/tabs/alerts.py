@@ -1,4 +1,4 @@
-"""Line of alerts: problems, the link to the database, and what is not known."""
+"""Line of alerts: problems, the link to the database, and unknown facts."""
 
 import re
 from collections.abc import Iterable
@@ -81,4 +81,4 @@ _SHORT = 60
 """Characters of the short words on a view that did not answer."""
 
 _ASIDE = re.compile(r" \([^()]*\)")
-"""What these words may lose."""
+"""The parts that these words may lose."""

@@ -1,4 +1,4 @@
-"""A tab as a value: its parts from top to bottom, its keys and notes, and what `e` exports from it."""
+"""A tab as a value: its parts from top to bottom, its keys and notes, and the measure that `e` exports."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Copyable(NamedTuple):
 def copies(
     row: Any, reading: Reading, texts: SqlTexts, shown: Copyable, *, old: str = "", recorded: bool = False
 ) -> tuple[Copyable, ...]:
-    """Return what can be copied of the statement of a row, the SQL_ID first; () for other rows.
+    """Return the choices to copy for the statement of a row, the SQL_ID first; () for other rows.
 
     `shown` is the part of the screen on it, which comes last if it has text; `old` is why no command is offered at
     all, "" if commands are.

@@ -34,7 +34,7 @@ class CsvRecording:
 
     @property
     def detail_level(self) -> DetailLevel:
-        """What each poll must read for the measure that is being written."""
+        """The level of detail that each poll needs for the measure that is being written."""
         return DetailLevel.NARROW if self._file is None else self._file.detail_level
 
     def toggle(self, name: str, measure: str, reading: Reading) -> tuple[str, bool]:

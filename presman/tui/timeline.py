@@ -35,7 +35,7 @@ _SAME = 5e-7
 
 
 class _Assessed(NamedTuple):
-    """What a reading has from those before it: see :class:`Reading`."""
+    """The fields that a reading takes from those before it: see :class:`Reading`."""
 
     alerts: tuple[Alert, ...] | None = None
     goals: tuple[GoalReading, ...] = ()

@@ -16,7 +16,7 @@ from presman.figures.statement_figures import between, forecast_record, when
 from presman.forecast.forecaster import PENDING, ForecastBasis
 from presman.reports.advise_load import Choice
 from presman.reports.advise_script import Scripts, written
-from presman.reports.whatif_queue import ChangedStart, PresentLimits, QueueCourses, room_words, why_unknown
+from presman.reports.whatif_queue import ChangedStart, PresentLimits, QueueCourses, room_sentences, why_unknown
 from presman.tabs.alerts import queue_unavailable
 from presman.tabs.parts import Pair
 from presman.tui.monitor import Monitor
@@ -44,7 +44,7 @@ class WhatIfAnswer(NamedTuple):
 
     def room(self, choice: Choice) -> list[str]:
         """Return sentences on the heads that have room under a choice; they need no forecast."""
-        return room_words(self.reading, self.limits.load, self.limits.possible(choice))
+        return room_sentences(self.reading, self.limits.load, self.limits.possible(choice))
 
     def scripts(self, choice: Choice) -> tuple[Scripts | None, list[str]]:
         """Return the scripts of a choice, or None, and sentences on it; neither needs a forecast."""

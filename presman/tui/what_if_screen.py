@@ -22,8 +22,9 @@ from presman.base.formats import counted, duration, spelled
 from presman.figures.drawing.lines import Line
 from presman.figures.figure import NAME, TEXT, Figure, Table
 from presman.forecast.scheduler import Group
+from presman.reports.advice import Advice, AdviceFound, AdviceWanted, ReplayedChoice
 from presman.reports.advise_load import Knob, observed_arrivals
-from presman.reports.advise_report import Advice, AdviceFound, AdviceWanted, ReplayedChoice, advise
+from presman.reports.advise_report import advise
 from presman.reports.advise_search import Scored
 from presman.reports.advise_text import closing, still_takes
 from presman.reports.whatif_queue import LimitChanges, PlanLimit

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
+from presman.analysis.readings.group_readings import GroupTotals
 from presman.base.release import Release
 from presman.rows.group_rows import ConsumerGroup, PlanDirective, RsrcPlan
 from presman.rows.instance_rows import Instance
@@ -79,6 +80,11 @@ def directive(plan: str, group: str, *levels: int, **values: Any) -> PlanDirecti
 
 def group(name: str, inst_id: int = 1, **values: Any) -> ConsumerGroup:
     return row(ConsumerGroup, name=name, inst_id=inst_id, **values)
+
+
+def counters(**values: Any) -> GroupTotals:
+    """The counters of a group on one instance."""
+    return GroupTotals((group("", **values),))
 
 
 def queued_session(sid: int, group: str, waited: float = 10.0, **values: Any) -> Session:

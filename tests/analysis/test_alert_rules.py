@@ -22,19 +22,19 @@ from presman.analysis.alerts.queue_alerts import IDLE
 from presman.analysis.readings.group_readings import (
     ActiveSessionPool,
     GroupReading,
-    SessionTotals,
-    UsageTotals,
+    GroupTotals,
     Verdict,
 )
 from presman.analysis.readings.reading import Alert, Quiesce, Reading, SwitchedPlan, UnavailableView
 from presman.output.alert_list import listed
+from tests.analysis.make import counters
 from tests.output.readings import group, reading
 
-COUNTED = UsageTotals(*(0 for _ in UsageTotals._fields))
+COUNTED = counters()
 
 
 def using(cpus: float, inst_id: int = 0, **values: Any) -> GroupReading:
-    return group("BATCH", inst_id, cpus)._replace(**({"usage": COUNTED} | values))
+    return group("BATCH", inst_id, cpus)._replace(**({"counters": COUNTED} | values))
 
 
 def on(found: Reading, **values: Any) -> Reading:
@@ -94,7 +94,7 @@ def test_containers_without_a_plan_that_use_their_entitlement_are_a_note() -> No
         assert cpu_without_plan(reading(fine)) == []
 
 
-@pytest.mark.parametrize("values", [{"doubt": "impossible"}, {"used": None}, {"usage": None}])
+@pytest.mark.parametrize("values", [{"doubt": "impossible"}, {"used": None}, {"counters": GroupTotals()}])
 def test_usage_of_groups_is_not_known_if_one_is_doubtful_or_none_counted(values: dict[str, Any]) -> None:
     assert cpu_without_plan(on(reading([using(16.0, **values)]), cpu_managed="OFF")) == []
 
@@ -232,7 +232,7 @@ def test_idle_holders_come_after_the_worst_and_notes_are_no_alerts() -> None:
 
 @pytest.mark.parametrize(("failed", "end"), [(None, ""), (0, ""), (1, "; 1 call failed"), (8, "; 8 calls failed")])
 def test_calls_that_failed_at_the_pool_timeout_are_counted_beside_those_that_wait(failed: int | None, end: str) -> None:
-    row = using(1.0, pool=ActiveSessionPool(4, 1, 75.0, 600), sessions=SessionTotals(pool_timeouts=failed))
+    row = using(1.0, pool=ActiveSessionPool(4, 1, 75.0, 600), counters=counters(queue_time_outs=failed))
     (found,) = session_pools(reading([row]))
     since = " at it since the plan was activated" if end else ""
     assert found.text.endswith(f"; timeout 10:00{end}{since}")

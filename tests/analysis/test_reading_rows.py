@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from presman.analysis.facts.plan_book import NOTHING
 from presman.analysis.groups.entitlement import Host, Load, frame_of, has_spare_host, host_of, lacks_little, lasting
-from presman.analysis.readings.group_readings import ActiveSessionPool, GroupReading, Verdict
+from presman.analysis.readings.group_readings import ActiveSessionPool, GroupReading, GroupTotals, Verdict
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import Operation
 from presman.analysis.readings.statement_readings import Cause
@@ -69,8 +69,8 @@ def test_percents_of_a_group() -> None:
 
 def test_whether_a_group_is_judged() -> None:
     row = group("A", verdict=Verdict.UNKNOWN)
-    assert row._replace(usage=None, doubt="").is_judged
-    assert not row._replace(usage=None, doubt="counted wrong").is_judged
+    assert row._replace(counters=GroupTotals(), doubt="").is_judged
+    assert not row._replace(counters=GroupTotals(), doubt="counted wrong").is_judged
     assert not row._replace(verdict=Verdict.THROTTLED).is_judged
     assert row._replace(verdict=Verdict.CONTENDED).is_judged
 

@@ -19,8 +19,6 @@ from presman.analysis.readings.forecast_readings import EndingEffect, ForecastRe
 from presman.analysis.readings.group_readings import (
     ActiveSessionPool,
     GroupReading,
-    SessionTotals,
-    UsageTotals,
     Verdict,
 )
 from presman.analysis.readings.reading import Reading, UnansweredQuery
@@ -32,6 +30,7 @@ from presman.rows.session_state import session_kind
 from presman.rows.snapshot import GoneInstance
 from presman.tui.pages.advice_lines import offers_for, to_start_line, why_not_ended
 from presman.tui.widgets.frame_lines import do_line
+from tests.analysis.make import counters
 from tests.tui.readings import busy, group, header, quiet, running, session
 
 
@@ -438,10 +437,9 @@ def test_a_group_without_a_share_gets_a_part_of_one_on_its_level() -> None:
 
 def test_a_missing_plan_comes_before_waiting_and_after_an_end() -> None:
     (instance,) = header().instances
-    usage = UsageTotals(*(None for _ in UsageTotals._fields))
     top = replace(header(), instances=(replace(instance, cpu_managed="OFF"),))
     wait = one_queue(running(526))
-    full = tuple(row._replace(used=instance.num_cpus, usage=usage) for row in wait.groups)
+    full = tuple(row._replace(used=instance.num_cpus, counters=counters()) for row in wait.groups)
     without = replace(wait, header=top, groups=full)
     plan = "set a plan that divides CPU (RESOURCE_MANAGER_PLAN): no plan divides the CPUs, and all are in use"
     assert advice(without).text == f"{plan}; for the queue, {advice(wait).text}"
@@ -1034,7 +1032,7 @@ def test_a_session_that_is_past_the_pools_timeout_has_no_time_left(longest: floa
     ],
 )
 def test_a_call_that_failed_at_the_pool_timeout_is_not_the_next_to_fail(failed: int, words: str) -> None:
-    row = group("BATCH", pool=ActiveSessionPool(4, 14, 300.0, 600), sessions=SessionTotals(pool_timeouts=failed))
+    row = group("BATCH", pool=ActiveSessionPool(4, 14, 300.0, 600), counters=counters(queue_time_outs=failed))
     found = advice(replace(quiet(), groups=(row,)))
     assert words in found.text
     assert words in found.short

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from presman.analysis.readings.group_readings import GroupReading, IoRates, QueueTotals, Verdict
+from presman.analysis.readings.group_readings import GroupReading, IoRates, Verdict
 from presman.analysis.readings.reading import Header, InstanceReading, Reading, ServerPool, UnansweredQuery
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import (
@@ -21,6 +21,7 @@ from presman.analysis.readings.statement_readings import (
     Servers,
 )
 from presman.analysis.readings.wait_readings import Bucket, Histogram, WaitReading
+from tests.analysis.make import counters
 
 AT = datetime(2026, 3, 1, 22, 15, 30, 250_000, tzinfo=UTC)
 
@@ -59,7 +60,14 @@ def group(name: str, inst_id: int = 0, used: float | None = 2.5, con_id: int = 0
         servers_limit=64,
         servers_limit_percent=50,
         head_waited=221.0,
-        totals=QueueTotals(10, 20, 640, 90_000, 30_000, 1),
+        counters=counters(
+            pqs_queued=10,
+            pqs_completed=20,
+            pq_servers_used=640,
+            pq_active_time=90_000,
+            pq_queued_time=30_000,
+            pq_queue_time_outs=1,
+        ),
     )
 
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import cast
 
+from hypothesis import assume, given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from presman.recording.chain_reader import Chain, ChainIndex
 from presman.recording.reader import Recording
 from presman.recording.recording_source import RecordingSource
+from presman.recording.store import Store
 from presman.recording.time_bins import time_bins
 from presman.reports.report.incident import gather
 from tests.recording.recorded import START, polled, record
@@ -55,6 +60,22 @@ def test_figures_after_a_clock_set_back_can_be_read(tmp_path: Path) -> None:
         assert not incident.damaged
         assert sum(each.polls for each in time_bins(playback, at(-3595), at(-3000), 1)) == 3
         assert recording.damage_of(playback) == []
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 12), st.integers(-1, 5)), max_size=8),
+    st.integers(-1, 20),
+)
+def test_of_chains_that_overlap_the_one_that_reaches_nearest_is_found(spans: list[tuple[int, int]], at: int) -> None:
+    """Each was compared at each search: a page of a report searches for hundreds of times."""
+    store = cast(Store, object())
+    chains = [Chain(store, 1, number, 1, begin, begin + long) for number, (begin, long) in enumerate(spans)]
+    index = ChainIndex(chains)
+    begun = [number for number, each in enumerate(index.chains) if each.first_at <= at]
+    nearest = max(begun, key=lambda each: (min(index.chains[each].last_at, at), each), default=None)
+    assume(index.went_back)
+    found = index.at(at)
+    assert (found and found[1]) == nearest
 
 
 def test_opening_a_recording_reports_a_clock_set_back(tmp_path: Path) -> None:

@@ -11,14 +11,22 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from presman.analysis.readings.reading import Reading
 from presman.base.release import SUPPORTED, Release
 from presman.config.target import scenarios
 from presman.figures.measures import MEASURES
-from presman.recording.codec.poll_codec import QUICK, THOROUGH, FrameDecoder, FrameEncoder, pack_block, unpack_block
+from presman.recording.codec.poll_codec import (
+    QUICK,
+    THOROUGH,
+    FrameDecoder,
+    FrameEncoder,
+    leading_frames,
+    pack_block,
+    unpack_block,
+)
 from presman.recording.measure_tables import NOT_KEPT, selects
 from presman.recording.reader import Recording
 from presman.recording.schema import ROWS, SPAN
@@ -84,6 +92,21 @@ def test_rows_shared_by_two_polls_are_one_object() -> None:
     first, second = decoder.snapshot(0), decoder.snapshot(1)
     assert first.section(Session).at != second.section(Session).at
     assert first.rows(Session) is second.rows(Session)
+
+
+LENGTHS = (1, 40, 200, 255, 256, 300, 65_535, 65_536, 70_000)
+
+
+@example([1] * 16, 0.5)
+@given(st.lists(st.sampled_from(LENGTHS), min_size=1, max_size=40), st.floats(0, 1))
+def test_a_truncated_block_has_the_frames_before_its_end(lengths: list[int], part: float) -> None:
+    """MessagePack has other first bytes for longer arrays and longer frames."""
+    frames = [bytes([number]) * length for number, length in enumerate(lengths)]
+    content = pack_block(frames)
+    assert leading_frames(content) == frames
+    rest = leading_frames(content[: int(part * len(content))])
+    assert rest == frames[: len(rest)]
+    assert leading_frames(content[:-1]) == frames[:-1]
 
 
 @pytest.mark.parametrize(("level", "sessions", "polls"), [(THOROUGH, 40, 20), (QUICK, 40, 20), (QUICK, 2000, 2)])

@@ -7,12 +7,15 @@ import signal
 import sqlite3
 import stat
 import subprocess
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from sqlalchemy import event
 
 from presman.analysis.assemble import analyse
 from presman.analysis.readings.reading import Reading
@@ -186,6 +189,50 @@ def test_polls_beyond_the_limits_are_removed(tmp_path: Path, monkeypatch: pytest
     location.close()
     with Recording(place) as recording:
         assert recording.playback().reading(len(recording.playback()) - 1) == moments[-1][1]
+
+
+def test_a_followed_recording_is_read_from_the_chain_that_may_have_grown_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows of all blocks were read at each refresh. Here the oldest chain of eight polls goes meanwhile, too."""
+    monkeypatch.setattr("presman.recording.writer.CHAIN", 8)
+    place = str(tmp_path / "a.presman")
+    moments = list(polled("quiet", 30))
+    record(place, moments[:26])
+    location = RecordingLocation(place)
+    location.store(START)
+    rows, usual = list[int](), Store.each_row
+
+    def each_row(store: Store, *query: Any) -> Iterator[Any]:
+        found = list(usual(store, *query))
+        rows.append(len(found))
+        return iter(found)
+
+    with Recording(place) as recording:
+        playback = recording.playback()
+        record(place, moments[26:])
+        trim(location, RetentionLimits(age=timedelta(seconds=100)), moments[29][0].at)
+        monkeypatch.setattr(Store, "each_row", each_row)
+        playback.refresh()
+        monkeypatch.undo()
+        assert max(rows) < 8
+        assert [playback.at(each) for each in range(len(playback))] == [poll.at for poll, _ in moments[8:]]
+        assert playback.reading(playback.index(moments[29][0].at)) == moments[29][1]
+    location.close()
+
+
+def test_chains_are_compared_once_however_many_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They were compared again for each twenty that went."""
+    monkeypatch.setattr("presman.recording.writer.CHAIN", 1)
+    place = str(tmp_path / "a.presman")
+    moments = list(polled("quiet", 45))
+    record(place, moments)
+    location = RecordingLocation(place)
+    asked: list[str] = []
+    event.listen(location.store(START).engine, "before_cursor_execute", lambda *args: asked.append(args[2]))
+    assert trim(location, RetentionLimits(age=timedelta()), moments[-1][0].at) == 44
+    assert sum("GROUP BY blocks." in each for each in asked) == 1
+    location.close()
 
 
 def test_polls_removed_during_a_loss_are_not_needed_later(tmp_path: Path) -> None:

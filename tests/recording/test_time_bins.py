@@ -17,6 +17,7 @@ from presman.recording.store import Store
 from presman.recording.time_bins import PollGap, gaps, group_bins, sampled, time_bins, usual_interval, width_of, worst
 from presman.recording.window_lines import ever_queued, poll_lines
 from presman.rows.snapshot import Snapshot
+from tests.analysis.make import counters
 from tests.recording.recorded import polled, record
 
 QUEUES = {5: 1, 10: 4, 15: 2, 86_400: 0, 86_405: 3, 86_500: 2}
@@ -182,9 +183,7 @@ def test_statements_queued_between_polls_are_the_growth_of_counters(tmp_path: Pa
         at = snapshot.at + timedelta(seconds=3000 * number)
         first, second, *_ = reading.cluster_groups()
         queued = dict(zip((first.name, second.name), counts, strict=True))
-        groups = tuple(
-            each._replace(totals=each.totals._replace(queued=queued.get(each.name, 0))) for each in reading.groups
-        )
+        groups = tuple(each._replace(counters=counters(pqs_queued=queued.get(each.name, 0))) for each in reading.groups)
         moments.append((replace(snapshot, at=at, number=number), replace(reading, at=at, groups=groups)))
     record(tmp_path / "a.presman", moments)
     with Recording(str(tmp_path / "a.presman")) as recording:

@@ -17,7 +17,7 @@ from presman.analysis.alerts.alert_transitions import AlertTransitions
 from presman.analysis.alerts.judge import AlertChanges, Judge
 from presman.analysis.alerts.unchecked import unchecked
 from presman.analysis.assemble import analyse
-from presman.analysis.readings.reading import Alert, Reading
+from presman.analysis.readings.reading import Alert, LateView, Reading
 from presman.analysis.trends.database_events import VERDICT_CHANGED, EventWatch
 from presman.analysis.view_availability import view_of
 from presman.config.alert_lines import read_alerts
@@ -154,6 +154,18 @@ def test_a_queue_that_another_view_counts_as_empty_is_over() -> None:
     assert not queued & marks(with_unchecked(then, empty)).keys()
     uncounted = replace(blind, groups=())
     assert queued <= marks(with_unchecked(then, uncounted)).keys()
+
+
+@pytest.mark.parametrize("was_late", [False, True])
+def test_the_sentence_about_a_queue_is_kept_if_all_of_it_was_of_one_moment(was_late: bool) -> None:
+    """Its figures are of several views: after a poll at which one of these was late, only the brief words are kept."""
+    *_, last, now = polls("holders")
+    then, blind = analyse(None, last), analyse(last, without(now, "V$SESSION"))
+    then, uncounted = replace(then, late=(LateView("GV$OSSTAT", 5.0),) * was_late), replace(blind, groups=())
+    (seen,) = (each for key, each in marks(then).items() if key[0] == "queue_waits")
+    (kept,) = (each for each in with_unchecked(then, uncounted).unchecked if each.alert.key == "queue_waits")
+    assert seen.words != seen.brief
+    assert kept.alert.words == (seen.brief if was_late else seen.words)
 
 
 def test_an_unchecked_alert_neither_ends_nor_begins_again() -> None:

@@ -207,14 +207,6 @@ def test_servers_that_one_view_alone_counts_may_have_come_while_the_views_were_r
     assert not any("GV$PX_SESSION" in each for each in not_known(found))
 
 
-def test_a_first_poll_shows_that_an_instance_is_not_listed() -> None:
-    """Groups hold servers on instance 2, and V$PX_SESSION has no row of it: a second poll is not needed to see that."""
-    came = live("unclear_rac")[60 // 5 - 1]
-    first = Readings().read(came.snapshot).reading
-    assert [each.why for each in first.unseen] == ["GV$PX_SESSION has no rows of instance 2"]
-    assert "1 idle holder keeps at least 8 servers" in [alert.short for alert in wrong(first)]
-
-
 def test_nobody_is_to_be_decided_about_for_a_head_that_has_just_come() -> None:
     """DO left it to the user to end the idle holder, while TO START IT beside it said that it was too early."""
     found = course("unclear", 80)

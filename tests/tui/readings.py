@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from msgspec.structs import replace
 
-from presman.analysis.readings.group_readings import GroupReading, IoRates, QueueTotals, Verdict
+from presman.analysis.readings.group_readings import GroupReading, IoRates, Verdict
 from presman.analysis.readings.reading import Evidence, Header, InstanceReading, Reading, ServerPool, UnansweredQuery
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import (
@@ -22,6 +22,7 @@ from presman.analysis.readings.statement_readings import (
 )
 from presman.analysis.readings.wait_readings import WaitReading
 from presman.figures.drawing.lines import Line, plain
+from tests.analysis.make import counters
 
 AT = datetime(2026, 11, 20, 3, 12, 40, tzinfo=UTC)
 SQL = "select /*+ parallel */ region, sum(amount) from sales s join times t on s.time_id = t.id group by region"
@@ -34,7 +35,10 @@ def group(name: str, used: float = 1.0, waiting: float = 0.0, **facts: object) -
         execution_waiters=1, yields_per_s=12.0, requests_per_s=4.0, pool_queue_length=0,
         io=IoRates(1.0, 0.5, 90.0, 3.5, 100, 50, 90, 4, 2.4), px_active=1, px_servers=16, px_queued=0,
         servers_limit=128, servers_limit_percent=50, head_waited=None,
-        totals=QueueTotals(40, 300, 9600, 86_400_000, 1_200_000, 2),
+        counters=counters(
+            pqs_queued=40, pqs_completed=300, pq_servers_used=9600, pq_active_time=86_400_000, pq_queued_time=1_200_000,
+            pq_queue_time_outs=2,
+        ),
     )  # fmt: skip
     return base._replace(**facts)  # type: ignore[arg-type]
 

@@ -483,3 +483,12 @@ async def test_a_map_without_room_has_no_title() -> None:
         assert "Intensity: " in screen
         assert "Frequency: " not in screen
         assert screen.count("<") >= 6, "rows of buckets"
+
+
+@acted
+async def test_the_page_of_a_figure_names_its_event() -> None:
+    """It was titled "Latency: waits"."""
+    async with stage(latencies(1), size=(200, 50)) as acting:
+        await acting.keys("7")
+        await acting.keys("tab", "down")
+        assert f"{READ}: waits" in await acting.press("d")

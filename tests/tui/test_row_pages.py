@@ -28,6 +28,7 @@ from presman.tui.pages.row_details import (
     session,
     sql_lines,
 )
+from tests.analysis.make import counters
 from tests.recording.recorded import polled
 from tests.tui.readings import AT, busy, cluster, sections
 from tests.tui.readings import group as group_row
@@ -232,7 +233,7 @@ def test_a_group_of_one_instance_and_of_a_cluster() -> None:
 
 
 def test_a_group_without_limits_queue_and_io() -> None:
-    bare = group_row("X", limit=None, servers_limit=None, io=None, totals=group_row("X").totals._replace(queued=0))
+    bare = group_row("X", limit=None, servers_limit=None, io=None, counters=counters(pqs_completed=300))
     found = sections(group(bare, BUSY))
     assert "limit none" in found["Consumer group X on instance 1"]
     assert found["Parallel execution"][1:3] == [

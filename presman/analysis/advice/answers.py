@@ -68,7 +68,7 @@ def _with_commands(each: Candidate, why: str, found: Unblock, reading: Reading) 
 
 
 def _proofs(each: Candidate, found: Unblock, *, is_enough: bool) -> Iterator[Proof]:
-    """Yield what is proven about a candidate's end, nothing if it is not offered."""
+    """Yield the proofs for a candidate's end, none if it is not offered."""
     # If other queues may take the servers first, only that they become free is certain.
     together = is_enough and found.needed > 1
     if is_enough and found.rivals:

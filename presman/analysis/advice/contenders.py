@@ -35,14 +35,14 @@ from presman.rows.commands import Command, CommandKind
 class Candidate(Struct, frozen=True):
     """A running statement whose end helps a head.
 
-    `frees` is what it certainly frees under every limit that binds, `perhaps` what it may free. They differ if it is
-    not known whether the queue counts it (it may have bypassed the queue). `lost` is the work that its end throws away
-    in server seconds, 0 for an idle holder, None if its running time is not known. `ends_in` is the number of seconds
-    after which it should end by itself, None unless that is soon. `refused` is why it never gets a command, "" if it
-    may. `objection` is why DO does not name it to be ended, "" if nothing speaks against it. `commands` end it; only an
-    answer has them (:mod:`presman.analysis.advice.answers`), with `proven` for what is proven about its end. For other
-    candidates `why_not` says why there are none. `effect` is what its end would do to the whole queue, None if not
-    forecast.
+    `frees` is the number of servers that it certainly frees under every limit that binds, `perhaps` the number that it
+    may free. They differ if it is not known whether the queue counts it (it may have bypassed the queue). `lost` is the
+    work that its end throws away in server seconds, 0 for an idle holder, None if its running time is not known.
+    `ends_in` is the number of seconds after which it should end by itself, None unless that is soon. `refused` is why
+    it never gets a command, "" if it may. `objection` is why DO does not name it to be ended, "" if nothing speaks
+    against it. `commands` end it; only an answer has them (:mod:`presman.analysis.advice.answers`), with `proven` for
+    the proofs of its effect. For other candidates `why_not` says why there are none. `effect` is the effect of its end
+    on the whole queue, None if not forecast.
     """
 
     statement: RunningStatement
@@ -106,11 +106,11 @@ class Unblock(Struct, frozen=True):
     own queue may be first and want more, or that a limit is known for the last full minute only, "" if not. `itself` is
     a statement of the head's own session that holds servers which the head is short of: the session is queued behind
     itself. `unknown` is why the holders of servers are not known, "" if they are. `rivals_too_large` are the rivals
-    that may be served first and want more than becomes free, so that no statement would start. `effect` is what the
-    ends of all needed statements together would do to the whole queue, None if not forecast. `idle` are the largest
-    idle holders that nothing speaks against ending, whether they help this head or not. `starts_within` is the seconds
-    within which its forecast has it start, in 8 cases of 10, None unless that is soon. `too_few` says that the servers
-    of the blocked statements and of their blockers are not enough to start it, "" if they may be.
+    that may be served first and want more than becomes free, so that no statement would start. `effect` is the effect
+    on the whole queue if all needed statements end, None if not forecast. `idle` are the largest idle holders that
+    nothing speaks against ending, whether they help this head or not. `starts_within` is the seconds within which its
+    forecast has it start, in 8 cases of 10, None unless that is soon. `too_few` says that the servers of the blocked
+    statements and of their blockers are not enough to start it, "" if they may be.
     """
 
     head: QueueHead
@@ -242,7 +242,7 @@ class Unblock(Struct, frozen=True):
 
     @property
     def possible(self) -> tuple[tuple[RunningStatement, ...], ...]:
-        """The sets whose ends free what the head is short of: the needed ones together, or each that is enough."""
+        """The sets whose ends free the servers a head lacks: the needed ones together, or each that is enough."""
         return self._ways([each for each in self.candidates if each.ends_in is None and not each.refused])
 
     @property
@@ -285,7 +285,7 @@ def contenders(
 def take_turns(
     head: QueueHead, freed: Sequence[RunningStatement], reading: Reading, counts: Counted
 ) -> tuple[str, ...]:
-    """Return the queues that may take what `head` is short of before it does, including its own; () without others.
+    """Return the queues that may take the servers `head` lacks before it does, including its own; () without others.
 
     Unlike :func:`contenders`, it does not depend on how many servers are free at this instant, because each start and
     end changes that. For the same reason a queue that is empty now but was not in the last full minute counts, too, for
@@ -325,7 +325,7 @@ def too_large(
     """
     freed = [each for each in freed if counts.of_statement(each, everybody=True)]
     left = _left_of_all(head, freed)
-    # What is left is counted with the head served; the rival would be served in place of it.
+    # The servers left are counted with the head served; the rival would be served in place of it.
     room = None if left is None or head.wants is None else left + head.wants.high
     heads = {group_title(each): each for each in reading.heads}
     return tuple(name for name in rivals if room is None or _wanted(heads[name]) > room)
@@ -334,7 +334,7 @@ def too_large(
 def _others(
     head: QueueHead, freed: Sequence[RunningStatement], reading: Reading, counts: Counted
 ) -> Iterator[QueueHead]:
-    """Yield the other heads that could use what `freed` leave: they may run on a common instance."""
+    """Yield the other heads that could use the servers of `freed`: they may run on a common instance."""
     here = {inst_id for each in head.shortages for inst_id in each.inst_ids}
     for other in reading.heads:
         there = {inst_id for each in other.shortages for inst_id in each.inst_ids}
@@ -361,14 +361,14 @@ def _before(head: QueueHead, other: QueueHead, reading: Reading) -> list[QueuedS
     queue = [each for each in reading.queue if (each.con_id, each.group) == (other.con_id, other.group)]
     queue = queue or [other.statement]
     if reading.header.has_one_queue() and other.con_id == head.con_id:
-        # One queue serves all groups: only what has waited longer, or about as long, may come before.
+        # One queue serves all groups: only statements that have waited longer, or about as long, may come before.
         waited = head.statement.waited or 0.0
         return [each for each in queue if each.waited is None or each.waited > waited - SAME_WAIT]
     return queue
 
 
 def _could_take(other: QueueHead, queue: Sequence[QueuedStatement], freed: Iterable[RunningStatement]) -> float:
-    """Return the servers that a queue could take, at most what its own limit leaves; 0 if its head has no room.
+    """Return the servers that a queue could take, at most those that its own limit leaves; 0 if its head has no room.
 
     A head that starts at its timeout needs no room.
     """

@@ -28,7 +28,7 @@ class EarlierPredictions:
         """Add the predictions of a reading, and forget those about statements that are gone."""
         if reading.lists_queue():
             still = {each.executing() for each in reading.queue}
-            self._waits = {who: servers for who, servers in self._waits.items() if who in still}
+            self._waits = {executing: servers for executing, servers in self._waits.items() if executing in still}
         # A quiesce explains why a head waits.
         for head in reading.heads if reading.quiesce is None else ():
             if head.cause is Cause.UNEXPLAINED:
@@ -52,15 +52,15 @@ class EarlierPredictions:
         name, _, target = each.operation.partition(" of ")
         return PromisedEnd(*executing, name, target, at + timedelta(seconds=left), int(by_plan is not None))
 
-    def _note(self, who: Executing, servers: int) -> None:
-        self._waits[who] = max(servers, self._waits.get(who, 0))
+    def _note(self, executing: Executing, servers: int) -> None:
+        self._waits[executing] = max(servers, self._waits.get(executing, 0))
 
     def added_to(self, snapshot: Snapshot) -> Snapshot:
         """Return the next poll with these predictions."""
         for row in snapshot.rows(UnexplainedWait):
             self._note(row[:4], row.servers)
         self._ends |= {row[:4]: row for row in snapshot.rows(PromisedEnd)}
-        waits = (UnexplainedWait(*who, servers) for who, servers in sorted(self._waits.items()))
+        waits = (UnexplainedWait(*executing, servers) for executing, servers in sorted(self._waits.items()))
         found: dict[RecordType, Iterable[Any]] = {UnexplainedWait: waits, PromisedEnd: self._ends.values()}
         more = {record: Section(rows, snapshot.at) for record, each in found.items() if (rows := tuple(each))}
         return replace(snapshot, sections=MappingProxyType({**snapshot.sections, **more})) if more else snapshot

@@ -28,7 +28,7 @@ from presman.analysis.readings.statement_readings import (
 
 
 class Freeing(Struct, frozen=True, eq=False):
-    """What the end of a statement frees of each shortage, at least (`low`) and at most (`high`)."""
+    """Servers of each shortage that the end of a statement frees, at least (`low`) and at most (`high`)."""
 
     statement: RunningStatement
     low: tuple[int, ...]
@@ -87,7 +87,7 @@ def why_useless(statement: RunningStatement, reading: Reading) -> dict[str, str]
 def spare(head: QueueHead, reading: Reading) -> float:
     """Return the number of servers by which a head's shortage may be too high.
 
-    What it wants may be a range, and another statement that has waited as long may be first.
+    The servers that it wants may be a range, and another statement that has waited as long may be first.
     """
     wants = [head.wants, *(each.wants for each in alike(head, reading))]
     least = min(each.low if is_known(each) else -inf for each in wants)
@@ -211,7 +211,7 @@ def _prefix(order: Sequence[Freeing], short: Sequence[int]) -> list[Freeing]:
 
 
 def covers(helpers: Sequence[Freeing], short: Sequence[int]) -> bool:
-    """Whether the ends of `helpers` certainly free what is short under every limit."""
+    """Whether the ends of `helpers` certainly free the missing servers under every limit."""
     return all(sum(each.low[n] for each in helpers) >= want for n, want in enumerate(short))
 
 

@@ -1,8 +1,8 @@
 """Step for the head of one queue if no session is to be ended for it: what to check, or what to wait for.
 
-DO waits for what should end by itself soon, and predicts that the head starts then only if no other queue wants the
-same servers. If holders of servers wait for a session, that session is checked first. A person decides which work to
-lose, on the tab that lists it. `between` holds the step's wordings of medium length, the longest first.
+DO waits for statements that should end by themselves soon, and predicts that the head starts then only if no other
+queue wants the same servers. If holders of servers wait for a session, that session is checked first. A person decides
+which work to lose, on the tab that lists it. `between` holds the step's wordings of medium length, the longest first.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ _NAMED = 2
 
 
 def head_step(found: Unblock, reading: Reading) -> ToDo:
-    """Return what to do about one head."""
+    """Return the step for one head."""
     head, name = found.head, queue_name(found.head)
     if found.blocked:
         held = max(found.blocked, key=lambda each: each.servers)
@@ -49,14 +49,14 @@ def head_step(found: Unblock, reading: Reading) -> ToDo:
 
 
 def _not_known(doubt: NotKnown, found: Unblock, reading: Reading) -> ToDo:
-    """Return the step to wait while it is not known what a head is short of."""
+    """Return the step to wait while it is not known how many servers a head lacks."""
     slowed, the_head = _slowed_by_io(found, reading), head_in_words(found.head)
     text = f"wait: {doubt}, so which session to end so that {the_head} starts is not known either{slowed}"
     return ToDo(Step.WAIT, text, f"wait: {doubt.what} is not known", "parallel", subject=queue_name(found.head))
 
 
 def _too_large(found: Unblock, reading: Reading) -> ToDo:
-    """Return what to do about a head that wants more than there is: wait if it is known when the others end.
+    """Return the step for a head that wants more than there is: wait if it is known when the others end.
 
     A queued statement keeps its degree; only a new run can have a lower one. Limits are parts of the servers of the
     open instances, so a gone instance comes first.
@@ -128,11 +128,11 @@ def _wait_for(found: Unblock, starts: str) -> ToDo:
 
 def _when(found: Unblock, last: RunningStatement) -> str:
     """Return the words on the end to wait for."""
-    who = last.who
+    holder = last.who
     if last.idle is not None:
-        return f"when Oracle ends {who}, idle {last.idle_time} ({last.ended_by})"
+        return f"when Oracle ends {holder}, idle {last.idle_time} ({last.ended_by})"
     of = "" if len(found.by_itself) == 1 else f", the last of {len(found.by_itself)},"
-    return f"when {who}{of} {'ends' if found.soon is not None else 'should be done'}"
+    return f"when {holder}{of} {'ends' if found.soon is not None else 'should be done'}"
 
 
 def lasting_cure(reading: Reading) -> str:
@@ -228,7 +228,7 @@ def _decided(found: Unblock, reading: Reading) -> Iterator[str]:
 
 
 def _wait_or_decide(found: Unblock, reading: Reading) -> str:
-    """Return the advice to wait, or to decide about what TO START IT names, with the effect."""
+    """Return the advice to wait, or to decide about the sessions that TO START IT names, with the effect."""
     wait = _wait(found, reading)
     if not (ends := _ends_offered(found)):
         return f"{wait}, or decide whose work to end" if _leaves_a_decision(found) else wait
@@ -273,7 +273,7 @@ def _answer(found: Unblock) -> list[Candidate]:
 
 
 def _ends_offered(found: Unblock, *, estimates: bool = True) -> str:
-    """Return what the commands do to the candidates that TO START IT names first, "" if it names none.
+    """Return the words on the commands for the candidates that TO START IT names first, "" if it names none.
 
     A session is ended if it executes nothing that could be cancelled; otherwise its statement is cancelled. `estimates`
     adds when each may end by itself: DO says to wait for it once that is soon.
@@ -283,8 +283,8 @@ def _ends_offered(found: Unblock, *, estimates: bool = True) -> str:
     for before, each in zip([None, *answer], answer[:_NAMED], strict=False):
         is_same = before is not None and before.verb == each.verb
         left = step_left(each.statement, inf) if estimates else None
-        who = each.statement.who if left is None else f"{each.statement.who} (it may end {in_about(left)})"
-        words.append(who if is_same else f"{each.verb} {who}")
+        named = each.statement.who if left is None else f"{each.statement.who} (it may end {in_about(left)})"
+        words.append(named if is_same else f"{each.verb} {named}")
     more = [counted(len(answer) - _NAMED, "other")] if len(answer) > _NAMED else []
     return listed([*words, *more])
 
@@ -322,7 +322,7 @@ def slowed_by(pdb: LimitedContainer) -> str:
 def _idle_holder(found: Unblock, reading: Reading) -> tuple[str, ...]:
     """Return why DO names no idle holder to be ended, in full, in short, and between.
 
-    The screen shows each idle holder, so DO mentions one and what its end would do.
+    The screen shows each idle holder, so DO mentions one and the effect of its end.
     """
     name = group_title(found.head)
     idle = [each for each in found.candidates if each.statement.idle is not None]
@@ -363,8 +363,8 @@ def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tupl
 def _idle_beside_others(found: Unblock, candidate: Candidate, reading: Reading) -> tuple[str, ...]:
     """Return the advice for an idle holder that keeps servers the head lacks, if ending it alone is not enough.
 
-    What is enough changes with each statement that ends, and the next statement to be served is not known: no start is
-    predicted.
+    The servers that are enough change with each statement that ends, and the next statement to be served is not known:
+    no start is predicted.
     """
     each = candidate.statement
     why, short = _why_beside(found, candidate, reading)
@@ -411,6 +411,6 @@ def _only_wait(why: str, found: Unblock) -> tuple[str, ...]:
 
 def look_at_blocker(held: RunningStatement, reading: Reading, name: str) -> ToDo:
     """Return the step to check the session that a holder of servers waits for; it comes first."""
-    who = session_words(held.blocker, reading) or f"session {held.blocker}"
-    short = f"look at {who}: {held.who} waits for it"
+    blocker = session_words(held.blocker, reading) or f"session {held.blocker}"
+    short = f"look at {blocker}: {held.who} waits for it"
     return ToDo(Step.LOOK, f"{short} and holds {counted(held.servers, 'server')}", short, "top", subject=name)

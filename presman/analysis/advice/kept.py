@@ -1,4 +1,4 @@
-"""Servers that an idle holder keeps while queues take turns: which queues want them, and what its end starts."""
+"""Servers that an idle holder keeps while queues take turns: which queues want them, and which heads its end starts."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from presman.base.formats import counted, listed
 
 
 class KeptServers(NamedTuple):
-    """The queues taking turns that want what an idle holder keeps, as names and in words.
+    """The queues taking turns that want the servers of an idle holder, as names and in words.
 
     `doubt` says that the limit of its own group does not, or may not, count it; "" if its group does not wait for that
     limit. `starts` says which heads its end alone starts now: none, with the servers that they lack; one of them, if it
@@ -29,7 +29,7 @@ class KeptServers(NamedTuple):
 
 
 def kept_in_words(each: RunningStatement) -> str:
-    """Return in words what an idle holder keeps.
+    """Return in words the servers that an idle holder keeps.
 
     If it worked a moment ago, the words say that it went idle, because DO may have predicted its end.
     """
@@ -45,7 +45,7 @@ def has_just_stopped(each: RunningStatement) -> bool:
 
 
 def kept_servers(each: RunningStatement, turns: Sequence[str], reading: Reading) -> KeptServers:
-    """Return the queues that want what an idle holder keeps, without those that cannot use it.
+    """Return the queues that want the servers of an idle holder, without those that cannot use them.
 
     Its own queue is left out if the limit that holds its group back does not certainly count these servers; so is a
     queue whose head finds all that it wants free.
@@ -89,7 +89,7 @@ def queues_want(names: Sequence[str], reading: Reading, them: str = "") -> str:
 
 
 def starts_no_head(each: RunningStatement, names: Sequence[str], reading: Reading) -> str:
-    """Return what the heads of these queues lack if the end of `each` alone is too little for all, "" otherwise."""
+    """Return the servers that the heads of these queues lack if the end of `each` alone starts none, "" otherwise."""
     heads = [head for head in reading.heads if group_title(head) in names and head.not_known is None]
     short = {group_title(head): still_short([each], head, reading) for head in heads}
     if not short or not all(short.values()):
@@ -98,7 +98,7 @@ def starts_no_head(each: RunningStatement, names: Sequence[str], reading: Readin
 
 
 def too_few(blocked: Sequence[RunningStatement], head: QueueHead, reading: Reading) -> str:
-    """Return what a head lacks if the servers of blocked statements and blockers are too few for it, "" otherwise."""
+    """Return the servers a head lacks if those of blocked statements and blockers are too few, "" otherwise."""
     held = [each for each in reading.running if each in blocked or is_blocker(each, blocked)]
     short = still_short(held, head, reading) if held and head.not_known is None else 0
     return f"; {_lacks(group_title(head), short)}, so that alone is not enough now" if short else ""

@@ -1,12 +1,12 @@
 """Step to take about the parallel queue: the session to end so that a head starts, or to check, or how long to wait.
 
 Rules: DO says to end a session only if it is an idle holder without an objection (`ending.objection`), and only if this
-is proven to help. Either it keeps what a head is short of, alone or with other idle holders, and no other queue takes
-these servers; or the forecast proves that the queue empties enough sooner (`EndingEffect.proven`). If several queues
-want the same servers, it changes faster than a DBA can decide whether an end lets a head start. Then only the forecast
-is a proof; without it DO names the idle holder in a sentence that stays true while servers are taken and freed, and TO
-START IT describes the current effect of ending it. :mod:`head_step` has the step for one head if no session is to be
-ended.
+is proven to help. Either it keeps the servers that a head lacks, alone or with other idle holders, and no other queue
+takes these servers; or the forecast proves that the queue empties enough sooner (`EndingEffect.proven`). If several
+queues want the same servers, it changes faster than a DBA can decide whether an end lets a head start. Then only the
+forecast is a proof; without it DO names the idle holder in a sentence that stays true while servers are taken and
+freed, and TO START IT describes the current effect of ending it. :mod:`head_step` has the step for one head if no
+session is to be ended.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ _FIRST = (Step.END, Step.LOOK, Step.CHANGE, Step.WAIT)
 
 
 def queue_step(reading: Reading, *, decides: bool = True) -> ToDo | None:
-    """Return what to do about the parallel queue.
+    """Return the step for the parallel queue.
 
     First comes a head that can be helped, then one whose servers an idle holder keeps that TO START IT names, else the
     most urgent head. Without `decides`, the step names no session that a person would have to decide to end.
@@ -137,7 +137,7 @@ def _end(
     subject: str,
     effect: EndingEffect | None,
 ) -> ToDo:
-    """Return the step to end idle holders, with how that helps, in full and `brief`, and what is forecast for it."""
+    """Return the step to end idle holders, with how that helps, in full and `brief`, and the forecast for it."""
     each = holders[0]
     commands = tuple(ending(one, reading).commands[0] for one in holders)
     keeps = f"idle {each.idle_time}, keeps {counted(each.servers, 'server')}"
@@ -145,8 +145,8 @@ def _end(
     words = "; ".join(filter(None, [helps, _forecast_words(effect, reading)])) or brief
     shorter = (words, helps or brief, brief)
     text = f"end {each.who} ({keeps}){more}: {words}{lasting_cure(reading)}"
-    who = " and ".join(one.who for one in holders) if len(holders) > 1 else each.user or each.who
-    affects = f"{who}, {keeps if len(holders) == 1 else 'idle'}; what is not committed is rolled back"
+    names = " and ".join(one.who for one in holders) if len(holders) > 1 else each.user or each.who
+    affects = f"{names}, {keeps if len(holders) == 1 else 'idle'}; what is not committed is rolled back"
     short, between = f"end {each.who}{more}: {brief}", tuple(f"end {each.who} ({keeps}){more}: {to}" for to in shorter)
     return ToDo(Step.END, text, short, "parallel", commands, affects, subject, between=between)
 

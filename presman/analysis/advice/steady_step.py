@@ -43,7 +43,7 @@ class _Lasting:
 
 
 class SteadyStep:
-    """Follows what is to be done about one database; the same reading may be taken again."""
+    """Follows the step of one database; the same reading may be taken again."""
 
     def __init__(self) -> None:
         self._about, self._named = _Lasting(), _Lasting()
@@ -56,7 +56,8 @@ class SteadyStep:
         about = None if step is None else _about(step, reading)
         if self._at is not None and reading.at < self._at:
             return SteadyNow(step, about, held=True)
-        # Without rates half of the rules are silent, so what the first reading with rates adds is not a change.
+        # Without rates half of the rules are silent, so the alerts that the first reading with rates adds are no
+        # change.
         is_first = self._about.value is None or not self._has_rates
         held = self._about.holds(about, reading.at, is_first=is_first)
         named = self._named.holds(_named(step, for_now, reading), reading.at, is_first=is_first)

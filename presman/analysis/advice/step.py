@@ -46,10 +46,10 @@ class Step(Enum):
 class ToDo(NamedTuple):
     """What to do: a sentence, a `short` one for narrow lines, and the name (not the key) of the tab with details.
 
-    `commands` are what `C` copies, () if there is nothing to run. `affects` names the sessions that they act on,
-    `proven` what is proven of them. `subject` is the group or container that it is about. `beside` is, in short, what
-    `text` says about the queue after a step about something else. `between` are words for lines that are too narrow for
-    `text` or for `short` and must not lose its point, longest first.
+    `commands` are those that `C` copies, () if there is nothing to run. `affects` names the sessions that they act on,
+    `proven` has the proofs of their effect. `subject` is the group or container that it is about. `beside` is, in
+    short, what `text` says about the queue after a step about something else. `between` are words for lines that are
+    too narrow for `text` or for `short` and must not lose its point, longest first.
     """
 
     step: Step

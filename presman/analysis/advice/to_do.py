@@ -3,7 +3,7 @@
 Rules: ending a session for a queue comes before everything else but a quiesce, and is shown only if :mod:`queue_step`
 has proof that it helps. Critical alerts come before warnings. Among equal ones, something that the DBA can do (set a
 plan, raise a limit, check a session) comes before a wait, which is added after it for the users who wait in the queue.
-If only a plan can cure it, the step says what to change in the plan.
+If only a plan can cure it, the step names the change to the plan.
 """
 
 from collections import Counter
@@ -96,7 +96,7 @@ def _with_others(queue: ToDo, found: list[Alert]) -> ToDo:
         yield from (f"{words}; also {'; '.join(untold[:many])}" for many in (len(untold), 1) if untold)
         yield words
 
-    # What the step does comes before what else is wrong.
+    # The effect of the step comes before other problems.
     longer = (each for each in queue.between if len(each) > len(queue.short))
     text, *between = chain.from_iterable(map(beside, (queue.text, *longer, queue.short)))
     return queue._replace(text=text, between=(*between, *queue.between))
@@ -109,7 +109,7 @@ def _is_short_lived(alert: Alert) -> bool:
 def _lasting_first(found: Sequence[Alert], reading: Reading) -> list[Alert]:
     """Return alerts with short-lived ones last: those of groups that are a little below their entitlement.
 
-    Downgrades are last, too: what runs keeps its degree, so there is nothing to do about them at once.
+    Downgrades are last, too: running statements keep their degree, so there is nothing to do about them at once.
     Instances that have been gone for a while are last, too: by then someone has found the reason, or stopped them.
     """
     old = {str(each.inst_id) for each in reading.gone if not _is_news(each, reading)}
@@ -127,7 +127,7 @@ def _is_news(gone: GoneInstance, reading: Reading) -> bool:
 
 
 def _step(alert: Alert, queue: ToDo | None, reading: Reading) -> ToDo | None:
-    """Return what to do about an alert, None if nothing is known to help; `queue` is the step for the queue."""
+    """Return the step for an alert, None if nothing is known to help; `queue` is the step for the queue."""
     if alert.key in _OF_THE_QUEUE:
         return _cause_of(alert, reading) or queue or _counted_queue(reading)
     for old in reading.unchecked:
@@ -182,7 +182,7 @@ def _counted_queue(reading: Reading) -> ToDo | None:
 
 
 def _cause_of(alert: Alert, reading: Reading) -> ToDo | None:
-    """Return what to do about the gone instance that alone makes the head of a queue too large; None without one.
+    """Return the step for the gone instance that alone makes the head of a queue too large; None without one.
 
     That holds only while the instance's end is recent.
     """
@@ -197,7 +197,7 @@ _OF_THE_SERVERS = _OF_THE_QUEUE | _DOWNGRADES | {
     "goal_missed", "idle_holder", "blocked_holder", "servers_at_maximum", "instance_gone",
     "queue_length", "servers_used",
 }  # fmt: skip
-"""Alerts about the queue, what holds servers, and how many there are: the step for the queue is about these."""
+"""Alerts about the queue, holders of servers, and the number of servers: the step for the queue is about these."""
 
 
 def _group(alert: Alert, reading: Reading) -> GroupReading | None:
@@ -213,12 +213,12 @@ def _shareless(alert: Alert, reading: Reading) -> ToDo | None:
     rows = [row for row in reading.cluster_groups() if row.verdict is Verdict.ZERO_SHARE]
     row = next((row for row in rows if row.title == alert.subject), rows[0])
     names = [row.title, *(each.title for each in rows if each is not row)]
-    who = " and ".join(names) if len(names) < 3 else f"{names[0]} and {counted(len(names) - 1, 'other')}"
+    named = " and ".join(names) if len(names) < 3 else f"{names[0]} and {counted(len(names) - 1, 'other')}"
     least = max(_least_share(each) for each in rows)
     share = f"or more{' each' * (len(names) > 1)}{_source_of_share(row, reading, least)}"
     nothing = "" if row.level is None else f"level {row.level} is guaranteed nothing; "
-    text = f"give {who} {least} % of the CPUs {share}, or set another plan: {nothing}{_what_a_share_is(row, least)}"
-    return ToDo(Step.CHANGE, text, f"give {who} {least} % {share}", "plan", subject=alert.subject)
+    text = f"give {named} {least} % of the CPUs {share}, or set another plan: {nothing}{_what_a_share_is(row, least)}"
+    return ToDo(Step.CHANGE, text, f"give {named} {least} % {share}", "plan", subject=alert.subject)
 
 
 def _starved(alert: Alert, reading: Reading) -> ToDo | None:
@@ -266,7 +266,7 @@ def _least_share(row: GroupReading) -> int:
 def _source_of_share(row: GroupReading, reading: Reading, least: int) -> str:
     """Return the level on which a group without a share could have one, and its source: unallocated, else the largest.
 
-    A level divides what earlier levels leave, so if these leave nothing, a part of it is nothing.
+    A level divides the CPU that earlier levels leave, so if these leave nothing, a part of it is nothing.
     """
     others = [each for each in reading.cluster_groups() if each.con_id == row.con_id and each.share]
     most = max(others, key=lambda each: each.share, default=None)
@@ -296,11 +296,11 @@ def _quiesced(_alert: Alert, reading: Reading) -> ToDo | None:
     if found is None:
         return None
     by = found.by or found.was_by
-    who = f"ask {by[0]}" if by else "find out who quiesced the database"
+    asking = f"ask {by[0]}" if by else "find out who quiesced the database"
     held = counted(found.waiting, "session") if found.waiting else "other users"
-    more = f"{who}{'' if by else ' and'} whether it may end"
+    more = f"{asking}{'' if by else ' and'} whether it may end"
     text = f"{more}: ALTER SYSTEM UNQUIESCE, by SYS or SYSTEM, lets {held} in"
-    return ToDo(Step.LOOK, text, f"{who}: ALTER SYSTEM UNQUIESCE lets {held} in", "top")
+    return ToDo(Step.LOOK, text, f"{asking}: ALTER SYSTEM UNQUIESCE lets {held} in", "top")
 
 
 def _gone(alert: Alert, _reading: Reading) -> ToDo:
@@ -358,11 +358,11 @@ def _idle(_alert: Alert, reading: Reading) -> ToDo | None:
     most = max(idle, key=lambda each: (each.servers, each.idle or 0.0))
     held = counted(most.servers, "server")
     if reading.header.servers.left() == 0 and not objection(most):
-        who = f"{most.who} (idle {most.idle_time})"
+        holder = f"{most.who} (idle {most.idle_time})"
         affects = f"{most.user or most.who}, idle {most.idle_time}; what it has not committed is rolled back"
         commands = ending(most, reading).commands[:1]
-        text = f"end {who}: it keeps {held} and none is free{lasting_cure(reading)}"
-        return ToDo(Step.END, text, f"end {who}", "parallel", commands, affects, proven=(Proof.SERVERS_FREED,))
+        text = f"end {holder}: it keeps {held} and none is free{lasting_cure(reading)}"
+        return ToDo(Step.END, text, f"end {holder}", "parallel", commands, affects, proven=(Proof.SERVERS_FREED,))
     text = f"nothing yet: {most.who} is idle with {held}, but no statement wants them; its user can close the cursor"
     return ToDo(Step.WAIT, text, f"nothing yet: no statement waits for {most.who}'s {held}", "parallel")
 
@@ -398,7 +398,7 @@ _ADVICE: dict[str, Callable[[Alert, Reading], ToDo | None]] = {
 
 
 def offered(row: RunningStatement, reading: Reading) -> Ending:
-    """Return what is offered to end a running statement: commands if DO or TO START IT proves that its end helps.
+    """Return the offer to end a running statement: commands if DO or TO START IT proves that its end helps.
 
     Otherwise return why there are none, as given by the head that it could help most.
     """

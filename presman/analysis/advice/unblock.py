@@ -91,8 +91,8 @@ def _blocked_first(blocked: Sequence[RunningStatement]) -> str:
     """Return which session to check before any statement is ended."""
     most = max(blocked, key=lambda each: each.servers)
     held = counted(sum(each.servers for each in blocked), "server")
-    who = "a session that waits for it" if len(blocked) == 1 else "sessions that wait for others"
-    return f"look at {most.blocker} first: {held} are held by {who}"
+    waiting = "a session that waits for it" if len(blocked) == 1 else "sessions that wait for others"
+    return f"look at {most.blocker} first: {held} are held by {waiting}"
 
 
 def _what_helps(found: Unblock, doubtful: int, reading: Reading) -> str:
@@ -116,7 +116,7 @@ def _what_helps(found: Unblock, doubtful: int, reading: Reading) -> str:
 
 
 def _turns(found: Unblock, reading: Reading) -> str:
-    """Return which holder is idle with servers that several queues want, and which is first or what is missing."""
+    """Return the words on an idle holder whose servers several queues want, and on the first of these queues."""
     idle = (each.statement for each in found.candidates if each.statement.idle is not None)
     keep = ((each.servers, kept_servers(each, found.turns, reading)) for each in idle)
     for_it = [each for each in keep if group_title(found.head) in each[1].queues]
@@ -188,8 +188,8 @@ def _chosen(found: Unblock, chosen: Sequence[Candidate]) -> str:
         held = counted(to_end[0].statement.servers, "server")
         return f"{after}ending one {kind} frees the {held} {lets}{same}"
     freed = sum(each.statement.servers for each in to_end)
-    who = listed([each.statement.who for each in to_end])
-    together = f"ending {who if len(to_end) <= _NAMED else _statements(len(to_end))} together"
+    names = listed([each.statement.who for each in to_end])
+    together = f"ending {names if len(to_end) <= _NAMED else _statements(len(to_end))} together"
     return f"{after}{together} frees the {counted(freed, 'server')} {lets}{same}"
 
 

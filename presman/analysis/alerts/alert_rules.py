@@ -1,6 +1,6 @@
 """Alert rules: one list, for screens, texts, checks and event counts.
 
-This module has the rules of CPU (less than is due, a limit, no plan, a shared host) and of other things that hold
+This module has the rules of CPU (less than is due, a limit, no plan, a shared host), rules of other causes that hold
 sessions back (a quiesced database, session pools, I/O limits, a plan change), and the all-clear if no rule reports
 anything. The rules of the parallel queue are in `queue_alerts.py`.
 """
@@ -65,7 +65,7 @@ def _group(group: GroupReading, verdict: Verdict) -> Alert:
 
 
 def _words(group: GroupReading) -> str:
-    """Return what happens to a group's CPU, with the CPUs it uses, as shown after its name."""
+    """Return the verdict on a group's CPU, with the CPUs it uses, as shown after its name."""
     if group.verdict is Verdict.ZERO_SHARE:
         return f"gets only what others leave, {number(group.used)} CPUs"
     most = group.limit if group.verdict in LIMITED else group.entitled
@@ -145,7 +145,7 @@ def _used(reading: Reading, inst_id: int) -> float | None:
 
     A group without a row in V$RSRC_CONSUMER_GROUP uses none.
     """
-    groups = [group for group in reading.instance_groups(inst_id) if group.usage is not None]
+    groups = [group for group in reading.instance_groups(inst_id) if group.is_listed()]
     return added(None if group.doubt else group.used for group in groups) if groups else None
 
 
@@ -170,11 +170,11 @@ def quiesced(reading: Reading) -> list[Alert]:
     if found is None:
         return []
     state = _QUIESCE_WORDS.get(found.state, f"quiesced, or being quiesced (plan {QUIESCE_PLAN})")
-    who, waited = listed((found.by or found.was_by)[:2]), "waits" if found.by else "was seen to wait"
-    by = f" (by {who}, who {waited} for `{QUIESCE_WAIT}`)" if who else ""
+    quiescers, waited = listed((found.by or found.was_by)[:2]), "waits" if found.by else "was seen to wait"
+    by = f" (by {quiescers}, who {waited} for `{QUIESCE_WAIT}`)" if quiescers else ""
     first = "" if found.longest is None else f", the first for {duration(found.longest)}"
     waits = "" if found.waiting is None else f"; {counted(found.waiting, 'session')} wait{'s' * (found.waiting == 1)}"
-    short = f"the database is {state}{f' by {who}' * bool(who)}{waits}"
+    short = f"the database is {state}{f' by {quiescers}' * bool(quiescers)}{waits}"
     whom = "them" if found.waiting else "other users"
     text = f"The database is {state}{by}{waits}{first}: ALTER SYSTEM UNQUIESCE lets {whom} in"
     return [Alert("bad", "✕", text, short, "quiesced", age=_quiesce_age(found, reading))]
@@ -311,7 +311,7 @@ _RANK = {"bad": 0, "warn": 1, "good": 2, "note": 3}
 
 
 def wrong(reading: Reading) -> list[Alert]:
-    """Return what is wrong with the database or worth knowing, in the order of the rules.
+    """Return the problems of the database and facts worth knowing, in the order of the rules.
 
     If config.ini has thresholds, these are the alerts that they gave when the reading was judged.
     """
@@ -361,7 +361,7 @@ _CLEARED_BY = {
     "downgraded": "downgrade",
     "downgrades": "downgrade",
 }
-"""What an alert of a rule shows to exist, even if a threshold made the alert a note."""
+"""The problem that an alert of a rule shows, even if a threshold made the alert a note."""
 
 
 def all_clear(reading: Reading) -> list[Alert]:
@@ -398,7 +398,7 @@ def all_clear(reading: Reading) -> list[Alert]:
 
 
 def _unchecked(reading: Reading) -> set[str]:
-    """Return what the rules that now find nothing for want of a view would show; their keys where it has no name."""
+    """Return the problems that the rules without a view would show now; their keys where it has no name."""
     rules = (rule.key for rule in RULE_BOOK.values() if not rule.asked)
     return {_CLEARED_BY.get(key, key) for key in rules if silent_views(key, reading)}
 
@@ -426,7 +426,7 @@ def _full(reading: Reading) -> dict[InstanceReading, float]:
 
 
 def basis_not_known(reading: Reading) -> list[Alert]:
-    """Return what is not known, and why; for a queue that is only counted, its own alert covers it."""
+    """Return the unknown facts, and why; for a queue that is only counted, its own alert covers it."""
     counted_only = {"queue"} if reading.queued_by_group() else set()
     lacking = [each for each in reading.basis if each.lacking and each.what not in counted_only]
     where = " on other instances"

@@ -7,7 +7,7 @@ from msgspec.structs import fields, replace
 
 
 class AlertSetting(Struct, frozen=True):
-    """What config.ini sets for one rule, or for one `subject` of it ("" for all).
+    """Settings of config.ini for one rule, or for one `subject` of it ("" for all).
 
     `warning` and `critical` are the amounts, in the rule's unit, from which an alert has that severity. It keeps the
     severity until the amount is below `clear` (for critical: as far below `critical` as `clear` is below `warning`).
@@ -44,7 +44,7 @@ AlertSettings = tuple[AlertSetting, ...]
 
 
 def setting_for(settings: AlertSettings, key: str, subject: str) -> AlertSetting:
-    """Return the setting for an alert: what is set for its subject overrides what is set for its rule."""
+    """Return the setting for an alert: the setting for its subject overrides that for its rule."""
     ours = [each for each in settings if each.key == key]
     exact = [each for each in ours if each.subject and each.subject.casefold() == subject.casefold()]
     return _together(AlertSetting(key, subject), [*exact, *(each for each in ours if not each.subject)])

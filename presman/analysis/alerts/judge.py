@@ -21,7 +21,7 @@ from presman.base.errors import nearest
 from presman.base.formats import duration
 
 GAP = 900.0
-"""Seconds without a reading after which a duration starts from zero: what happened in between is not known."""
+"""Seconds without a reading after which a duration starts from zero: changes in between are not known."""
 
 _GLYPHS: Mapping[str, str] = MappingProxyType({"bad": "✕", "warn": "▲", "note": "·"})
 
@@ -78,7 +78,7 @@ def judged(
         if mark.warn is not None:
             marks[alert_id(alert)] = mark
         shown.append(_lasting(graded, setting, mark, at) if before is not None else graded)
-    if not is_complete(reading):  # what could not be checked may still exist
+    if not is_complete(reading):  # an alert that could not be checked may still exist
         marks = {**{key: mark for key, mark in (before or {}).items() if at - mark.seen < GAP}, **marks}
     return tuple(shown), tuple(answer.unknown for answer in answers if answer.unknown), marks
 

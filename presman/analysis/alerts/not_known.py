@@ -20,7 +20,7 @@ _WORDS: Mapping[str, str] = {
     "host": "whether other processes use the CPUs of the host",
     "servers": "whether all parallel servers are in use",
 }
-"""What rules rest on besides `Reading.basis`, in words."""
+"""Foundations of rules besides `Reading.basis`, in words."""
 
 _PART_OF: Mapping[str, str] = {"timeouts": "queue", "degrees": "downgrade"}
 """Foundations that are not named if something of `Reading.basis` is already named as not known for the same reason."""
@@ -47,7 +47,7 @@ def unavailable(reading: Reading) -> set[str]:
 
 
 def not_known(reading: Reading) -> tuple[str, ...]:
-    """Return what is not known, in words with the reason; a view that explains several things is named once."""
+    """Return the unknown facts, in words with the reason; a view that explains several things is named once."""
     if reading.is_silent():
         return (f"whether anything is wrong ({NO_ANSWER})",)
     unknown = defaultdict[str, list[str]](list)
@@ -59,7 +59,7 @@ def not_known(reading: Reading) -> tuple[str, ...]:
 
 
 def of_rules(reading: Reading) -> Iterator[tuple[str, str]]:
-    """Yield why a view did not answer, and what rules cannot find for that reason, in words."""
+    """Yield in words why a view did not answer, and the problems that rules cannot find for that reason."""
     missing = {each.view.removeprefix("G"): each.why for each in reading.unseen}
     away = unavailable(reading)
     for name, words in _WORDS.items():

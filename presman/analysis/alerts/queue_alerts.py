@@ -46,8 +46,8 @@ def counted_only(reading: Reading) -> list[Alert]:
 
 def head_sentence(head: QueueHead, first: str = "", age: str = "") -> str:
     """Return why a queue waits, with the group and the statement; `first` comes before that, its `age` after it."""
-    who = head.statement.sql_id or head.statement.user or "(no SQL_ID)"
-    return f"{_group_of(head)}: {first}head {who}{age} {head.sentence}"
+    named = head.statement.sql_id or head.statement.user or "(no SQL_ID)"
+    return f"{_group_of(head)}: {first}head {named}{age} {head.sentence}"
 
 
 def _group_of(head: QueueHead) -> str:
@@ -69,8 +69,8 @@ def _head(head: QueueHead, reading: Reading) -> Alert:
     waited = f" head{old} now {long}," if old and not then else f" head {long}{then},"
     waited = first if head.statement.waited is None else waited
     short = f"{name}: {queued} queued,{waited} {head.why}"
-    who = head.statement.sql_id or head.statement.user or "(no SQL_ID)"
-    whole = f"{name}: {queued} queued,{waited} {who} {head.sentence}"
+    named = head.statement.sql_id or head.statement.user or "(no SQL_ID)"
+    whole = f"{name}: {queued} queued,{waited} {named} {head.sentence}"
     between = (whole, f"{name}: {queued} queued,{first} {head.why}", f"{name}:{first} {head.why}")
     # Without an amount no threshold can lower the severity: that it never starts is critical however short it waits.
     amount = None if head.never_starts else head.statement.waited
@@ -117,9 +117,9 @@ def _timeout(soon: list[QueuedStatement], wording: _TimeoutWording) -> Alert:
     first = min(soon, key=lambda each: each.timeout_left or 0.0)
     words = {"s": "s", "es": "es", "its": "its"} if len(soon) == 1 else {"s": "", "es": "", "its": "their"}
     short = f"{len(soon)} queued {wording.does.format(soon=duration(SOON), **words)}"
-    who = f"{first.group} {first.sql_id or first.user} in {duration(first.timeout_left)}"
+    named = f"{first.group} {first.sql_id or first.user} in {duration(first.timeout_left)}"
     by = f", by {first.timeout_by}" if first.timeout_by else ""
-    text = f"{short}, the first: {who} ({wording.why}{by})"
+    text = f"{short}, the first: {named} ({wording.why}{by})"
     return Alert(wording.state, wording.glyph, text, short, "queue_timeout", group_title(first))
 
 
@@ -129,7 +129,7 @@ def idle_holders(reading: Reading) -> list[Alert]:
     if not idle:
         return []
     held, (by_list, by_servers) = sum(statement.servers for statement in idle), _where_old(reading)
-    who = _first_three([_idle_in_words(each, AGO if by_list else "") for each in idle])
+    named = _first_three([_idle_in_words(each, AGO if by_list else "") for each in idle])
     longest = max(statement.idle or 0.0 for statement in idle)
     # It may have rows of some instances only.
     least = "at least " if reading.why_unavailable("V$PX_SESSION") and not by_servers else ""
@@ -137,7 +137,7 @@ def idle_holders(reading: Reading) -> list[Alert]:
     short = f"{counted(len(idle), 'idle holder')}{by_list} {keep}{by_servers}"
     # The limit of their group may not count these servers: then their end gives the group no more room.
     doubt = next((why for each in idle if (why := why_not_counted(each, reading))), "")
-    text = "; ".join(filter(None, (f"{short}: {who}", doubt)))
+    text = "; ".join(filter(None, (f"{short}: {named}", doubt)))
     brief = f"{counted(len(idle), 'idle holder')}{by_list}"
     return [Alert("warn", IDLE, text, short, "idle_holder", amount=longest, others=(brief,))]
 
@@ -167,12 +167,12 @@ def blocked_holders(reading: Reading) -> list[Alert]:
         return []
     held, (by_list, by_servers) = sum(statement.servers for statement in blocked), _where_old(reading)
     waits = ((s, session_words(s.blocker, reading, AGO if by_list else "") or s.blocker) for s in blocked)
-    who = [
+    named = [
         f"{s.user} {s.inst_id}:{s.sid}{comma_serial(s.serial)} ({s.servers}) waits for {blocker}"
         for s, blocker in waits
     ]
     short = f"{counted(held, 'server')}{by_servers} held by blocked statements{by_list}"
-    return [Alert("warn", "▲", f"{short}: {_first_three(who)}", short, "blocked_holder", amount=held)]
+    return [Alert("warn", "▲", f"{short}: {_first_three(named)}", short, "blocked_holder", amount=held)]
 
 
 def session_words(blocker: str, reading: Reading, ago: str = "") -> str:

@@ -142,7 +142,7 @@ _VIEWS: Mapping[str, tuple[str, ...]] = {
 
 
 def views_of(foundation: str) -> tuple[str, ...]:
-    """Return the views that show what rules rest on (`rests_on`)."""
+    """Return the views that show the foundation of rules (`rests_on`)."""
     return _VIEWS.get(foundation, ())
 
 
@@ -161,7 +161,7 @@ def unavailable_for(key: str, reading: Reading) -> list[UnavailableView]:
     rests_on = RULE_BOOK[key].rests_on
     needed = views_of(rests_on)
     found = [each for each in reading.unseen if each.view.removeprefix("G") in needed]
-    # A view may have answered without the values that show the queue, the pools or what a group waits for.
+    # A view may have answered without the values that show the queue, the pools or the waits of a group.
     if rests_on in {"queue", "timeouts"} and not found and not reading.lists_queue():
         found = [UnavailableView(each.views[0], each.lacking) for each in reading.basis if each.what == "queue"]
     why = reading.why_unknown(_SHOWN_AS.get(rests_on, ""))
@@ -171,11 +171,11 @@ def unavailable_for(key: str, reading: Reading) -> list[UnavailableView]:
 
 
 _SHOWN_AS = {"starved group": "starved group", "pools": "queue"}
-"""What rules rest on that is known by the same columns as something in `Reading.basis`."""
+"""Foundations of rules that are known by the same columns as something in `Reading.basis`."""
 
 
 _NEVER_OLDER = frozenset({"starved group", "minimums", "downgrade", "host", "histograms", "queue", "quiesce"})
-"""What alerts rest on that gives them no age: counters between two polls, or figures whose rules add the age.
+"""Foundations of alerts that give them no age: counters between two polls, or figures whose rules add the age.
 
 Without an answer nothing is counted between two polls.
 """
@@ -195,11 +195,11 @@ def dated(alert: Alert, reading: Reading) -> Alert:
 class AlertRule(NamedTuple):
     """One key. `usual` is its severity in words; a rule with an `answer` is silent until config.ini asks for it.
 
-    `unit` is the unit of thresholds: s, % or "" for a count; None if it takes none. `amount` says what is compared with
-    them, `subject` what such an alert is about ("" for the database). `rests_on` is what must be visible before the
-    absence of an alert proves anything: one of `Reading.basis`, instances, timeouts, holders, degrees, pools, CPU, host
-    or servers; "" for nothing. `quiet_period` is how many seconds it must be absent to have ended: an alert that rests
-    on means of a full minute may begin and end with each of them.
+    `unit` is the unit of thresholds: s, % or "" for a count; None if it takes none. `amount` describes the figure
+    compared with them, `subject` the subject of such an alert ("" for the database). `rests_on` is what must be visible
+    before the absence of an alert proves anything: one of `Reading.basis`, instances, timeouts, holders, degrees,
+    pools, CPU, host or servers; "" for nothing. `quiet_period` is how many seconds it must be absent to have ended: an
+    alert that rests on means of a full minute may begin and end with each of them.
     """
 
     key: str
@@ -226,8 +226,8 @@ class AlertRule(NamedTuple):
 _RULES = (
     AlertRule("instance_gone", "warning", "an instance of the cluster was seen within the last hour, and is not "
               "open now", "instance", rests_on="instances"),
-    AlertRule("queue_waits", "warning", "parallel statements are queued; critical if it is not known that the "
-        "first ever starts, or if the waits of a queue add up to an hour, until they are below half an hour",
+    AlertRule("queue_waits", "warning", "parallel statements are queued; critical if the first may never "
+        "start, or if the waits of a queue add up to an hour, until they are below half an hour",
               "group", "s", "seconds the head of the queue has waited", rests_on="queue"),
     AlertRule("queue_timeout", "critical", "a queued statement times out within 5:00 (PARALLEL_QUEUE_TIMEOUT); "
               "a note if it then starts (PQ_TIMEOUT_ACTION RUN)", "group", rests_on="timeouts"),

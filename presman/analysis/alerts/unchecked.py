@@ -20,8 +20,8 @@ def unchecked(
 ) -> tuple[UncheckedAlert, ...]:
     """Return the warnings and critical alerts of the reading `before` that the one of `now` cannot check.
 
-    `found` are the alerts of each, `kept` those that the earlier one could not check either. `advise` returns what the
-    earlier one said was to be done. A milder alert about the same thing is no end: both are returned to the user.
+    `found` are the alerts of each, `kept` those that the earlier one could not check either. `advise` returns the step
+    of the earlier one. A milder alert about the same thing is no end: both are returned to the user.
     """
     worst: dict[tuple[str, str], UncheckedAlert] = {_mark(each.alert): each for each in kept}
     for alert in found[0]:
@@ -41,7 +41,7 @@ def unchecked(
 
 
 def _why(key: str, views: Sequence[str], now: Reading) -> str:
-    """Return the sentence that these views did not answer, or what their answers lack."""
+    """Return the sentence that these views did not answer, or the values that their answers lack."""
     whys = {each.view: each.why for each in unavailable_for(key, now)}
     lacking = {view: why for view in views if (why := whys.get(view, "")).startswith(f"{view} ")}
     silent = [view for view in views if view not in lacking]
@@ -76,7 +76,7 @@ def _silent(each: UncheckedAlert, before: Reading, now: Reading) -> tuple[str, .
     silent = tuple(view for view in silent_views(each.alert.key, now) if view not in never)
     rests_on = RULE_BOOK[each.alert.key].rests_on
     has_one_poll = now.why_unknown(rests_on) == TWO_POLLS
-    # What a container gets is counted between two polls, too: `Reading.basis` does not say that of it.
+    # The CPU of a container is counted between two polls, too, but `Reading.basis` does not mention it.
     has_one_poll = has_one_poll or (rests_on == "minimums" and bool(silent_views(each.alert.key, before)))
     return each.views if not silent and has_one_poll else silent
 

@@ -34,7 +34,7 @@ _ALIKE = 0.01
 
 
 class Allocation(NamedTuple):
-    """What one container is given. `limit` is a fraction of the instance's CPUs, `servers` of its servers target.
+    """The part of one container. `limit` is a fraction of the instance's CPUs, `servers` of its servers target.
 
     `weight` is its part in relation to the others, and `weighed_by` is its source: SHARES, CPU_MIN_COUNT or CPU_COUNT.
     `shares` are those of its directive. `limited_by` is the source of the limit on CPU, "" without one.

@@ -40,7 +40,7 @@ def hints(sql_text: str) -> tuple[str, ...]:
 # Each poll brings the same documents again.
 @lru_cache(maxsize=256)
 def dop_facts(other_xml: str) -> DopFacts:
-    """Return what `other_xml` says about the degree.
+    """Return the facts about the degree in `other_xml`.
 
     Oracle repeats types such as `derived_cpu_dop` per operation; the first one is the statement's. Texts are kept
     unchanged (the list of reasons is open). Malformed or hostile documents give empty facts; a document that was
@@ -100,7 +100,7 @@ class CursorFacts(Struct, frozen=True, dict=True):
     snapshot: Snapshot
 
     def dop_facts(self, inst_id: int, sql_id: str, child: int | None) -> DopFacts:
-        """Return what the cursor's plan says about its DOP, SILENT if it was not read."""
+        """Return the facts about the DOP in the cursor's plan, SILENT if it was not read."""
         return of_cursor(self._dop_facts, inst_id, sql_id, child) or SILENT
 
     def text(self, inst_id: int, sql_id: str, child: int | None) -> str:

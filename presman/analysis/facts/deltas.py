@@ -46,10 +46,10 @@ def difference(after: tuple[Any, ...], before: tuple[Any, ...]) -> tuple[Any, ..
 
 
 class Deltas(Struct, frozen=True):
-    """The previous and the current snapshot of one database, and what has changed between them.
+    """The previous and the current snapshot of one database, and the changes between them.
 
-    `previous` is None if nothing may be subtracted: the first poll, another target, a reconnect. What one of the two
-    snapshots could not read counts as unchanged; a reset then shows in counters that go backwards.
+    `previous` is None if nothing may be subtracted: the first poll, another target, a reconnect. Facts that one of the
+    two snapshots could not read count as unchanged; a reset then shows in counters that go backwards.
     """
 
     previous: Snapshot | None
@@ -100,15 +100,15 @@ class Deltas(Struct, frozen=True):
         seconds = (now - before).total_seconds()
         return seconds if seconds >= SHORTEST else None
 
-    def outlived(self, timeout: float | None, longest: float | None, who: str) -> str:
-        """Return a sentence if `who` has waited for `longest` seconds, two polls longer than a timeout; "" if not.
+    def outlived(self, timeout: float | None, longest: float | None, waiting: str) -> str:
+        """Return a sentence if `waiting` has waited for `longest` seconds, two polls longer than a timeout; "" if not.
 
         Then another timeout may apply to the statements that wait.
         """
         late = longest - timeout if timeout and longest is not None else 0.0
         if not timeout or late <= 2 * max(_USUAL, self.interval() or 0.0):
             return ""
-        return f"the plan's is {duration(timeout)}, but {who} still waits {duration(late)} after it"
+        return f"the plan's is {duration(timeout)}, but {waiting} still waits {duration(late)} after it"
 
     def same_start(self, inst_id: int) -> bool:
         """Whether the instance has not restarted in between."""

@@ -27,7 +27,7 @@ from presman.rows.snapshot import PromisedEnd, Snapshot
 
 
 class PlanDivision(Struct, frozen=True, dict=True):
-    """The trees of the plans in force, and what they give."""
+    """The trees of the plans in force, and their figures."""
 
     snapshot: Snapshot
     system: SystemFacts
@@ -159,7 +159,7 @@ class Facts(Struct, frozen=True, dict=True):
 
     @cached_property
     def division(self) -> PlanDivision:
-        """What plans give to containers and groups."""
+        """The figures of plans by container and group."""
         return PlanDivision(self.snapshot, self.system, self.plans, self.cache)
 
     @cached_property
@@ -169,7 +169,7 @@ class Facts(Struct, frozen=True, dict=True):
 
     @cached_property
     def promised_ends(self) -> Mapping[tuple[int, int, int, str], PromisedEnd]:
-        """What earlier readings said about when statements end, by session and SQL_ID."""
+        """Predicted ends of statements in earlier readings, by session and SQL_ID."""
         return {row[:4]: row for row in self.snapshot.rows(PromisedEnd)}
 
     @cached_property

@@ -102,7 +102,7 @@ class PlanPosition(NamedTuple):
 
 
 class Cap(NamedTuple):
-    """A limit on what some groups use together: a group's own (`owner` is ""), a subplan's or a container's."""
+    """A limit on the CPU that some groups use together: a group's own (`owner` is ""), a subplan's or a container's."""
 
     limit: float
     keys: frozenset[Key]
@@ -159,7 +159,7 @@ class PlanShares(Struct, frozen=True):
         return key in self.shares or (key[0], UNNAMED) in self.shares
 
     def entitled(self, wanted: Mapping[Key, float], whole: float = 1.0) -> dict[Key, float]:
-        """Return what each group that wants CPU is due now; all in fractions of the whole.
+        """Return the CPU that each group with demand is due now; all in fractions of the whole.
 
         The plan divides `whole` by demand. The part that a group does not use goes to the next level, and the rest of
         the last level goes to the groups that want more, in proportion. A group that gets all it wants may still claim
@@ -346,10 +346,10 @@ def _levels(parent: Branch) -> Iterable[Level]:
 
 
 def _by_level(parent: Branch, whole: float) -> tuple[list[list[float]], float]:
-    """Return what each branch gets on each level when all are busy, and the unallocated rest.
+    """Return the part of each branch on each level when all are busy, and the unallocated rest.
 
-    A level divides what the levels above left (MGMT_P1 to MGMT_P8), not the whole: 50 % at level 2 under a level 1 that
-    gives away 80 % is 10 %.
+    A level divides the rest that the levels above left (MGMT_P1 to MGMT_P8), not the whole: 50 % at level 2 under a
+    level 1 that gives away 80 % is 10 %.
     """
     amounts = [[0.0] * LEVELS for _ in parent.branches]
     rest = whole
@@ -361,7 +361,7 @@ def _by_level(parent: Branch, whole: float) -> tuple[list[list[float]], float]:
 
 
 def _guarantee(parent: Branch, whole: float, shares: dict[Key, float]) -> float:
-    """Add what each group gets when all are busy to `shares`, and return the unallocated rest."""
+    """Add the part of each group when all are busy to `shares`, and return the unallocated rest."""
     if parent.key is not None:
         shares[parent.key] += whole
         return 0.0
@@ -371,7 +371,7 @@ def _guarantee(parent: Branch, whole: float, shares: dict[Key, float]) -> float:
 
 
 def positions(parent: Branch, whole: float = 1.0, depth: int = 0) -> Iterable[PlanPosition]:
-    """Yield every branch below `parent`, each before its own branches, with what it gets when all are busy."""
+    """Yield every branch below `parent`, each before its own branches, with its part when all are busy."""
     for child, by_level in zip(parent.branches, _by_level(parent, whole)[0], strict=True):
         share = sum(by_level)
         yield PlanPosition(depth, child, share, tuple(by_level), parent.by_weight)

@@ -133,7 +133,7 @@ class SessionFacts(Struct, frozen=True, dict=True):
 
     @cached_property
     def servers(self) -> ServerProcesses:
-        """What distinguishes the parallel servers of GV$ queries from those of statements."""
+        """The facts that distinguish the parallel servers of GV$ queries from those of statements."""
         rows = self.snapshot.rows
         return ServerProcesses.of(rows(Instance), rows(PxProcess), rows(Session), len(self.system.inst_ids) > 1)
 

@@ -169,7 +169,7 @@ class SystemFacts(Struct, frozen=True, dict=True):
 
     @cached_property
     def parameters(self) -> ParameterFacts:
-        """V$SYSTEM_PARAMETER: what instances and containers are set to."""
+        """V$SYSTEM_PARAMETER: the settings of instances and containers."""
         return ParameterFacts(self.snapshot)
 
     @cached_property

@@ -1,1 +1,1 @@
-"""Consumer groups: what each uses, waits for and is entitled to, and its verdict."""
+"""Consumer groups: use, waits, entitlement and verdict of each."""

@@ -1,8 +1,8 @@
 """Consumer groups of a reading: one row per instance and one over all of them."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Set
-from itertools import chain
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from itertools import accumulate, chain, repeat
 from operator import mul
 from typing import Any, NamedTuple
 
@@ -20,13 +20,11 @@ from presman.analysis.readings.group_readings import (
     LIMITED,
     ActiveSessionPool,
     GroupReading,
-    QueueTotals,
-    SessionTotals,
+    GroupTotals,
     Verdict,
 )
 from presman.analysis.readings.reading import CLUSTER, InstanceReading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
-from presman.analysis.totals import queue_totals, session_totals, sums_of, together_used, usage_of_group
 from presman.analysis.view_availability import unavailable
 from presman.base.sums import added, grouped, sum_of_known
 from presman.rows.group_rows import CdbPlanDirective, ConsumerGroup, CpuExhausted, GroupMetric
@@ -55,7 +53,7 @@ _NONE = _Parallel()
 
 
 class _Counted(NamedTuple):
-    """What was read and counted for the groups, by instance, container and name; `loads` by instance, then by group.
+    """Rows and counts of the groups, by instance, container and name; `loads` by instance, then by group.
 
     `waits` are those for session pools, None while the database is quiesced. `seconds` is the interval of the counters,
     None without one. `is_whole` means that V$RSRC_CONSUMER_GROUP has all its columns, `has_servers` that it shows the
@@ -75,7 +73,7 @@ class _Counted(NamedTuple):
 
 
 class _OnInstance(NamedTuple):
-    """What the rows of one instance share; `capacities` and `containers`, the names, are by container."""
+    """Facts that the rows of one instance share; `capacities` and `containers`, the names, are by container."""
 
     snapshot: Snapshot
     inst_id: int
@@ -103,8 +101,10 @@ def groups(
     by_instance = [_instance(facts, instance, counted) for instance in instances]
     by_key = grouped(chain.from_iterable(by_instance), lambda row: (row.con_id, row.name))
     keys = sorted(by_key, key=lambda key: (-max([row.share for row in by_key[key]]), *key))
+    if not keys:
+        return ()
     used = [max((row.all_used for row in rows if row.all_used is not None), default=None) for rows in by_instance]
-    cluster = [_cluster(facts, by_key[key], budgets, sum_of_known(used)) for key in keys]
+    cluster = _cluster(facts, {key: by_key[key] for key in keys}, budgets, sum_of_known(used))
     if len(instances) < 2:
         return tuple(cluster)
     rank = {key: number for number, key in enumerate(keys)}
@@ -267,11 +267,9 @@ def _row(here: _OnInstance, key: Key, verdict: Verdict) -> GroupReading:
         None,  # servers_limit
         None if percent is None else round(100 * percent),
         counts.waited,
-        queue_totals(found),
         rated.cpu_waits / seconds if rated and seconds else None,
         frame.used if load else None,
         counted.exhausted.get(group_key),
-        session_totals(found),
         here.pools.get(key),
         here.containers[con_id],
         cap.owner if cap else "",
@@ -279,7 +277,7 @@ def _row(here: _OnInstance, key: Key, verdict: Verdict) -> GroupReading:
         cap.limit if cap else None,
         why_unknown or (f"groups outside the plan used {frame.outside:.1f} CPUs" if is_throttled else ""),  # hidden
         frame.inside,
-        usage=usage_of_group(found),
+        counters=GroupTotals((found,)),
         px_queued_minute=None if metric is None else metric.avg_queued_parallel_stmts,
         level=shares.levels.get(key),
         is_counted=counted.has_servers,
@@ -322,41 +320,70 @@ _MOST = ("head_waited", "cpu_exhausted", "px_queued_minute")
 
 
 def _cluster(
-    facts: Facts, rows: list[GroupReading], budgets: Mapping[int, ServerBudget], together: float | None
-) -> GroupReading:
-    """Return the sum over the instances, None if one of them has none; for rates over those that have the group."""
-    first, key = rows[0], (rows[0].con_id, rows[0].name)
-    limit = server_pools.group_limit(key, facts, budgets)
-    whole = budgets.get(first.con_id) if first.con_id > ROOT else None
-    found: dict[str, Any] = {"inst_id": CLUSTER, "servers_limit": limit.servers, "servers_limit_percent": limit.percent}
-    found["limit_view"] = limit.why_unknown
-    found |= {"all_used": together, "container_servers": whole.target if whole is not None else None}
-    if len(rows) == 1:
-        return first._replace(**found)
-    each = measured = _by_field(rows)
-    if None in each.used:  # an instance without a row of the group in V$RSRC_CONSUMER_GROUP adds nothing
-        measured = _by_field([row for row in rows if row.usage is not None] or rows)
-    capacity = sum(each.capacity)  # shares are of each instance's CPUs, so their mean is weighted by these
-    found |= {name: added(getattr(each, name)) for name in _ADDED}
-    found |= {name: added(getattr(measured, name)) for name in _ADDED_WHERE_MEASURED}
-    found |= {name: sum_of_known(getattr(each, name)) for name in ("limit_used", "limit_allowed")}
-    found |= {name: max((value for value in getattr(each, name) if value is not None), default=None) for name in _MOST}
-    return first._replace(
-        in_plan=any(each.in_plan),
-        capacity=capacity,
-        share=sum(map(mul, each.share, each.capacity)) / capacity if capacity else first.share,
-        entitled=None if None in measured.used else entitlement.together(measured.entitled, measured.verdict),
-        verdict=entitlement.worst(measured.verdict),
-        io=None if None in measured.io else counter_deltas.together(measured.io),
-        totals=QueueTotals._make(sums_of(each.totals)),
-        sessions=SessionTotals._make(sums_of(each.sessions)),
-        pool=session_pools.together(each.pool, each.inst_id),
-        limited_by=next((row.limited_by for row in rows if row.limit_allowed is not None), ""),
-        usage=together_used(measured.usage),
-        **found,
-    )
+    facts: Facts, groups: Mapping[Key, list[GroupReading]], budgets: Mapping[int, ServerBudget], together: float | None
+) -> Iterable[GroupReading]:
+    """Return each group's row over all instances that have it; figures are computed for all groups at once."""
+    limits = [server_pools.group_limit(key, facts, budgets) for key in groups]
+    wholes = [budgets.get(con_id) if con_id > ROOT else None for con_id, _ in groups]
+    columns: dict[str, Iterable[Any]] = _by_field(rows[0] for rows in groups.values())._asdict() | {
+        "inst_id": repeat(CLUSTER),
+        "servers_limit": [limit.servers for limit in limits],
+        "servers_limit_percent": [limit.percent for limit in limits],
+        "limit_view": [limit.why_unknown for limit in limits],
+        "all_used": repeat(together),
+        "container_servers": [whole.target if whole is not None else None for whole in wholes],
+    }
+    if any(len(rows) > 1 for rows in groups.values()):
+        columns |= _sums(groups.values())
+    return map(GroupReading._make, zip(*columns.values(), strict=False))  # some are endless
+
+
+def _sums(groups: Collection[Sequence[GroupReading]]) -> dict[str, Iterable[Any]]:
+    """Return the sums over the instances, None if one of them has none; for rates over those that have the group."""
+    each = measured = _values(groups)
+    if not all(row.is_listed() for rows in groups for row in rows):
+        # An instance without a row of the group in V$RSRC_CONSUMER_GROUP adds nothing.
+        measured = _values([[row for row in rows if row.is_listed()] or rows for rows in groups])
+    found: dict[str, Iterable[Any]] = {name: list(map(added, each(name))) for name in _ADDED}
+    found |= {name: list(map(added, measured(name))) for name in _ADDED_WHERE_MEASURED}
+    found |= {name: map(sum_of_known, each(name)) for name in ("limit_used", "limit_allowed")}
+    found |= {
+        name: [max((value for value in values if value is not None), default=None) for values in each(name)]
+        for name in _MOST
+    }
+    capacities, verdicts = each("capacity"), measured("verdict")
+    entitled = map(entitlement.together, measured("entitled"), verdicts)
+    return found | {
+        "in_plan": map(any, each("in_plan")),
+        "capacity": map(sum, capacities),
+        "share": map(_mean_share, each("share"), capacities),
+        "entitled": [None if used is None else cpus for used, cpus in zip(found["used"], entitled, strict=True)],
+        "verdict": map(entitlement.worst, verdicts),
+        "io": [None if None in parts else counter_deltas.together(parts) for parts in measured("io")],
+        "counters": [GroupTotals(tuple(chain(*[part.rows for part in parts]))) for parts in each("counters")],
+        "pool": map(session_pools.together, each("pool"), each("inst_id")),
+        "limited_by": map(_first_reached, each("limited_by"), each("limit_allowed")),
+    }
+
+
+def _values(groups: Collection[Sequence[GroupReading]]) -> Callable[[str], list[tuple[Any, ...]]]:
+    """Return a function that returns the values of each group in a field."""
+    columns, ends = _by_field(chain.from_iterable(groups)), list(accumulate(map(len, groups)))
+    spans = list(map(slice, [0, *ends], ends))
+    return lambda name: [getattr(columns, name)[span] for span in spans]
 
 
 def _by_field(rows: Iterable[GroupReading]) -> Any:
     """Return the values of all rows in each field, under its name."""
     return GroupReading._make(zip(*rows, strict=True))
+
+
+def _mean_share(shares: Sequence[float], capacities: Sequence[float]) -> float:
+    """Return the mean share: shares are of each instance's CPUs, so it is weighted by these."""
+    capacity = sum(capacities)
+    return sum(map(mul, shares, capacities)) / capacity if capacity else shares[0]
+
+
+def _first_reached(owners: Iterable[str], allowed: Iterable[float | None]) -> str:
+    """Return the owner of the first limit that is reached on an instance, "" without one."""
+    return next((owner for owner, cpus in zip(owners, allowed, strict=True) if cpus is not None), "")

@@ -1,4 +1,4 @@
-"""Pluggable databases side by side: CPU, I/O with its limits, servers, memory, and what the CDB plan gives them.
+"""Pluggable databases side by side: CPU, I/O with its limits, servers, memory, and their part by the CDB plan.
 
 The data comes from V$RSRC_PDB and V$RSRCPDBMETRIC. Their window is the CDB plan's and so the same for all containers;
 V$RSRC_CONSUMER_GROUP restarts with each container's own plan and is never summed here. The rows are built only while a
@@ -33,7 +33,8 @@ from presman.rows.snapshot import Snapshot
 def pdbs(reading: Reading, previous: Snapshot | None, current: Snapshot) -> tuple[PdbReading, ...]:
     """Return the containers of the cluster, then those of each instance if there are several; by CON_ID.
 
-    Empty if this is no container database. Before 12.2, which introduced V$RSRC_PDB, only what the plan gives is known.
+    Empty if this is no container database. Before 12.2, which introduced V$RSRC_PDB, only the parts by the plan are
+    known.
     """
     if not reading.header.cdb:
         return ()
@@ -49,8 +50,8 @@ def pdbs(reading: Reading, previous: Snapshot | None, current: Snapshot) -> tupl
 def _by_its_groups(row: PdbReading, groups: Sequence[GroupReading]) -> PdbReading:
     """Return a container with the results of its groups: limits inside that hold it, and what these leave to others.
 
-    If V$RSRC_PDB does not show activity, that of its groups is used. The plan's tree also sums what groups are due: if
-    it is known for all of them, that figure is used.
+    If V$RSRC_PDB does not show activity, that of its groups is used. The plan's tree also sums the CPU that groups are
+    due: if it is known for all of them, that figure is used.
     """
     members = [group for group in groups if group.con_id == row.con_id]
     due = None if row.entitled is None else sum_of_known([group.entitled for group in members])

@@ -121,7 +121,7 @@ _MADE_OF = {"used": CPU_COLUMNS[:1], "waiting": CPU_COLUMNS[1:], "io_mb": IO_COL
 
 
 def rates(grown: CounterDeltas, seconds: float) -> IoRates:
-    """Return what a group read and wrote per second, and the mean service time of a request in milliseconds."""
+    """Return the I/O of a group per second, and the mean service time of a request in milliseconds."""
     kinds = _io_of(grown)
     if not any(kinds):
         return IoRates(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, None, grown.io_service_waits / seconds)

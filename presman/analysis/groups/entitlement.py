@@ -57,7 +57,7 @@ def why_not_divided(facts: Facts, inst_id: int) -> str:
 
 
 class Host(Enum):
-    """What is known about the host's CPUs: all busy, some spare, or neither for certain."""
+    """The state of the host's CPUs: all busy, some spare, or neither for certain."""
 
     FULL = "full"
     SPARE = "spare"
@@ -113,7 +113,7 @@ class ReachedCap(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """What the groups of one instance share: CPUs, how they are managed, the plan, and the demand for them.
+    """Facts that the groups of one instance share: CPUs, how they are managed, the plan, and the demand for them.
 
     `claims` are what each group is due given all demand, as fractions of the capacity. `whole_plan` means that no plan
     above this one is hidden; without it no due is known. `capped` has the innermost reached limit of each group under
@@ -151,7 +151,7 @@ class Frame(NamedTuple):
 
 
 def host_of(instance: InstanceReading) -> Host:
-    """Return what is known about the CPUs of an instance's host (V$OSSTAT)."""
+    """Return the state of the CPUs of an instance's host (V$OSSTAT)."""
     if instance.host_busy is None or not instance.host_cpus:
         return Host.UNKNOWN
     if instance.host_busy >= FULL:

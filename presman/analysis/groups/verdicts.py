@@ -24,7 +24,7 @@ _WAITING = _JUDGED - {Verdict.NOT_THROTTLED} | _OUTSIDE | {Verdict.THROTTLED, Ve
 
 
 Judged: TypeAlias = "GroupReading | PdbReading"
-"""What a verdict is about."""
+"""The subjects of a verdict."""
 
 
 def explain(group: Judged, host_busy: float | None = None) -> str:
@@ -238,7 +238,7 @@ def _of_instance(
     outside = [row.title for row in rows if row.verdict in _OUTSIDE]
     unjudged = tuple(row.title for row in rows if _is_unjudged(row))
     but = f" Not known for {_listed(unjudged)}." if unjudged else ""
-    # First why nothing can be judged, then what lessens a plan that is met.
+    # First why nothing can be judged, then problems of a plan that is met.
     if waits:
         kept = f"Not judged: {waits}, whatever the plan gives them."
     elif doubt:
@@ -318,7 +318,7 @@ def _shareless(groups: Iterable[GroupReading]) -> str:
 
 
 def _pressure(instance: InstanceReading, used: float | None, groups: Iterable[GroupReading]) -> str:
-    """Return what holds CPU back: a limit, the cage, the host, or nothing."""
+    """Return the cause that holds CPU back: a limit, the cage, the host, or none."""
     if used is None or not instance.num_cpus:
         return ""
     busy = instance.host_busy

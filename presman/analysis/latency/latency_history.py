@@ -1,4 +1,4 @@
-"""History of histograms in compact form: what every poll added, for heat maps and sums over the last minutes.
+"""History of histograms in compact form: the waits that every poll added, for heat maps and sums over the last minutes.
 
 A poll is one block of bytes (MessagePack). For each event that was waited for, it has the event's number, instance,
 measured waits and microseconds, and the number and growth of each bucket that grew. A bucket's number is the power of
@@ -35,7 +35,7 @@ _MOST_EVENTS = _MOST_INSTANCES = (1 << 16) - 1
 
 
 class _Grown(NamedTuple):
-    """What one poll added to an event on an instance, by bucket number; None without a delta.
+    """Waits that one poll added to an event on an instance, by bucket number; None without a delta.
 
     `waited` is measured waits and microseconds, None if V$SYSTEM_EVENT is not queried for the event.
     """
@@ -65,7 +65,7 @@ def number_of(upper_us: int) -> int:
 
 
 class LatencyColumn(NamedTuple):
-    """What one poll added to one event: epoch seconds, length of the interval, waits by bucket number.
+    """Waits that one poll added to one event: epoch seconds, length of the interval, waits by bucket number.
 
     `seconds` is None without a delta. `waited` is what V$SYSTEM_EVENT measured in it, None if it is not queried.
     `throttled` is the average CPUs that Resource Manager held back, None if not known.
@@ -146,7 +146,7 @@ class LatencyHistory:
             self._held_for += seconds
 
     def _grown(self, histogram: Histogram) -> _Grown | None:
-        """Return what the newest poll added to an event, None if it had no waits."""
+        """Return the waits that the newest poll added to an event, None if it had none."""
         # Where the view with the sums was read more often, its growth since the last column is that of its totals.
         waited = histogram.now or _growth(self._totals.get((histogram.inst_id, histogram.event)), histogram.startup)
         if not 0 <= histogram.inst_id <= _MOST_INSTANCES or len(self._events) >= _MOST_EVENTS:
@@ -204,7 +204,7 @@ def _within(value: int, most: int) -> int:
 
 def _throttled(reading: Reading) -> dict[int, float]:
     """Return the CPUs held back in the cluster and on each instance, if known for all groups there."""
-    unknown = {group.inst_id for group in reading.groups if group.waiting is None and group.usage is not None}
+    unknown = {group.inst_id for group in reading.groups if group.waiting is None and group.is_listed()}
     sums = summed((group.inst_id, group.waiting) for group in reading.groups if group.waiting is not None)
     return {key: cpus for key, cpus in sums.items() if key not in unknown and 0 <= key <= _MOST_INSTANCES}
 

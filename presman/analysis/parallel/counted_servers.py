@@ -23,8 +23,8 @@ class Counted(Struct, frozen=True):
     statements did. If the statements of a group hold 16 servers more than the group counts, a statement with more than
     16 is counted, and one with 16 is not if no other statements add up to 16. The same holds for all statements and
     V$RSRC_PLAN.PARALLEL_SERVERS_ACTIVE, which the budget of the target is computed from. If that is the sum of the
-    groups' counts, the result of each group is used. What earlier polls have shown about a statement
-    (:class:`Bypassed`) holds as long as it runs.
+    groups' counts, the result of each group is used. Results of earlier polls for a statement
+    (:class:`Bypassed`) hold as long as it runs.
     """
 
     in_group: Mapping[Executing, bool | None]
@@ -67,9 +67,9 @@ class Bypassed:
         counts, before = Counted.of(reading), self._shown
         self._shown = {}
         for each in reading.running:
-            is_counted, who = counts.of_statement(each, everybody=False), each.executing()
-            self._shown[who] = 0 if is_counted else before.get(who, 0) + (is_counted is False)
-        return tuple(who for who, polls in self._shown.items() if polls >= _POLLS)
+            is_counted, executing = counts.of_statement(each, everybody=False), each.executing()
+            self._shown[executing] = 0 if is_counted else before.get(executing, 0) + (is_counted is False)
+        return tuple(executing for executing, polls in self._shown.items() if polls >= _POLLS)
 
 
 _POLLS = 3

@@ -83,7 +83,7 @@ def _emptied(facts: Facts) -> set[Key]:
 
 
 class _GroupQueue(NamedTuple):
-    """A group's queue on one instance: what all its statements have in common.
+    """A group's queue on one instance: the facts that all its statements have in common.
 
     `timeout` is None without one, or if `no_timeout` says why it is not known; `timeout_by` is as in a reading.
     """

@@ -79,7 +79,7 @@ def explain(wants: Servers | None, dop: int | None, state: QueueState) -> tuple[
     before the container's. A limit is no cause if it is not known what it counts: it only may bind. On 12.1 a statement
     that wants more than the whole target started once nothing else ran; for the limit of a group no such case is known.
     """
-    # Without its DOP nothing can be compared. If it is too large for its limit, it does not matter what is free.
+    # Without its DOP nothing can be compared. If it is too large for its limit, the free servers do not matter.
     if wants is None or wants.source is WantsSource.MEAN:
         each = f"{counted(wants.low, 'server')} each in the last minute" if wants else ""
         mean = f" (those queued in its group wanted {each})" if each else ""
@@ -141,7 +141,7 @@ def pool_too_small(wants: Servers | None, state: QueueState) -> NotKnown | None:
     """Return the unknown fact whether a head starts with too few servers in the pools, None if they have enough.
 
     A statement that finds fewer servers than it wants is downgraded, or runs serially. No document says whether one
-    that is queued starts then. What is freed below the target or a limit becomes free in the pools, too.
+    that is queued starts then. Servers freed below the target or a limit become free in the pools, too.
     """
     left = state.system.left
     if not is_known(wants):

@@ -5,7 +5,7 @@ PARALLEL_FORCE_LOCAL keeps them on the coordinator's instance. PARALLEL_INSTANCE
 they run on, by default the service of the session. A session may have changed either parameter, which no view shows.
 
 If a head also had room at the previous poll, the counts do not explain why it waits. A start that did not come is not
-predicted again, and what lets it start is not known, as long as it waits.
+predicted again, and as long as it waits, it is not known which end lets it start.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _NOT_WHERE = "on which instances its servers may run is not known"
 
 
 class Queues(NamedTuple):
-    """All parallel queues and what their statements are counted against; `pools` has the servers of each instance."""
+    """All parallel queues and the limits that count their statements; `pools` has the servers of each instance."""
 
     facts: Facts
     statements: tuple[QueuedStatement, ...]
@@ -175,8 +175,8 @@ class Queues(NamedTuple):
     def fits_with(self, head: QueuedStatement, state: QueueState) -> tuple[int, ...]:
         """Return the instances that are gone or may be, if their servers would make a head fit; () if not, or unknown.
 
-        The limit of a group is a part of the servers of all instances. No view shows what a container was allowed on
-        those that are gone.
+        The limit of a group is a part of the servers of all instances. No view shows the limits of a container on those
+        that are gone.
         """
         rows, whole = self.facts.snapshot.rows, self.budgets[ROOT]
         gone: list[GoneInstance | MissingInstance] = [*self.facts.system.gone, *rows(MissingInstance)]
@@ -356,7 +356,7 @@ def passed_over(
     if facts.deltas.previous is None or head.wants is None:
         return False
     before = Facts.of(None, facts.deltas.previous)
-    if limits and not server_pools.counts_servers(before):  # what these limits counted then is not known
+    if limits and not server_pools.counts_servers(before):  # the servers that these limits counted then are not known
         return False
     session = before.sessions.find(head.inst_id, head.sid, head.serial)
     if session is None or not is_queued(session.event, session.state) or session.sql_id != head.sql_id:

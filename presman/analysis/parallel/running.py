@@ -175,7 +175,7 @@ def _of_one_moment(facts: Facts, found: list[RunningStatement]) -> list[RunningS
 
 
 def _since_its_session(each: RunningStatement, started: Collection[Coordinator]) -> RunningStatement:
-    """Return a statement without what its session showed before its servers were read."""
+    """Return a statement without the facts of its session that are older than its servers."""
     if each.idle is not None and (each.inst_id, each.sid, each.serial) in started:
         unknown = {"sql_id": "", "child": None, "sql_text": "", "dop": DopFacts(), "elapsed": None, "status": ""}
         return replace(each, idle=None, idle_known=True, oracle_ends_in=None, ended_by="", event="", **unknown)

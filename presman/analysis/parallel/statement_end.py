@@ -48,12 +48,12 @@ _LATE = timedelta(seconds=10)
 simulator's scenarios ends that do come are up to 6 s late."""
 
 
-def has_gone_on(facts: Facts, who: Executing, unfinished: Iterable[Operation], *, by_plan: bool) -> bool:
+def has_gone_on(facts: Facts, executing: Executing, unfinished: Iterable[Operation], *, by_plan: bool) -> bool:
     """Whether a statement has gone on after the end that earlier readings predicted.
 
     It was to end at an instant; unless that rested on its plan (`by_plan`), with an operation that may be done by now.
     """
-    promised = facts.promised_ends.get(who)
+    promised = facts.promised_ends.get(executing)
     if promised is None or by_plan > promised.by_plan:
         return False
     is_done = (promised.opname, promised.target) not in {(each.name, each.target) for each in unfinished}

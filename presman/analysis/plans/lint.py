@@ -171,7 +171,7 @@ class LintCoverage(NamedTuple):
 
     @property
     def limits(self) -> str:
-        """What could not be checked, to follow the findings; "" for nothing."""
+        """The unchecked plans, to follow the findings; "" for nothing."""
         if self.blind:
             return f" Not judged: {', '.join(self.unjudged) or 'the plans in force'}: {_why(self.lacking)}."
         parts = [f" Not judged, because its directives cannot be seen: {plan}." for plan in self.unjudged]

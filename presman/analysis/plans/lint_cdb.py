@@ -1,4 +1,4 @@
-"""Rules about the plan of a container database: what it gives its pluggable databases."""
+"""Rules about the plan of a container database: the parts of its pluggable databases."""
 
 from collections.abc import Mapping
 from functools import cached_property

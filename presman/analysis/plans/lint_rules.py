@@ -150,7 +150,7 @@ RULES = LintRules()
 
 @RULES.rule(Severity.ERROR, _GUIDE)
 def no_other_groups(case: Case) -> Found:
-    """A top plan must define what all other sessions get."""
+    """A top plan must have a directive for all other sessions."""
     if case.top and OTHER_GROUPS not in case.tree_groups and case.rows:
         lacking = "The plan has no directive for OTHER_GROUPS"
         yield OTHER_GROUPS, f"{lacking}: sessions of groups it does not name have no directive at all."
@@ -214,8 +214,8 @@ def tiny_other_groups(case: Case) -> Found:
     """Sessions that are not mapped, or are mapped to a group that is not in the plan, are in OTHER_GROUPS."""
     share = case.share(OTHER_GROUPS)
     if OTHER_GROUPS in case.directives and share is not None and 0 < share < TINY:
-        who = "every session that is not mapped, or mapped to a group the plan does not name, is in it"
-        yield OTHER_GROUPS, f"OTHER_GROUPS is guaranteed {100 * share:.2f} % of CPU, and {who}."
+        sessions = "every session that is not mapped, or mapped to a group the plan does not name, is in it"
+        yield OTHER_GROUPS, f"OTHER_GROUPS is guaranteed {100 * share:.2f} % of CPU, and {sessions}."
 
 
 @RULES.rule(Severity.WARNING, _QUEUE)
@@ -293,7 +293,7 @@ def switch_to_nowhere(case: Case) -> Found:
 
 @RULES.rule(Severity.NOTE, _DIRECTIVES, of_cpu=True)
 def unallocated(case: Case) -> Found:
-    """No group has a right to what no level hands out."""
+    """No group has a right to CPU that no level hands out."""
     if case.top and case.divides and not case.doubt and case.shares.unallocated >= TINY:
         rest = f"{100 * case.shares.unallocated:.1f} % of CPU is unallocated"
         cure = "Add it to a group, or put OTHER_GROUPS with 100 % at the last level"
@@ -319,9 +319,9 @@ def mapped_elsewhere(case: Case) -> Found:
     for attribute, value, group in case.mapped:
         if case.top and group not in case.tree_groups and case.rows:
             missing.setdefault(group, []).append(f"{attribute} {value}")
-    for group, who in sorted(missing.items()):
-        some = ", ".join(who[:3]) + (f" and {len(who) - 3} more" if len(who) > 3 else "")
-        are = "are" if len(who) > 1 else "is"
+    for group, mapped in sorted(missing.items()):
+        some = ", ".join(mapped[:3]) + (f" and {len(mapped) - 3} more" if len(mapped) > 3 else "")
+        are = "are" if len(mapped) > 1 else "is"
         yield group, f"{some} {are} mapped to {group}, which the plan does not name: such sessions are in OTHER_GROUPS."
 
 

@@ -89,7 +89,7 @@ class DirectiveChange(NamedTuple):
 
 
 class SettingChanges(NamedTuple):
-    """What changed: parameters in words, and directives."""
+    """Changes: parameters in words, and directives."""
 
     parameters: tuple[str, ...] = ()
     directives: tuple[DirectiveChange, ...] = ()
@@ -109,7 +109,7 @@ class SettingWatch:
         """The directives as last read, and the columns that had no values then."""
 
     def add(self, snapshot: Snapshot) -> SettingChanges:
-        """Return what changed since the last snapshot."""
+        """Return the changes since the last snapshot."""
         return SettingChanges(tuple(self._changed_parameters(snapshot)), tuple(self._changed_directives(snapshot)))
 
     def _news(self, snapshot: Snapshot, record: RecordType) -> tuple[Any, ...]:

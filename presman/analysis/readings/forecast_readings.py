@@ -1,4 +1,4 @@
-"""Forecast of the parallel queue: its accuracy, and what ending running statements would do, in words."""
+"""Forecast of the parallel queue: its accuracy, and the effect of ending running statements, in words."""
 
 from datetime import datetime
 
@@ -38,7 +38,7 @@ class ForecastRecord(Struct, frozen=True):
         return self.judged >= LEAST_JUDGED and 2 * self.held < self.judged
 
     def shows_effects(self) -> bool:
-        """Whether enough starts were judged, and are not poor, to show what ending a session would do."""
+        """Whether enough starts were judged, and are not poor, to show the effect of ending a session."""
         return self.judged >= LEAST_JUDGED and not self.is_poor()
 
     def is_proof(self) -> bool:
@@ -101,7 +101,7 @@ class EndingEffect(Struct, frozen=True):
 
 
 def effect_words(effect: EndingEffect | None, *, enough: bool = True) -> str:
-    """Return what an end would do to the whole queue, "" if not known.
+    """Return the effect of an end on the whole queue in words, "" if not known.
 
     The number of immediate starts is left out if the end is not `enough` for a head now, and so is a zero if it is
     enough. The courses use the last minute, in which more or fewer servers may have been free.
@@ -144,6 +144,6 @@ class QueueForecast(Struct, frozen=True):
     judged_since: datetime | None = None
     worked_out_again: bool = False
 
-    def effect_of(self, *who: Executing) -> EndingEffect | None:
+    def effect_of(self, *executing: Executing) -> EndingEffect | None:
         """Return the effect of ending these statements together, None if not known."""
-        return next((each for each in self.effects if set(each.who) == set(who)), None)
+        return next((each for each in self.effects if set(each.who) == set(executing)), None)

@@ -1,11 +1,17 @@
 """Consumer groups: CPU, I/O, session pool and queue of each, and its state."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum
-from typing import Literal, NamedTuple, Self
+from functools import cached_property
+from operator import itemgetter
+from typing import Any, Literal, NamedTuple, Self
+
+from msgspec import Struct
 
 from presman.analysis.readings.statement_readings import Cause
 from presman.base.formats import ABSENT, counted, duration, listed
+from presman.base.sums import sums_of
+from presman.rows.group_rows import CPU_COLUMNS, IO_COLUMNS, ConsumerGroup
 
 Level = Literal["bad", "warn", "note", "good", "dim"]
 """How bad a state is, shown by its colour; a word or a glyph always goes with it."""
@@ -186,6 +192,51 @@ class QueueTotals(NamedTuple):
     timeouts: int | None
 
 
+def _columns(*names: str) -> Callable[[ConsumerGroup], tuple[Any, ...]]:
+    return itemgetter(*map(ConsumerGroup._fields.index, names))
+
+
+_queue = _columns(
+    "pqs_queued", "pqs_completed", "pq_servers_used", "pq_active_time", "pq_queued_time", "pq_queue_time_outs"
+)
+_sessions = _columns(
+    "active_session_limit_hit", "queued_time", "switches_in_cpu_time", "switches_out_cpu_time", "queue_time_outs"
+)
+_usage = _columns(*CPU_COLUMNS, "io_service_time", *IO_COLUMNS, "requests", "cpu_waits")
+
+
+class GroupTotals(Struct, frozen=True, dict=True):
+    """The counters of a group since the plan was activated; few readers need them, so they are computed on request.
+
+    `rows` has its row of V$RSRC_CONSUMER_GROUP on each of its instances, None where the view has none.
+    """
+
+    rows: tuple[ConsumerGroup | None, ...] = ()
+
+    @cached_property
+    def known(self) -> list[ConsumerGroup]:
+        """The rows that the view has."""
+        return [row for row in self.rows if row is not None]
+
+    @cached_property
+    def totals(self) -> QueueTotals:
+        """Those of its parallel statements; None if an instance has no row."""
+        return QueueTotals._make(self._everywhere(_queue) or [None] * len(QueueTotals._fields))
+
+    @cached_property
+    def sessions(self) -> SessionTotals:
+        """Those of its sessions; None if an instance has no row."""
+        return SessionTotals._make(self._everywhere(_sessions) or [None] * len(SessionTotals._fields))
+
+    @cached_property
+    def usage(self) -> UsageTotals | None:
+        """What it used on the instances that have a row; None if none has."""
+        return UsageTotals._make(sums_of(map(_usage, self.known))) if self.known else None
+
+    def _everywhere(self, columns: Callable[[ConsumerGroup], tuple[Any, ...]]) -> list[Any]:
+        return sums_of(map(columns, self.known)) if len(self.known) == len(self.rows) else []
+
+
 SOON = 300.0
 """Seconds before a timeout from which a wait is critical."""
 
@@ -298,11 +349,9 @@ class GroupReading(NamedTuple):
     servers_limit: int | None
     servers_limit_percent: int | None
     head_waited: float | None
-    totals: QueueTotals
     cpu_waits_per_s: float | None = None
     all_used: float | None = None
     cpu_exhausted: float | None = None
-    sessions: SessionTotals = SessionTotals()
     pool: ActiveSessionPool | None = None
     container: str = ""
     limited_by: str = ""
@@ -316,7 +365,7 @@ class GroupReading(NamedTuple):
     io_held_by: str = ""
     missed_minimum: float | None = None
     blocked: int = 0
-    usage: UsageTotals | None = None
+    counters: GroupTotals = GroupTotals()
     doubt: str = ""
     queue_hurts: bool = False
     container_servers: int | None = None
@@ -325,6 +374,25 @@ class GroupReading(NamedTuple):
     held: int = 0
     is_counted: bool = True
     limit_view: str = ""
+
+    def is_listed(self) -> bool:
+        """Whether V$RSRC_CONSUMER_GROUP has a row for it."""
+        return any(row is not None for row in self.counters.rows)
+
+    @property
+    def totals(self) -> QueueTotals:
+        """The counters of its parallel statements."""
+        return self.counters.totals
+
+    @property
+    def sessions(self) -> SessionTotals:
+        """The counters of its sessions."""
+        return self.counters.sessions
+
+    @property
+    def usage(self) -> UsageTotals | None:
+        """What it has used, None if V$RSRC_CONSUMER_GROUP has no row for it."""
+        return self.counters.usage
 
     @property
     def may_hold(self) -> int | None:
@@ -358,7 +426,7 @@ class GroupReading(NamedTuple):
     def is_judged(self) -> bool:
         """Whether it is known if it gets the CPU that it is entitled to."""
         if self.verdict is Verdict.UNKNOWN:
-            return self.usage is None and not self.doubt  # a group that the view does not list has no sessions
+            return not self.is_listed() and not self.doubt  # a group that the view does not list has no sessions
         return self.verdict is not Verdict.THROTTLED
 
     @property

@@ -277,7 +277,7 @@ def _bare(words: str) -> str:
 
 
 class EarlierAdvice(NamedTuple):
-    """What was to be done about an alert when it was last seen: the kind of step, its sentence, short, and its tab."""
+    """The step for an alert when it was last seen: the kind of step, its sentence, short, and its tab."""
 
     step: str
     text: str
@@ -289,8 +289,8 @@ class UncheckedAlert(NamedTuple):
     """An alert that an earlier poll found and that cannot be checked now, because views do not answer.
 
     `alert` is as it was `at` the instant when it was last seen, `views` are those that do not answer. `why` says so
-    in words, with the columns that are missing. `advice` is what was to be done about it then, None if nothing was
-    known to help.
+    in words, with the columns that are missing. `advice` is the step for it at that time, None if nothing was known to
+    help.
     """
 
     alert: Alert
@@ -367,9 +367,9 @@ class Reading(Struct, frozen=True, dict=True):
 
     `monitor_servers` is the number of servers that GV$ queries, including presman's own, have on a cluster now; they
     belong to no statement. `basis` lists what may be reported as absent, and by which views; `unseen` are views that
-    returned nothing; `notes` are what a reader of the figures must know. `late` are the views whose rows are older than
-    the poll, `stale` is the age of the newest rows in seconds: 0 if any query was answered, None if none ever was.
-    `histograms_at` is when the histograms were read: they are older than the reading if no page needs them.
+    returned nothing; `notes` are facts that a reader of the figures must know. `late` are the views whose rows are
+    older than the poll, `stale` is the age of the newest rows in seconds: 0 if any query was answered, None if none
+    ever was. `histograms_at` is when the histograms were read: they are older than the reading if no page needs them.
 
     `statements_to_come` counts the statements on screen whose texts and plans are still to be read, a few at each poll.
     `texts` are the texts read for the statements on screen and the busiest ones, "" if V$SQL no longer has them;
@@ -449,7 +449,7 @@ class Reading(Struct, frozen=True, dict=True):
         return replace(self, queue=tuple(queue.values()), heads=heads, forecast=forecast)
 
     def effect_of(self, *way: RunningStatement) -> EndingEffect | None:
-        """Return what ending these statements would do to the whole queue, None if not forecast.
+        """Return the effect of ending these statements on the whole queue, None if not forecast.
 
         Nothing is proven while something that decides whether a head starts is not known, such as a limit that may
         have changed since it was read: courses played before rest on it.

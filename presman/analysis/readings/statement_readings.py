@@ -335,11 +335,11 @@ def running_in_words(statements: Iterable[RunningStatement]) -> list[str]:
 
 
 LIMITS = ("group limit", "container limit", "target")
-"""What may leave too few servers, in the order shown."""
+"""Limits that may leave too few servers, in the order shown."""
 
 
 class Shortage(Struct, frozen=True):
-    """Servers that a head is `short` of under one limit that binds: what must be freed there before it can start.
+    """Servers that a head is `short` of under one limit that binds: they must be freed there before it can start.
 
     The system's target concerns `everybody`, a container's limit the statements of `con_id`, a group's limit those of
     `group` in it. If `inst_ids` is not empty, only servers on these instances help. Without `is_certain` it is not
@@ -363,15 +363,15 @@ class QueueHead(Struct, frozen=True):
     """Why the first statement of a group's queue waits, with the figures of the sentence.
 
     Figures are in servers: `wants`, `held` (None: not known) of `allowed` (None: no limit) of its group, or of its
-    container if `cause` is that limit, the system's `in_use` of `target`; `short` is what must be freed, None if it
-    cannot be known. `shortages` has every limit that binds; if the servers wanted are a range, they are for its
-    upper end. `container` is the name of its pluggable database if others are visible, too. `equals` other
-    statements of its queue have waited as long, or for an unknown time, so it is not known which is first.
-    `queue_waited` is the total time in seconds that all statements of its queue have waited. `was_critical` means
-    that they had waited too long at a previous poll, and not much less since. `fits_with` are the instances that
-    are gone or may be, if the head is too large only without their servers. `not_known` is what else decides
-    whether it starts and is not known: then nobody's end is known to help. `as_large` says that a statement of its
-    group runs although it is too large for the limit, too.
+    container if `cause` is that limit, the system's `in_use` of `target`; `short` is the number to be freed, None if it
+    cannot be known. `shortages` has every limit that binds; if the servers wanted are a range, they are for its upper
+    end. `container` is the name of its pluggable database if others are visible, too. `equals` other statements of its
+    queue have waited as long, or for an unknown time, so it is not known which is first. `queue_waited` is the total
+    time in seconds that all statements of its queue have waited. `was_critical` means that they had waited too long at
+    a previous poll, and not much less since. `fits_with` are the instances that are gone or may be, if the head is too
+    large only without their servers. `not_known` is what else decides whether it starts and is not known: then it is
+    not known that ending a session helps. `as_large` says that a statement of its group runs although it is too large
+    for the limit, too.
     """
 
     group: str

@@ -76,11 +76,11 @@ class GoalCounts:
         goal, minutes = self._goals[index], self._minutes[index]
         running = {_key(run): run for run in runs if run.came_to == goal.group}
         counted = self._counted[index] & running.keys()
-        new = ((who, run) for who, run in running.items() if who not in counted)
+        new = ((executing, run) for executing, run in running.items() if executing not in counted)
         # Only of a statement that this poll saw first is it known that it came since the poll before.
-        found = {who: judged(goal, run, at, step if run.first_seen == at else inf) for who, run in new}
+        found = {executing: judged(goal, run, at, step if run.first_seen == at else inf) for executing, run in new}
         good, bad = (sum(each is wanted for each in found.values()) for wanted in (True, False))
-        self._counted[index] = counted | {who for who, each in found.items() if each is not None}
+        self._counted[index] = counted | {executing for executing, each in found.items() if each is not None}
         self._sums[index] = self._sums[index][0] + good, self._sums[index][1] + bad
         if good or bad:
             minutes.append(_Minute(at, good, bad))

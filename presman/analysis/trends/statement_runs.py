@@ -99,7 +99,7 @@ class StatementRun(Struct):
         return None if self.started is None else max(0.0, ((self.ended or at) - self.started).total_seconds())
 
     def as_of(self, at: datetime) -> StatementRun:
-        """Return the run without what it did after an instant."""
+        """Return the run as it was at an instant, without later events."""
         times = (self.started, self.idle, self.ended)
         started, idle, ended = (None if each is not None and each > at else each for each in times)
         return replace(self, started=started, idle=idle, ended=ended)
@@ -154,8 +154,8 @@ class StatementRuns:
             self._end(key, since)
             run = None
         if run is None:
-            who, wants = (row.con_id, row.group, row.user), row.wants.high if row.wants else 0
-            run = self._open[key] = StatementRun(*key, *who, wants, queued=since, first_seen=at)
+            identity, wants = (row.con_id, row.group, row.user), row.wants.high if row.wants else 0
+            run = self._open[key] = StatementRun(*key, *identity, wants, queued=since, first_seen=at)
         run.waiting_at, run.group = at, row.group
         return key
 
@@ -170,8 +170,8 @@ class StatementRuns:
             self._end(key, since)
             run = None
         if run is None:
-            who = (row.con_id, row.group, row.user, row.servers)
-            run = self._open[key] = StatementRun(*key, *who, started=since or at, first_seen=at)
+            identity = (row.con_id, row.group, row.user, row.servers)
+            run = self._open[key] = StatementRun(*key, *identity, started=since or at, first_seen=at)
         if run.started is None:
             # SQL_EXEC_START may be the time of submission: it did not run before it left the queue.
             left = run.waiting_at or run.began
@@ -193,9 +193,9 @@ class StatementRuns:
         """The current executions, by arrival."""
         return sorted(self._open.values(), key=lambda each: (each.began, each.inst_id, each.sid))
 
-    def now(self, who: Executing) -> StatementRun | None:
+    def now(self, executing: Executing) -> StatementRun | None:
         """Return the current run of a statement: instance, SID, serial number, SQL_ID."""
-        return self._open.get(who)
+        return self._open.get(executing)
 
     def of(self, sql_id: str) -> list[StatementRun]:
         """Return the executions of a statement, as far as they are kept."""

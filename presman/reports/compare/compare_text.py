@@ -1,4 +1,4 @@
-"""Text of a comparison: first what differs, then every figure side by side."""
+"""Text of a comparison: first the differences, then every figure side by side."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby

@@ -67,7 +67,7 @@ class PlanDifference(NamedTuple):
 
 
 class ComparedWindow(NamedTuple):
-    """One of the windows: its source, its first and last poll. `notes` say what is incomplete."""
+    """One of the windows: its source, its first and last poll. `notes` describe incomplete data."""
 
     recording: str
     database: str

@@ -42,7 +42,7 @@ _HEAT_BINS, _HEAT_EVENTS, _HEAT_SECONDS = 60, 3, 60.0
 
 
 class Sample(Struct, frozen=True):
-    """A poll that was read again: its reading, its alerts, what there was to do, and why it was chosen."""
+    """A poll that was read again: its reading, its alerts, its step, and why it was chosen."""
 
     at: datetime
     why: str

@@ -348,7 +348,7 @@ def _plan(at: Moment) -> str:
 
 
 def rests_on(incident: Incident) -> Markup:
-    """Return what is unknown, and how the page was made."""
+    """Return the unknown facts, and how the page was made."""
     lines = unknown(incident) or ["No gaps, no damaged polls; every view that was read answered."]
     return section("What this is based on", bullets(lines))
 

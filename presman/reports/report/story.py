@@ -34,7 +34,7 @@ class AlertSpan(NamedTuple):
 
 
 def story(incident: Incident) -> list[str]:
-    """Return what happened as two paragraphs: the stretch as a whole, and its worst moment."""
+    """Return the events as two paragraphs: the stretch as a whole, and its worst moment."""
     whole = [*_frame(incident), *_goals(incident), *_queue(incident), *_cpu(incident), *_events(incident)]
     return [" ".join(whole), " ".join(_moment(incident))]
 
@@ -233,7 +233,7 @@ def _but_gaps(incident: Incident) -> str:
 
 
 def unknown(incident: Incident) -> list[str]:
-    """Return what the page does not know, one sentence each: gaps, damaged polls, views without data."""
+    """Return the facts that the page lacks, one sentence each: gaps, damaged polls, views without data."""
     found = []
     if incident.gaps:
         seconds = sum(each.seconds for each in incident.gaps)

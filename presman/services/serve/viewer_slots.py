@@ -77,7 +77,7 @@ class ViewerSlots:
 
     async def _show(self, request: web.Request, socket: web.WebSocketResponse) -> None:
         self._viewer_count += 1
-        who = f"viewer {self._viewer_count}"
+        name = f"viewer {self._viewer_count}"
         keys: list[str] = []
 
         async def offer(file: File) -> None:
@@ -89,7 +89,7 @@ class ViewerSlots:
             await socket.send_json(["deliver_file_start", keys[0]])
 
         viewer = Viewer(self._serving.launch, socket.send_bytes, offer)
-        self._serving.note(f"{who} came from {request.remote}")
+        self._serving.note(f"{name} came from {request.remote}")
         wrong = ""
         try:
             await viewer.start(*_size(request))
@@ -105,7 +105,7 @@ class ViewerSlots:
         finally:
             for old in keys:
                 self.downloads.pop(old, None)
-            self._serving.note(f"{who} has left" + (f"; the monitor {wrong}" if wrong else ""))
+            self._serving.note(f"{name} has left" + (f"; the monitor {wrong}" if wrong else ""))
 
     async def close(self) -> None:
         """End all viewers and accept no new ones; other requests under way have only a moment."""

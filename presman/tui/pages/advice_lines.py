@@ -91,11 +91,11 @@ def _blockers(found: Unblock) -> Line:
     """Return the session to look at before any is ended: it blocks statements that hold servers."""
     each = max(found.blocked, key=lambda one: one.servers)
     more = f" and {len(found.blocked) - 1} more" if len(found.blocked) > 1 else ""
-    who = f"{each.who} ({counted(each.servers, 'server')}){more}"
+    named = f"{each.who} ({counted(each.servers, 'server')}){more}"
     holders = {f"{one.statement.inst_id}:{one.statement.sid}": one.statement for one in found.blockers}
     own = holders.get(each.blocker)
     blocker = each.blocker if own is None else f"{own.who} ({state(own)}, holds {own.servers})"
-    return ((f"look at {blocker} first: {who} waits for it{found.too_few}", "warn"),)
+    return ((f"look at {blocker} first: {named} waits for it{found.too_few}", "warn"),)
 
 
 def _named(every: Sequence[Candidate], index: int, joint: str) -> list[Run]:
@@ -133,8 +133,8 @@ def _hint(found: Unblock) -> Line:
 def brief(candidate: Candidate) -> str:
     """Return a candidate in a few words: its session, what it does and the servers it holds."""
     each = candidate.statement
-    who = " ".join(part for part in (each.user or "?", _program(each)) if part)
-    return _with_servers(candidate, f"{who} {each.inst_id}:{each.sid}{comma_serial(each.serial)}, {state(each)}")
+    named = " ".join(part for part in (each.user or "?", _program(each)) if part)
+    return _with_servers(candidate, f"{named} {each.inst_id}:{each.sid}{comma_serial(each.serial)}, {state(each)}")
 
 
 def briefer(candidate: Candidate) -> str:
@@ -143,15 +143,15 @@ def briefer(candidate: Candidate) -> str:
     return _with_servers(candidate, f"{each.who}{comma_serial(each.serial)}, {_doing(each)}")
 
 
-def _with_servers(candidate: Candidate, who: str) -> str:
+def _with_servers(candidate: Candidate, named: str) -> str:
     each = candidate.statement
     if candidate.ends_in is not None:
-        who = _wait_for(candidate)
+        named = _wait_for(candidate)
     elif candidate.refused:
         return refused_holder(candidate)
     doubt = ", perhaps not counted" if candidate.frees < candidate.perhaps else ""
     kind = f", {each.kind.name}: {each.kind.loss}" if each.kind is not None else ""
-    return f"{who}, holds {each.servers}{doubt}{kind}"
+    return f"{named}, holds {each.servers}{doubt}{kind}"
 
 
 def _wait_for(candidate: Candidate) -> str:
@@ -195,7 +195,7 @@ def _left(each: RunningStatement) -> str:
 
 
 class Offers(NamedTuple):
-    """What can be copied for a row: commands, the most helpful first, each with the sessions that it affects.
+    """The choices to copy for a row: commands, the most helpful first, each with the sessions that it affects.
 
     `without` are candidates without a command: they hold servers that the head of the row's queue could use. `why` is
     why there is no command, "" if there is one or no reason to give.
@@ -207,7 +207,7 @@ class Offers(NamedTuple):
 
 
 def offers_for(row: Any, reading: Reading) -> Offers:
-    """Return what can be copied for a row.
+    """Return the choices to copy for a row.
 
     For a queued statement the commands end the answers of its head, the first command of each before the others, or
     start or cancel the head itself. For a running statement they are its own, if it is an answer.
@@ -215,8 +215,8 @@ def offers_for(row: Any, reading: Reading) -> Offers:
     if isinstance(row, RunningStatement):
         own = offered(row, reading)
         shows = ". Its page shows its commands" if own.refused and ending(row, reading).commands else ""
-        who = f"{row.user}, {state(row)}, holds {row.servers}"
-        return Offers([(each, who) for each in own.commands], why=f"{own.refused}{shows}")
+        named = f"{row.user}, {state(row)}, holds {row.servers}"
+        return Offers([(each, named) for each in own.commands], why=f"{own.refused}{shows}")
     found = unblock_of(row, reading) if isinstance(row, QueuedStatement) else None
     if found is None:
         return Offers()
@@ -308,7 +308,7 @@ def _all_together(found: Unblock) -> str:
 
 
 def _lost_by(candidate: Candidate) -> str:
-    """Return what would be lost if a candidate were ended."""
+    """Return the words on the loss if a candidate were ended."""
     if candidate.lost == 0:
         return ROLLED_BACK
     lost = "an unknown amount" if candidate.lost is None else server_time(candidate.lost)

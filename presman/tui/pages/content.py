@@ -287,12 +287,12 @@ def _doing(row: RunningStatement) -> str:
 
 
 def _session(row: ParallelStatement | SessionReading, does: str) -> Line:
-    who = f"{row.inst_id}:{row.sid}{comma_serial(row.serial)}"
-    return ((f"  {who:<15} ", "dim"), (f"{row.user or '?'} of {row.group or '?'}: {does}", ""))
+    session = f"{row.inst_id}:{row.sid}{comma_serial(row.serial)}"
+    return ((f"  {session:<15} ", "dim"), (f"{row.user or '?'} of {row.group or '?'}: {does}", ""))
 
 
 def past_lines(past: SqlPast) -> list[Line]:
-    """Return what presman has observed of a statement."""
+    """Return the lines on the observed past of a statement."""
     lines = [BLANK, title("Executions seen")]
     if past.activity is not None:
         each = past.activity

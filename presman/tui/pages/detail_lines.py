@@ -95,7 +95,7 @@ def _fact(label: str, text: str, style: str = "") -> Line:
 
 
 def unblocking(row: QueuedStatement, reading: Reading) -> list[Line]:
-    """Return what would let the head of a statement's queue start."""
+    """Return the lines on the ends that would let the head of a statement's queue start."""
     found = unblock_of(row, reading)
     waiter = "it" if row.position == 1 else f"the head of {row.group}'s queue"
     return section(f"What would let {waiter} start", [] if found is None else candidates_lines(found))
@@ -135,7 +135,7 @@ def _progress(detail: Detail) -> Iterable[Line]:
 
 
 def cost_lines(cost: CursorCost | None) -> Iterable[Line]:
-    """Yield what the executions of a cursor have cost (V$SQL), nothing if that was not read."""
+    """Yield the cost of the executions of a cursor (V$SQL), nothing if it was not read."""
     if cost is None:
         return
     yield _fact("executions", f"{cost.executions:,} done, {cost.running} running now")

@@ -16,6 +16,7 @@ from presman.analysis.readings.wait_readings import WaitReading
 from presman.base.formats import ABSENT, as_of, count, counted, duration, many, number, percent, spelled, throughput
 from presman.figures.drawing.lines import Line
 from presman.figures.figure import Table
+from presman.figures.histogram_figures import SpanFacts
 from presman.figures.session_figures import SESSIONS, why_in_group
 from presman.figures.statement_figures import (
     QUEUE,
@@ -219,9 +220,11 @@ def _same_group(row: GroupReading | statement_readings.ParallelStatement, readin
 
 def _holder(each: statement_readings.RunningStatement) -> Line:
     idle = f", ○ idle for {each.idle_time}" if each.idle is not None else ""
-    who = f"{each.user} {each.inst_id}:{each.sid}{comma_serial(each.serial)}"
+    session = f"{each.user} {each.inst_id}:{each.sid}{comma_serial(each.serial)}"
     long = "an unknown time" if each.elapsed is None else statement_readings.elapsed_time(each)
-    text = f"{counted(each.servers, 'server')}, {who}, {each.sql_id or 'SQL_ID not known'}, running for {long}{idle}"
+    text = (
+        f"{counted(each.servers, 'server')}, {session}, {each.sql_id or 'SQL_ID not known'}, running for {long}{idle}"
+    )
     return sentence(text, "bad" if idle else "")
 
 
@@ -258,7 +261,7 @@ def session(row: SessionReading, reading: Reading) -> list[Line]:
 
 
 def _consumption(row: SessionReading) -> list[Line]:
-    """Return what a session consumes; a coordinator with its servers, as in its row of the table."""
+    """Return the consumption of a session; a coordinator with its servers, as in its row of the table."""
     servers = collapsed_servers(row)
     cpu = ((row.used, f"uses {number(row.used, 2)}"), (row.waiting, f"waits for {number(row.waiting, 2)} CPUs"))
     io = ((row.io_mb, throughput(row.io_mb)), (row.io_requests, f"{number(row.io_requests)} requests/s"))
@@ -417,6 +420,7 @@ def plain_row(row: Any, table: Table[Any]) -> list[Line]:
     """Return the page of any other row: its figures with their meanings."""
     name = f"{row.event} on instance {row.inst_id}" if isinstance(row, WaitReading) else ""
     name = f"Instance {row.inst_id} {row.name}" if isinstance(row, InstanceReading) else name
+    name = f"{row.event or table.title}: {row.name}" if isinstance(row, SpanFacts) else name
     lines = [title(name or f"{table.title}: {table.columns[0].show(row).strip()}"), BLANK]
     label = max(_LABEL, *(len(column.head) + 2 for column in table.columns))
     for column in table.columns:

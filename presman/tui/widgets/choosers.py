@@ -81,7 +81,7 @@ _BESIDE_TEXT = 1 + 2 + _WHAT + 2 + 2
 
 
 def copy_lines(offered: Iterable[Copyable], width: int) -> list[_CopyLine]:
-    """Return the lines of what can be copied. What a command affects, or why there is none, is never cut."""
+    """Return the lines of the choices to copy. What a command affects, or why there is none, is never cut."""
     room = max(20, width - _BESIDE_TEXT)
     lines: list[_CopyLine] = []
     for each in offered:
@@ -221,7 +221,7 @@ class TargetChooser(_Chooser[str]):
 
 
 class CopyChooser(_Chooser[Copyable]):
-    """Returns what to copy. Each choice has a key; Enter takes the one under the cursor, at first the first."""
+    """Returns the choice to copy. Each choice has a key; Enter takes the one under the cursor, at first the first."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(key, f"take('{key}')", "copy", show=False) for key in "ctsrp123456789"

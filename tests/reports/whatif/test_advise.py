@@ -24,6 +24,7 @@ from presman.base.release import Release
 from presman.cli import advise_command
 from presman.forecast.scheduler import Group
 from presman.reports import advise_report
+from presman.reports.advice import Advice, AdviceFound, AdviceWanted
 from presman.reports.advise_load import (
     PRESENT,
     Change,
@@ -31,7 +32,7 @@ from presman.reports.advise_load import (
     ObservedPlan,
     other_days,
 )
-from presman.reports.advise_report import Advice, AdviceFound, AdviceWanted, advise, in_words, least
+from presman.reports.advise_report import advise, in_words, least
 from presman.reports.advise_script import quoted, scripts
 from presman.reports.advise_search import KINDS, Scored, Search, bounds, fitting, grid, quantile, servers_needed
 from presman.reports.advise_text import as_page, as_text, still_takes

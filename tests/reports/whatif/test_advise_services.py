@@ -17,8 +17,9 @@ from presman.analysis.trends.statement_runs import Arrival
 from presman.forecast.course import PastArrival, QueueNow
 from presman.forecast.scheduler import Group, Limits, Queueing
 from presman.forecast.statement_history import Durations
+from presman.reports.advice import Advice, AdviceWanted
 from presman.reports.advise_load import PRESENT, Change, ObservedLoad, ObservedPlan, Size, other_days, sizes_under
-from presman.reports.advise_report import Advice, AdviceWanted, _as_good, _figures, advise, in_words
+from presman.reports.advise_report import _as_good, _figures, advise, in_words
 from presman.reports.advise_script import Scripts, written
 from presman.reports.advise_search import Search, grid, is_target_free
 from presman.reports.advise_services import at_once, degree, most_limit, servers

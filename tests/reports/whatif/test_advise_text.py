@@ -12,14 +12,9 @@ from benchmarks.advise import directive, plan_of
 from presman.analysis.facts.plan_book import PlanBook
 from presman.analysis.goals import Goal
 from presman.analysis.groups.entitlement import Load
+from presman.reports.advice import Advice, CpuLack, GoalFinding, GroupWaits, ReplayedChoice, WaitCurve
 from presman.reports.advise_load import Change, ObservedLoad, ObservedPlan, ReplayOutcome
 from presman.reports.advise_report import (
-    Advice,
-    CpuLack,
-    GoalFinding,
-    GroupWaits,
-    ReplayedChoice,
-    WaitCurve,
     _as_good,
     _cpu,
     _curves,

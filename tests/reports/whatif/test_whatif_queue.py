@@ -50,7 +50,7 @@ from presman.reports.whatif_queue import (
     QueueCourses,
     of_alerts,
     of_group,
-    room_words,
+    room_sentences,
     under,
     why_unknown,
 )
@@ -315,13 +315,13 @@ def head_of_batch(**fields: object) -> Reading:
 )
 def test_without_a_forecast_it_is_known_whether_a_head_has_room(change: Change, expected: str) -> None:
     sentence = f"Under the changes the head of BATCH {expected}"
-    assert room_words(head_of_batch(), Knowing().load, frozenset({change})) == [sentence]
+    assert room_sentences(head_of_batch(), Knowing().load, frozenset({change})) == [sentence]
 
 
 def test_no_more_servers_are_free_than_the_pool_has_left() -> None:
     """PARALLEL_MAX_SERVERS leaves 20: a target of 128 leaves 88, and the limit of BATCH 32."""
     reading = head_of_batch(statement=replace(queued(1), servers_left=20))
-    (sentence,) = room_words(reading, Knowing().load, frozenset({Change("target", None, 128)}))
+    (sentence,) = room_sentences(reading, Knowing().load, frozenset({Change("target", None, 128)}))
     assert sentence.endswith("has room: it wants 16, 20 are free.")
 
 
@@ -339,18 +339,18 @@ def test_no_more_servers_are_free_than_the_pool_has_left() -> None:
     ],
 )
 def test_nothing_is_said_of_a_head_if_it_is_not_known_what_decides(fields: dict[str, object]) -> None:
-    assert room_words(head_of_batch(**fields), Knowing().load, frozenset({Change("limits", BATCH, 100)})) == []
+    assert room_sentences(head_of_batch(**fields), Knowing().load, frozenset({Change("limits", BATCH, 100)})) == []
 
 
 def test_nothing_is_said_of_a_head_whose_container_has_a_limit_that_a_change_may_reach() -> None:
     reading = head_of_batch()
     (row,) = reading.groups
     limited = replace(reading, groups=(row._replace(container_servers=40),))
-    assert room_words(limited, Knowing().load, frozenset({Change("limits", BATCH, 100)})) == []
+    assert room_sentences(limited, Knowing().load, frozenset({Change("limits", BATCH, 100)})) == []
 
 
 def test_a_change_of_no_server_limit_says_nothing_of_room() -> None:
-    assert room_words(head_of_batch(), Knowing().load, frozenset({Change("shares", BATCH, 70)})) == []
+    assert room_sentences(head_of_batch(), Knowing().load, frozenset({Change("shares", BATCH, 70)})) == []
 
 
 def test_digits_are_appended_and_steps_stay_within_bounds() -> None:

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.goals import Goal, GoalReading
+from presman.analysis.readings.group_readings import GroupTotals
 from presman.analysis.readings.reading import Alert, LateView
 from presman.analysis.readings.statement_readings import StartForecast
 from presman.analysis.readings.wait_readings import Bucket, EventWaits, Histogram
@@ -18,6 +19,7 @@ from presman.figures.measures import MEASURES
 from presman.figures.metric import Distribution, MetricKind, of_figure
 from presman.figures.metric_figures import MOST_EVENTS, MOST_ROWS, distribution, longest_waited
 from presman.services.metrics.metric_page import METRICS, SUBJECTS
+from tests.analysis.make import counters
 from tests.services.metrics.observed import Shown, observed, of, series
 
 UNITS = {"seconds": "_seconds", "bytes": "_bytes", "ratio": "_ratio", "": ""}
@@ -148,7 +150,7 @@ def test_events_are_limited_and_idle_ones_omitted() -> None:
 
 def test_unknown_values_have_no_series() -> None:
     observation = observed("mixed")
-    groups = tuple(row._replace(usage=None) for row in observation.reading.groups)
+    groups = tuple(row._replace(counters=GroupTotals()) for row in observation.reading.groups)
     found = series(Shown(observation).changed(groups=groups, activity=None, since_startup=()))
     assert of(found, "group_guaranteed_cpus")
     for name in ("group_cpu_seconds_total", "group_active_sessions", "active_sessions", "waits_total"):
@@ -223,9 +225,8 @@ def test_names_that_become_equal_are_exported_once() -> None:
 def test_of_thousands_of_groups_the_largest_are_exported() -> None:
     observation = observed("mixed")
     row = observation.reading.groups[0]
-    assert row.usage is not None
     many = tuple(
-        row._replace(name=f"G{number}", usage=row.usage._replace(cpu_ms=number)) for number in range(MOST_ROWS + 20)
+        row._replace(name=f"G{number}", counters=counters(consumed_cpu_time=number)) for number in range(MOST_ROWS + 20)
     )
     found = series(Shown(observation).changed(groups=many))
     assert len(of(found, "group_cpu_seconds_total")) == MOST_ROWS

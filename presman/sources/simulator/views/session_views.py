@@ -243,8 +243,8 @@ class SessionRows:
             host = f"{self._simulation.scenario.header.host}{helper.inst_id:02}"
             named = replace(client, program=f"oracle@{host} ({helper.name})", machine=host)
             serial = monitor.serial(self.at)
-            who = helper.inst_id, session.con_id, helper.sid, serial, named, session.group
-            server_session = SimulatedSession(*who, began)
+            identity = helper.inst_id, session.con_id, helper.sid, serial, named, session.group
+            server_session = SimulatedSession(*identity, began)
             at_work = _on_cpu("PX Deq: Execution Msg", 0.1)
             self._add(server_session, group, at_work, _Call(cursor, started=began, last_call=since))
 
@@ -290,8 +290,8 @@ class SessionRows:
         host = f"{self._simulation.scenario.header.host}{server.inst_id:02}"
         program = f"oracle@{host} ({executions.server_name(server.number)})"
         client = replace(session.client, program=program, machine=host, action="", client_id="")
-        who = server.inst_id, session.con_id, server.sid, server.serial, client, session.group
-        server_session = SimulatedSession(*who, execution.started)
+        identity = server.inst_id, session.con_id, server.sid, server.serial, client, session.group
+        server_session = SimulatedSession(*identity, execution.started)
         latency = self._simulation.machines[server.inst_id - 1].latency
         doing = _of_server(execution, server, self.at, self._scan, latency)
         sql = _NO_CURSOR if client.service == BACKGROUND else (cursor.sql_id, cursor.child)
@@ -324,14 +324,22 @@ class SessionRows:
         is_background = client.service == BACKGROUND and not is_server
         os_user = "oracle" if is_background or is_server else client.user.lower()
         shown = None if group == simulation.plans.background else group.name
-        who = session.inst_id, session.con_id, session.sid, session.serial, client.user or None, doing.status, shown
+        identity = (
+            session.inst_id,
+            session.con_id,
+            session.sid,
+            session.serial,
+            client.user or None,
+            doing.status,
+            shown,
+        )
         program = client.service, client.machine, client.program, client.module, client.action or None
         times = when(simulation, call.started), when(simulation, session.logon), int(call.last_call)
         wait = doing.event, doing.wait_class, doing.state, doing.wait_micro
         kind = "BACKGROUND" if is_background else "USER"
         execution = None if call.started is None else _FIRST_EXECUTION + int(call.started)
         statements, rest = (*call.sql, *call.previous, *times), (*blocker, kind, execution, *blocker)
-        return (*who, *program, client.client_id or None, os_user, *statements, *wait, *rest)
+        return (*identity, *program, client.client_id or None, os_user, *statements, *wait, *rest)
 
     def _info(
         self, session: SimulatedSession, group: Group, doing: _Activity, used: _Used, execution: Execution | None
@@ -357,8 +365,8 @@ class SessionRows:
         parallel = dop, servers, None, int(queued * 1000), int((session.pq_queued + queued) * 1000)
         action, reason, at = session.action or (None, None, None)
         counters = *times, *megabytes, *requests, session.canceled
-        who = session.inst_id, session.con_id, session.sid
-        return (*who, *groups, doing.rsrc_state, *counters, *parallel, action, reason, when(self._simulation, at))
+        identity = session.inst_id, session.con_id, session.sid
+        return (*identity, *groups, doing.rsrc_state, *counters, *parallel, action, reason, when(self._simulation, at))
 
 
 _CACHE: WeakKeyDictionary[Simulation, SessionRows] = WeakKeyDictionary()

@@ -57,8 +57,8 @@ def processes(simulation: Simulation) -> Iterator[Process]:
         for server in servers:
             used, _ = execution.time.of(server.skew, len(servers))
             read = execution.mb * (1 + server.skew) / len(servers)
-            who = server.inst_id, server.sid, session, execution, server
-            yield Process(*who, used, simulation.now - execution.started, read)
+            identity = server.inst_id, server.sid, session, execution, server
+            yield Process(*identity, used, simulation.now - execution.started, read)
 
 
 def of_processes(name: str, text: str, rows: Callable[[Process], Iterable[Row]]) -> View:
