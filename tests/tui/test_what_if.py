@@ -289,7 +289,7 @@ async def test_a_recording_gives_advice_and_a_choice_is_tried_in_the_panel(tmp_p
     place = str(tmp_path / "a.presman")
     record(place, list(polled("mixed", 30, step=30.0)))
     quick = (
-        mock.patch("presman.tui.what_if_screen._MOST_TRIED", 12),
+        mock.patch("presman.tui.what_if_screen._MOST_TRIED", 6),
         mock.patch("presman.reports.advise_report.least", return_value=2),
     )
     with quick[0], quick[1]:
