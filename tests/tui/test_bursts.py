@@ -143,8 +143,7 @@ async def test_a_page_and_back() -> None:
 @acted
 async def test_a_lost_key_does_not_lock_the_keyboard() -> None:
     """The focused widget is removed before it gets the key."""
-    async with stage(busy(), size=(140, 40)) as acting:
-        await acting.keys("4")
+    async with stage(busy(), size=(140, 40), tab="4") as acting:
         focused = acting.app.focused
         assert focused is not None
         acting.app.post_message(events.Key("down", None))

@@ -113,8 +113,9 @@ async def test_a_tab_opened_later_has_the_usual_place(monkeypatch: pytest.Monkey
 @acted
 async def test_a_change_is_in_the_script_at_once_and_clears_old_figures() -> None:
     async with playing("storm", size=(120, 35)) as (acting, polls):
+        await acting.keys("4")
         await polls(POLLS)
-        await acting.keys("4", "W")
+        await acting.keys("W")
         await waited(acting, answered(acting))
         await acting.keys("right")
         await waited(acting, answered(acting))
@@ -195,8 +196,9 @@ async def test_no_limit_is_hidden_and_no_sentence_cut_if_there_is_room(size: tup
 @acted
 async def test_without_an_answer_the_panel_gives_its_basis_and_age() -> None:
     async with playing("storm", size=(120, 35)) as (acting, polls):
+        await acting.keys("4")
         await polls(POLLS)
-        await acting.keys("4", "W")
+        await acting.keys("W")
         await waited(acting, answered(acting))
         reading = acting.app.monitor.reading
         assert reading is not None
