@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
+from hypothesis.internal.conjecture import providers as constants
 from hypothesis.strategies import none
 
 from presman.base.secret import METRICS_PASSWORD, PASSWORD
@@ -30,9 +31,13 @@ from tests.warmups import shared
 # The same examples in each run, so that the latest change causes any failure; `make fresh` tries new ones.
 FRESH = bool(os.environ.get("PRESMAN_FRESH"))
 settings.register_profile(
-    "presman", max_examples=300 if THOROUGH else 20, deadline=None, derandomize=not FRESH, database=None
+    "presman", max_examples=300 if THOROUGH else 12, deadline=None, derandomize=not FRESH, database=None
 )
 settings.load_profile("presman")
+
+if not FRESH:
+    # Examples would include constants of presman's code, so that they changed with it; finding these takes seconds.
+    constants._get_local_constants = lambda: constants._local_constants
 
 # In the background, or under nohup, signals are ignored, and processes that tests start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

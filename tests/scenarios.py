@@ -9,7 +9,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from presman.sources.simulator.loading import FOLDER
-from tests.thorough import THOROUGH
+from tests.thorough import THOROUGH, some
+
+_KINDS = ("locked", "lost", "mixed", "pdb", "queueing", "quiesce", "rac", "storm", "throttled", "unclear_rac")
+KINDS = some(_KINDS, sorted({path.stem for path in FOLDER.glob("*.toml")} - {*_KINDS}))
+"""One scenario of each kind; in a thorough run all."""
 
 NOT_SO = frozenset({"unclear", "unclear_rac"})
 """Scenarios whose views show for some seconds what is not so: then the simulation does not tell what is to be shown."""

@@ -31,9 +31,8 @@ from presman.tabs.parallel import holders, queue_line
 from presman.tabs.parts import Moment
 from presman.tabs.table_notes import verdict_lines
 from presman.tui.widgets.frame_lines import TopLine, top_line
-from tests.analysis.test_simulated import SCENARIOS
 from tests.recording.recorded import polled
-from tests.scenarios import NOT_SO
+from tests.scenarios import KINDS, NOT_SO
 from tests.thorough import THOROUGH
 
 POLLS, EVERY = (120, 5) if THOROUGH else (12, 11)
@@ -65,7 +64,7 @@ def _poll(reading: Reading, previous: Snapshot, current: Snapshot) -> Poll:
     return Poll(reading, full(reading, None, (previous, current)), document, rows)
 
 
-@pytest.fixture(params=SCENARIOS, scope="module")
+@pytest.fixture(params=KINDS, scope="module")
 def played(request: pytest.FixtureRequest) -> tuple[Poll, ...]:
     return polls(request.param)
 

@@ -51,7 +51,7 @@ TABLES = sorted((table for table, _ in all_tables()), key=lambda table: table.ke
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.key)
-def test_each_figure_is_complete_and_named_once(table: Table[Any]) -> None:
+def test_each_column_is_complete_named_once_and_fits(table: Table[Any]) -> None:
     keys = [figure.key for figure in table.columns]
     assert len(keys) == len(set(keys))
     heads = [figure.head for figure in table.columns if figure.head]
@@ -63,6 +63,10 @@ def test_each_figure_is_complete_and_named_once(table: Table[Any]) -> None:
         assert figure.width >= len(figure.head) or figure.width >= 3
     assert not table.order or table.column(table.order).sort is not None
     assert table.empty.endswith(".")
+    places = [path for path, kind in objects().items() if kind is RECORDS[table.key] and path.endswith("[]")]
+    assert all(path == f".{table.json}[]" for path in places), f"give the table json= one of {places}"
+    fitted = {figure.key for figure, _ in fit_columns(table.columns, 398, (), {})}
+    assert fitted == {*keys}, "a column that never fits would be only in CSV and help: it must be further to the left"
 
 
 def test_each_table_has_its_own_key() -> None:
@@ -71,13 +75,6 @@ def test_each_table_has_its_own_key() -> None:
     modules = [module for name, module in sys.modules.items() if name.startswith("presman.")]
     made = {id(each) for module in modules for each in vars(module).values() if isinstance(each, Table)}
     assert made == {id(each) for each in TABLES}
-
-
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.key)
-def test_a_table_with_json_rows_names_their_path(table: Table[Any]) -> None:
-    places = [path for path, kind in objects().items() if kind is RECORDS[table.key] and path.endswith("[]")]
-    for path in places:
-        assert f".{table.json}[]" == path, f'give the table json="{path[1:-2]}"'
 
 
 def test_a_key_has_one_meaning_for_the_same_records() -> None:
@@ -160,13 +157,6 @@ def test_the_columns_of_a_table_at_each_width() -> None:
     if os.environ.get("PRESMAN_UPDATE_GOLDEN"):
         WIDTHS.write_text(text, encoding="utf-8")
     assert text == WIDTHS.read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.key)
-def test_each_column_is_on_a_very_wide_screen(table: Table[Any]) -> None:
-    """A column that never fits would be only in CSV and help: it must be further to the left."""
-    fitted = {figure.key for figure, _ in fit_columns(table.columns, 398, (), {})}
-    assert fitted == {figure.key for figure in table.columns}
 
 
 @pytest.mark.parametrize("figure", [QUEUED["dop_reason"], HOLDERS["dop_reason"]])

@@ -39,8 +39,8 @@ from presman.rows.snapshot import Snapshot
 from presman.tabs.alerts import alerts
 from presman.tabs.choices import Link, LinkState
 from presman.tui.widgets.frame_lines import alert_line, do_line
-from tests.analysis.test_simulated import SCENARIOS
 from tests.recording.recorded import polled
+from tests.scenarios import KINDS
 from tests.thorough import THOROUGH
 from tests.tui.readings import busy
 
@@ -89,7 +89,7 @@ def _poll(reading: Reading, snapshots: tuple[Snapshot, Snapshot]) -> ShownPoll:
     )
 
 
-@pytest.fixture(params=SCENARIOS, scope="module")
+@pytest.fixture(params=KINDS, scope="module")
 def played(request: pytest.FixtureRequest) -> tuple[ShownPoll, ...]:
     return polls(request.param)
 

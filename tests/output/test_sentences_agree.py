@@ -51,8 +51,9 @@ from presman.tui.pages.advice_lines import to_start_line
 from presman.tui.panels.parallel_panel import most_for_why, room_for_why, why_block, why_lines
 from presman.tui.widgets.frame_lines import alert_line, do_line
 from presman.tui.widgets.line_api import whole_sentences
-from tests.analysis.test_simulated import SCENARIOS, play, started
+from tests.analysis.test_simulated import play, started
 from tests.recording.recorded import polled
+from tests.scenarios import KINDS
 from tests.thorough import THOROUGH, some
 from tests.tui.readings import busy
 
@@ -343,7 +344,7 @@ OFFERS = (offered_without_proof, ended_though_it_ends, promised_twice, dearer_th
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("scenario", KINDS)
 def test_no_line_contradicts_another(scenario: str, seed: int) -> None:
     source, clock = started(scenario, seed)
     readings = list(play(source, clock, POLLS, EVERY, forecaster=Forecaster()))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
@@ -85,12 +86,14 @@ def unlisted(statement: exp.Select, release: Release) -> list[str]:
 
 
 @each_query
-def test_is_one_select_on_one_view_with_columns_of_that_release(name: str) -> None:
+def test_it_selects_columns_of_that_release_from_one_view_as_the_record_has_them(name: str) -> None:
     for release, query, scope in forms(name):
         statement = parse(query, scope)
         assert len(list(statement.find_all(exp.Table))) == 1
         missing = unlisted(statement, release)
         assert not missing, f"presman/rows/catalog.csv lacks {', '.join(missing)} in {release}: {WHAT_TO_ADD}"
+        names = [column.alias_or_name.lower() for column in statement.selects]
+        assert names == list(get_type_hints(query.record)), (release, scope)
 
 
 def test_columns_outside_the_catalog_are_reported() -> None:
@@ -99,13 +102,6 @@ def test_columns_outside_the_catalog_are_reported() -> None:
     misspelt = parsed("SELECT inst_id, sid, con_id, session_addr FROM gv$session WHERE paddr = 1")
     assert unlisted(misspelt, SUPPORTED[-1]) == ["V$SESSION.SESSION_ADDR"]
     assert unlisted(misspelt, SUPPORTED[0]) == ["V$SESSION.CON_ID", "V$SESSION.SESSION_ADDR"]
-
-
-@each_query
-def test_select_list_is_the_record(name: str) -> None:
-    for release, query, scope in forms(name):
-        names = [column.alias_or_name.lower() for column in parse(query, scope).selects]
-        assert names == list(get_type_hints(query.record)), (release, scope)
 
 
 @each_query
@@ -143,28 +139,18 @@ def test_a_row_of_nulls_fills_the_record_too(name: str, databases: Databases) ->
 
 
 @pytest.mark.parametrize("path", variants(), ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_portable_read_only_text(path: Any) -> None:
+def test_a_file_is_portable_read_only_text_on_the_view_that_its_grant_names(path: Path) -> None:
     query = read(path, by_query()[path.stem])
     text = query.cluster_sql.lower()
     assert [word for word in FORBIDDEN if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text)] == []
     assert text.startswith("select\n")
     assert ";" not in text
     assert query.answers.endswith("?")
-
-
-@pytest.mark.parametrize("path", variants(), ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_grant_names_the_view_it_reads(path: Any) -> None:
-    query = read(path, by_query()[path.stem])
     (table,) = parse(query, Scope.CLUSTER).find_all(exp.Table)
     assert query.view == table.name.upper()
     assert re.fullmatch(r"(G?V_\$|DBA_|CDB_)\w+", query.grant)
-
-
-@pytest.mark.parametrize("path", variants(), ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_no_query_reads_what_a_pack_licenses(path: Any) -> None:
-    query = read(path, by_query()[path.stem])
     assert query.pack == "none"
-    assert not query.view.removeprefix("G").startswith(PACK_VIEWS)
+    assert not query.view.removeprefix("G").startswith(PACK_VIEWS), "a pack licenses it"
 
 
 def test_global_views_always_carry_the_instance() -> None:

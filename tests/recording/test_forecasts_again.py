@@ -39,7 +39,7 @@ def test_a_replay_knows_as_many_ends_as_a_live_monitor(missed: range, tmp_path: 
         watched.append(history.ended)
     record(tmp_path / "a.presman", moments)
     with Recording(str(tmp_path / "a.presman")) as recording:
-        for each in range(2, len(moments), 12):
+        for each in range(2, len(moments), 20):
             found = with_forecasts(recording.playback(), each)
             assert found is not None
             assert found.forecast is not None

@@ -24,12 +24,12 @@ from presman.rows.snapshot import REMEMBERED, MissingInstance, Problem, Section,
 from presman.sources.simulator.loading import FOLDER
 from presman.sources.simulator_source import SimulatorSource
 from tests.recording.recorded import Moment, polled
+from tests.scenarios import KINDS
 from tests.thorough import THOROUGH
 
 POLLS, EVERY = (80, 2) if THOROUGH else (12, 4)
 """Polls of a course, and the distance of those that are looked at."""
 
-SCENARIOS = sorted(path.stem for path in FOLDER.glob("*.toml"))
 SHORT = {Cause.SYSTEM, Cause.GROUP}
 ROOM = {Cause.NOT_CHOSEN, Cause.UNEXPLAINED}
 
@@ -80,13 +80,13 @@ def untrue(blind: Reading, whole: Reading, name: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("keeps", [False, True], ids=["no rows", "old rows"])
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("scenario", KINDS)
 def test_no_text_without_a_view_contradicts_that_view(scenario: str, keeps: bool) -> None:
     course = played(scenario)
     views = {view(course[-1][0], record) for record in course[-1][0].sections} - {""}
     assert len(views) > 20
     found = []
-    turn = (SCENARIOS.index(scenario) + 4 * keeps) % 8
+    turn = (KINDS.index(scenario) + 4 * keeps) % 8
     for name in sorted(views) if THOROUGH else sorted(views)[turn::8]:
         before: Snapshot | None = course[0][0] if keeps else None
         for number, (snapshot, whole) in enumerate(course):

@@ -29,8 +29,8 @@ from presman.rows.group_rows import ConsumerGroup, RsrcPlan
 from presman.rows.instance_rows import Instance, Pdb, RsrcPdb
 from presman.rows.session_rows import PxSession, Session
 from presman.rows.snapshot import Problem, Section, Snapshot
-from tests.analysis.test_simulated import SCENARIOS
 from tests.recording.recorded import polled
+from tests.scenarios import KINDS
 from tests.thorough import THOROUGH, some
 
 Poll = Callable[[Snapshot], Snapshot]
@@ -167,11 +167,11 @@ def texts(reading: Reading) -> list[str]:
     return [*found, *map(running_state, reading.running)]
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("scenario", KINDS)
 def test_what_is_not_known_is_not_called_well(scenario: str) -> None:
     *_, (before, _), (now, _) = polled(scenario, 3)
     cases = list(pairs(before, now))
-    for what, first, second in cases if THOROUGH else cases[SCENARIOS.index(scenario) % 4 :: 4]:
+    for what, first, second in cases if THOROUGH else cases[KINDS.index(scenario) % 4 :: 4]:
         reading = analyse(first, second)
         assert list(well_without_figures(reading)) == [], what
         assert list(counted_without_its_view(reading)) == [], what
@@ -198,8 +198,8 @@ def late(record: type[Any], before: Snapshot, now: Snapshot) -> Snapshot:
 @pytest.mark.parametrize(
     ("scenario", "record"),
     some(
-        list(zip(SCENARIOS, cycle(SILENT), strict=False)),
-        list(product(SCENARIOS, SILENT)),
+        list(zip(KINDS, cycle(SILENT), strict=False)),
+        list(product(KINDS, SILENT)),
     ),
 )
 def test_a_silent_view_makes_no_session_idle_or_offered(scenario: str, record: type[Any]) -> None:

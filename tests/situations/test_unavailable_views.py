@@ -37,9 +37,9 @@ from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.alerts import alerts, no_queue
 from presman.tabs.choices import Link
 from presman.tui.pages.row_details import group, queued
-from tests.analysis.test_simulated import SCENARIOS, Clock, play
+from tests.analysis.test_simulated import Clock, play
 from tests.recording.recorded import polled, record
-from tests.scenarios import FOLDER, with_short_past, without
+from tests.scenarios import FOLDER, KINDS, with_short_past, without
 
 POLLS, EVERY = 12, 4
 """Polls of a course, and the distance of those that are looked at."""
@@ -249,7 +249,7 @@ def silent(record: type[Any], snapshot: Snapshot) -> Snapshot:
 
 
 @pytest.mark.parametrize("record", [Session, PxSession])
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("scenario", KINDS)
 def test_what_only_a_missing_view_shows_is_not_denied(scenario: str, record: type[Any]) -> None:
     """The same instants, with the view and without."""
     moments = list(polled(scenario, POLLS))

@@ -67,6 +67,7 @@ def test_a_hostile_database_on_screens(tmp_path: Path) -> None:
     assert "nothing that acts" in hostile.run(task("screens", 1, tmp_path))
 
 
+@pytest.mark.skipif(not THOROUGH, reason="tests/reports/report/test_hostile_text.py has hostile pages")
 def test_a_hostile_database_in_files(tmp_path: Path) -> None:
     assert "nothing that acts" in hostile.run(task("files", 1, tmp_path))
 

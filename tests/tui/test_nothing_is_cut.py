@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from presman.config.target import scenarios
 from presman.figures.drawing.columns import is_text
 from presman.tabs import TabName, tab, tab_names
 from presman.tui.widgets.grid import Grid
-from tests.scenarios import with_short_past
+from tests.scenarios import KINDS, with_short_past
 from tests.thorough import THOROUGH, some
 from tests.tui.drive import Stage, acted, body
 from tests.tui.test_live import Polls, playing
@@ -111,16 +110,16 @@ def sizes_of(scenario: str) -> list[tuple[int, int]]:
     """Return the sizes for a scenario, other ones for its neighbours."""
     if THOROUGH:
         return [*SIZES, BETWEEN]
-    return [PAGED[scenario] if scenario in PAGED else [*SIZES, BETWEEN][scenarios().index(scenario) % 3]]
+    return [PAGED[scenario] if scenario in PAGED else [*SIZES, BETWEEN][KINDS.index(scenario) % 3]]
 
 
 def tabs_of(scenario: str) -> Sequence[TabName]:
     """Return some tabs, other ones for its neighbours: every other tab with its pages, or every third."""
-    alike, every = ([*PAGED], 2) if scenario in PAGED else (scenarios(), 3)
+    alike, every = ([*PAGED], 2) if scenario in PAGED else (KINDS, 3)
     return tab_names() if THOROUGH else tab_names()[alike.index(scenario) % every :: every]
 
 
-@pytest.mark.parametrize("scenario", scenarios())
+@pytest.mark.parametrize("scenario", KINDS)
 @acted
 async def test_nothing_is_cut_if_there_is_room(scenario: str) -> None:
     async with playing(scenario, SIZES[0], whole=True, seed=None) as (acting, polls):
