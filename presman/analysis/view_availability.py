@@ -69,7 +69,7 @@ def unavailable(snapshot: Snapshot, record: RecordType, fields: Collection[str] 
     section = snapshot.section(record)
     if record in snapshot.sections and not section.problem and not section.absent:
         return ""
-    fields = (*_NAMING.get(record, ()), *fields)
+    fields = dict.fromkeys((*_NAMING.get(record, ()), *fields))
     view = view_of(snapshot, record)
     if section.problem:
         return f"{view}: {section.problem.code or section.problem.text}"

@@ -612,8 +612,8 @@ def test_without_a_degree_the_average_of_the_groups_queue_is_named() -> None:
     assert head.wants == Servers(19, 19, WantsSource.MEAN)
     assert (str(head.wants), head.cause, head.short, head.shortages) == ("~19", Cause.UNKNOWN, None, ())
     assert head.sentence == (
-        "its DOP is not known (those queued in its group wanted 19 servers each in the last minute); "
-        "60 of the target's 64 are in use"
+        "wants servers for a DOP that is not known (those queued in its group wanted 19 servers each in the last "
+        "minute); 60 of the target's 64 are in use"
     )
     assert wanted(metric(2.0, 40.0)) == Servers(8, 16, WantsSource.DEGREE)
     assert wanted(metric(0.0, 0.0), dop=None) is None

@@ -188,6 +188,8 @@ def test_a_stale_view_gives_no_new_reason_and_its_age_is_shown() -> None:
         f"  it waited: {TARGET} from {clock(AT)} or before; presman watched from {clock(AT)} on; "
         f"not known from {clock(dark[0].at)} to {clock(dark[2].at)} (GV$SESSION did not answer)"
     )
+    young = replace(dark[2], queue=(replace(now.queue[0], waited=0.0),))
+    assert "not known" not in as_text(young, AskedStatement.of("501"), history).splitlines()[-1], "it came after that"
     history.add(later := replace(now, at=AT + timedelta(seconds=40)))
     last = as_text(later, AskedStatement.of("501"), history).splitlines()[-1]
     assert f"{TARGET} from {clock(AT)} or before, {LIMIT} from {clock(later.at)}; " in last

@@ -127,7 +127,7 @@ def test_a_plan_without_its_name_is_not_no_plan(tmp_path: Path) -> None:
     nameless = "\n".join(line.partition(" | ")[2] for line in views["V$RSRC_PLAN"].splitlines())
     found = reading(tmp_path, {**views, "V$RSRC_PLAN": nameless})
     assert (found.header.plan, found.header.px_managed) == ("DAY", "FULL")
-    assert str(head(found).not_known) == "how many servers REPORTS may hold is not known (GV$RSRC_PLAN)"
+    assert str(head(found).not_known) == "how many servers REPORTS may hold is not known (GV$RSRC_PLAN lacks NAME)"
 
 
 @pytest.mark.parametrize("column", ["PARALLEL_SERVER_LIMIT", "UTILIZATION_LIMIT", "GROUP_OR_SUBPLAN"])
@@ -135,12 +135,12 @@ def test_a_limit_whose_column_is_missing_is_not_no_limit(tmp_path: Path, column:
     views = without(full(servers=""), "DBA_RSRC_PLAN_DIRECTIVES", column)
     found = reading(tmp_path, views)
     assert head(found).sentence.endswith(
-        "48 are free as far as is known; how many servers REPORTS may hold is not known (DBA_RSRC_PLAN_DIRECTIVES), so "
-        "presman cannot say whether it starts"
+        "48 are free as far as is known; how many servers REPORTS may hold is not known "
+        f"(DBA_RSRC_PLAN_DIRECTIVES lacks {column}), so presman cannot say whether it starts"
     )
     nobody_is_offered(found)
     (row,) = (row for row in found.cluster_groups() if row.name == "REPORTS")
-    assert (row.servers_limit, row.limit_view) == (None, "DBA_RSRC_PLAN_DIRECTIVES")
+    assert (row.servers_limit, row.limit_view) == (None, f"DBA_RSRC_PLAN_DIRECTIVES lacks {column}")
 
 
 def test_what_queues_although_its_group_bypasses_the_queue_proves_nothing(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_twelve_ways_run_and_the_next_one_queues() -> None:
     (queued,) = first.queue
     assert (queued.position, queued.event, queued.sid, queued.sql_id) == (1, "resmgr:pq queued", 0, "")
     (head,) = first.heads
-    assert head_sentence(head) == "unknown group: head (no SQL_ID) its DOP is not known"
+    assert head_sentence(head) == "unknown group: head (no SQL_ID) wants servers for a DOP that is not known"
 
 
 def test_then_thirty_six_ways_run() -> None:

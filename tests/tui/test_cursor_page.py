@@ -135,6 +135,8 @@ def test_the_cursor_of_a_statement_is_searched_in_order() -> None:
     row = reading.running[0]
     found = with_cursor(Statement(row.sql_id), reading, texts)
     assert (found.inst_id, found.child) == (row.inst_id, row.child)
+    both = replace(reading, running=(row, replace(row, inst_id=2, child=4)))
+    assert with_cursor(Statement(row.sql_id, inst_id=2), both, texts)[2:4] == (2, 4), "that of its own instance first"
     assert with_cursor(Statement(GONE), reading, texts)[2:4] == (reading.header.instances[0].inst_id, 0)
     texts.add(replace(reading, texts=(SqlText(2, GONE, 3, "select 1"),)))
     assert with_cursor(Statement(GONE), reading, texts)[2:4] == (2, 3)

@@ -14,13 +14,14 @@ from presman.analysis.assemble import analyse
 from presman.analysis.caches import once
 from presman.analysis.plans.plan_changes import plan_switches
 from presman.analysis.plans.plan_view import plan_view
+from presman.figures.plan_figures import WINDOWS
 from presman.polling.poller import Poller
 from presman.rows.group_rows import RsrcPlanHistory
 from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.charts import chart_data
 from presman.tabs.io import io_source
 from presman.tabs.parts import Moment
-from presman.tabs.plan import plan_line
+from presman.tabs.plan import TAB, plan_line
 from presman.tui.panels.shared_panel import PlanPanel
 from presman.tui.timeline import Timeline
 from presman.tui.widgets.grid import Grid
@@ -65,6 +66,13 @@ async def test_the_plan_is_a_tree_with_findings_windows_and_mappings() -> None:
         assert "Plan: REPORTS" in page
         assert "after 300 s of CPU in a call: BATCH" in page
         assert "[6 Plan]" in await acting.press("escape")
+
+
+def test_plan_changes_name_the_instance_if_there_are_several() -> None:
+    (part,) = (each for each in TAB.rows() if each.table is WINDOWS)
+    one, first = busy(), busy().header.instances[0]
+    two = replace(one, header=replace(one.header, instances=(first, replace(first, inst_id=2))))
+    assert [("inst_id" in part.hidden(Moment(each))) for each in (one, two)] == [True, False]
 
 
 @acted

@@ -83,7 +83,7 @@ def explain(wants: Servers | None, dop: int | None, state: QueueState) -> tuple[
     if wants is None or wants.source is WantsSource.MEAN:
         each = f"{counted(wants.low, 'server')} each in the last minute" if wants else ""
         mean = f" (those queued in its group wanted {each})" if each else ""
-        return Cause.UNKNOWN, None, "; ".join([f"its DOP is not known{mean}", *_figures(state)])
+        return Cause.UNKNOWN, None, "; ".join([f"wants servers for a DOP that is not known{mean}", *_figures(state)])
     if never := _never(wants, state):
         too_large = f"{_want(wants, dop)}, {never}"
         return Cause.NEVER_FITS, None, "; ".join([too_large, *map(str, _old_limits(wants, state))])

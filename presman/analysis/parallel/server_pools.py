@@ -390,7 +390,8 @@ def _why_no_directives(key: Key, facts: Facts, inst_id: int) -> str:
     # Without V$RSRC_PLAN, other views show which plan should be in force, not which one is.
     is_assumed = record is RsrcPlan and facts.plans.plan_of(inst_id, key[0])
     view = view_of(facts.snapshot, record) if is_unknown or is_assumed else ""
-    return facts.division.shares[inst_id].unclear.get(key, view)
+    why = is_unknown if is_unknown.startswith(f"{view} lacks ") else view
+    return facts.division.shares[inst_id].unclear.get(key, why)
 
 
 def _columns(key: Key, facts: Facts, inst_id: int) -> tuple[str, ...]:
