@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 from presman.analysis.assemble import analyse
 from presman.analysis.facts.facts import Facts
 from presman.analysis.parallel import running as of_running
-from presman.analysis.parallel.running import Holding, Holdings, holdings
+from presman.analysis.parallel.running import Holding, Holdings, holdings, sets_and_degrees
 from presman.analysis.parallel.server_pools import is_coordinator
 from presman.analysis.parallel.statement_end import course
 from presman.analysis.readings.session_readings import Operation
@@ -28,25 +29,21 @@ def server(sid: int, server_set: int | None = 1, degree: int | None = 4, **value
     return row(PxSession, **(given | {"server_set": server_set, "degree": degree, "req_degree": degree} | values))
 
 
+def found(*rows: PxSession) -> Mapping[str, Any]:
+    return sets_and_degrees(Holding.of((1, 9, 77), rows).kinds)
+
+
 def test_sets_and_degrees_of_a_statement() -> None:
     """Two parallelizers: the first with two sets of 4, of which 8 were asked for; the second with one set of 6 of 8."""
     rows = [server(1), server(2, 2, req_degree=8), server(3, 1, 6, server_group=2, req_degree=8)]
-    one = Holding.of((1, 9, 77), rows)
-    assert (one.sets, one.tree_sets, one.degree, one.requested, one.downgraded) == (3, 2, 6, 8, 50.0)
-    plain = Holding.of((1, 9, 77), [server(1), server(2)])
-    assert (plain.sets, plain.tree_sets, plain.degree, plain.downgraded) == (1, 1, 4, 0.0)
-    unknown = Holding.of((1, 9, 77), [server(1, None, None, server_group=None)])
-    assert (unknown.sets, unknown.tree_sets, unknown.degree, unknown.requested, unknown.downgraded) == (
-        1,
-        None,
-        None,
-        None,
-        0.0,
-    )
+    assert found(*rows) == {"sets": 3, "tree_sets": 2, "degree": 6, "requested": 8, "downgraded": 50.0}
+    assert found(server(1), server(2)) == {"sets": 1, "tree_sets": 1, "degree": 4, "requested": 4, "downgraded": 0.0}
+    unknown = {"sets": 1, "tree_sets": None, "degree": None, "requested": None, "downgraded": 0.0}
+    assert found(server(1, None, None, server_group=None)) == unknown
 
 
 def test_a_degree_of_which_nothing_is_left_is_lost_as_a_whole() -> None:
-    assert Holding.of((1, 9, 77), [server(1, 1, 0, req_degree=8)]).downgraded == 100.0
+    assert found(server(1, 1, 0, req_degree=8))["downgraded"] == 100.0
 
 
 @pytest.mark.parametrize(("later", "queued"), [(1.0, False), (0.0, True), (None, True)])

@@ -203,11 +203,14 @@ def heads(queues: Queues) -> tuple[QueueHead, ...]:
 
 def with_servers_left(queues: Queues) -> tuple[QueuedStatement, ...]:
     """Return the queued statements, each with the servers left where its own may run."""
-    places = [placement(queues.facts, each) for each in queues.statements]
-    left = {placed: queues.budget(placed).left for placed in set(places)}
+    places = [
+        (each.inst_id, each.con_id, each.service) for each in queues.statements
+    ]  # all that a placement depends on
+    alike = dict(zip(places, queues.statements, strict=True))
+    left = {place: queues.budget(placement(queues.facts, each)).left for place, each in alike.items()}
     return tuple(
-        each if left[placed] == inf else replace(each, servers_left=int(left[placed]))
-        for each, placed in zip(queues.statements, places, strict=True)
+        each if left[place] == inf else replace(each, servers_left=int(left[place]))
+        for each, place in zip(queues.statements, places, strict=True)
     )
 
 

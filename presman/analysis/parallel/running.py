@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -34,6 +35,8 @@ Coordinator = tuple[int, int, int]
 Cursor = tuple[str, int | None]
 """SQL_ID, and the child number on the coordinator's instance."""
 
+Kinds = frozenset[tuple[int | None, int | None, int | None, int | None]]
+
 _kind = itemgetter(*map(PxSession._fields.index, ("server_group", "server_set", "degree", "req_degree")))
 
 
@@ -44,7 +47,7 @@ class Holding(NamedTuple):
     rows: tuple[PxSession, ...]
     certain: bool
     """Whether it is proven that these servers belong to a statement, not to a GV$ query."""
-    kinds: frozenset[tuple[int | None, int | None, int | None, int | None]]
+    kinds: Kinds
     """Server group, server set, degree and requested degree of the rows."""
 
     @classmethod
@@ -52,33 +55,6 @@ class Holding(NamedTuple):
         """Return the holding of a coordinator."""
         held = tuple(rows)
         return cls(coordinator, held, certain, frozenset(map(_kind, held)))
-
-    @property
-    def sets(self) -> int:
-        """Number of server sets, over all parallelizers of the statement."""
-        return max(1, len({kind[:2] for kind in self.kinds}))
-
-    @property
-    def tree_sets(self) -> int | None:
-        """The largest number of server sets of one parallelizer; None if not known."""
-        groups = [group for group, number in {kind[:2] for kind in self.kinds} if number is not None]
-        return max(map(groups.count, groups), default=None)
-
-    @property
-    def degree(self) -> int | None:
-        """The largest degree over the server sets."""
-        return max((degree for _, _, degree, _ in self.kinds if degree is not None), default=None)
-
-    @property
-    def requested(self) -> int | None:
-        """The largest requested degree."""
-        return max((requested for *_, requested in self.kinds if requested is not None), default=None)
-
-    @property
-    def downgraded(self) -> float:
-        """Percent of the degree lost, at the parallelizer that lost most."""
-        known = ((degree, requested) for *_, degree, requested in self.kinds if degree is not None and requested)
-        return max((100.0 * (1 - got / wanted) for got, wanted in known if 0 <= got < wanted), default=0.0)
 
 
 class Holdings(NamedTuple):
@@ -102,11 +78,13 @@ def holdings(facts: Facts) -> Holdings:
     On a cluster, a coordinator whose servers are in no other view started or ended between two reads: it is left out if
     V$PX_PROCESS could be read.
     """
+    known, held = facts.sessions.servers, _by_coordinator(facts.snapshot.rows(PxSession))
+    if not known.clustered:
+        return Holdings({coordinator: Holding.of(coordinator, rows) for coordinator, rows in held.items()}, {})
     statements: dict[Coordinator, Holding] = {}
     monitors: dict[Coordinator, int] = {}
-    known = facts.sessions.servers
-    for coordinator, rows in _by_coordinator(facts.snapshot.rows(PxSession)).items():
-        of_gv_query = [known.clustered and known.serves_gv_query(row.inst_id, row.sid, row.serial) for row in rows]
+    for coordinator, rows in held.items():
+        of_gv_query = [known.serves_gv_query(row.inst_id, row.sid, row.serial) for row in rows]
         if True in of_gv_query and False not in of_gv_query:
             monitors[coordinator] = len(rows)
         elif False in of_gv_query:
@@ -232,12 +210,26 @@ def _of_servers(holding: Holding) -> dict[str, Any]:
     return {
         "servers": len(places),
         "servers_by_instance": MappingProxyType({inst_id: places.count(inst_id) for inst_id in sorted(set(places))}),
-        "sets": holding.sets,
-        "tree_sets": holding.tree_sets,
-        "degree": holding.degree,
-        "requested": holding.requested,
-        "downgraded": holding.downgraded,
         "certain": holding.certain,
+        **sets_and_degrees(holding.kinds),
+    }
+
+
+@lru_cache(maxsize=256)
+def sets_and_degrees(kinds: Kinds) -> Mapping[str, Any]:
+    """Return the server sets and degrees of a statement, with the percent of the degree lost: many have the same.
+
+    There may be several parallelizers: `sets` is over all of them, the others are those of the one with the most.
+    """
+    sets = {kind[:2] for kind in kinds}
+    groups = [group for group, number in sets if number is not None]
+    known = ((degree, requested) for *_, degree, requested in kinds if degree is not None and requested)
+    return {
+        "sets": max(1, len(sets)),
+        "tree_sets": max(map(groups.count, groups), default=None),  # None if not known
+        "degree": max((degree for _, _, degree, _ in kinds if degree is not None), default=None),
+        "requested": max((requested for *_, requested in kinds if requested is not None), default=None),
+        "downgraded": max((100.0 * (1 - got / wanted) for got, wanted in known if 0 <= got < wanted), default=0.0),
     }
 
 
