@@ -69,46 +69,27 @@ def an_example(_: None) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def home_is_not_used(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Tests and the programs they start neither read nor write files in the user's home."""
-    home = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME"):
-            patch.setenv(name, str(home / name.lower()))
-        yield
-
-
-def shared_folder(factory: pytest.TempPathFactory) -> Path | None:
-    """Return the folder that all workers share, None if there are no workers."""
-    return factory.getbasetemp().parent if "PYTEST_XDIST_WORKER" in os.environ else None
-
-
-@pytest.fixture(scope="session", autouse=True)
-def warm_ups_are_shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """All tests and workers share the simulation of the hour before a scenario's start."""
-    given = os.environ.get("PRESMAN_WARM_UPS")  # shared by several runs
-    folder = Path(given or (shared_folder(tmp_path_factory) or tmp_path_factory.getbasetemp()) / "warm-ups")
-    folder.mkdir(exist_ok=True)
-    with shared(folder):
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def polls_are_shared(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Each scenario is polled once for all workers."""
+def surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Set up what all tests of a worker have in common; a fixture for each part would cost each test time."""
+    from presman.cli import limits
+    from presman.tui import textual_internals  # not above: xdist's controller needs no screen
+    from tests import parsed_styles
     from tests.recording.recorded import Course
 
-    folder = shared_folder(tmp_path_factory)
-    Course.folder = folder and folder / "courses"
-
-
-@pytest.fixture(scope="session", autouse=True)
-def apps_do_not_freeze_garbage() -> Iterator[None]:
-    """An app freezes all objects once it has started; here that would include those that other tests have left."""
-    from presman.tui import textual_internals  # not above: xdist's controller needs no screen
-
-    with pytest.MonkeyPatch.context() as patch:
+    own = tmp_path_factory.getbasetemp()
+    common = own.parent if "PYTEST_XDIST_WORKER" in os.environ else None  # the folder that all workers share
+    Course.folder = common and common / "courses"
+    warm_ups = Path(os.environ.get("PRESMAN_WARM_UPS") or (common or own) / "warm-ups")  # given: shared by several runs
+    warm_ups.mkdir(exist_ok=True)
+    parsed_styles.share()
+    with pytest.MonkeyPatch.context() as patch, shared(warm_ups):
+        # Tests and the programs they start neither read nor write files in the user's home.
+        for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+            patch.setenv(name, str(own / "home" / name.lower()))
+        # An app freezes all objects once it has started; here that would include those that other tests have left.
         patch.setattr(textual_internals, "settle_garbage", lambda: None)
+        # All tests of a worker, with the threads they left, need more memory than presman allows one command.
+        patch.setattr(limits, "MEMORY", 16 << 30)
         yield
 
 
@@ -122,24 +103,6 @@ def objects_are_frozen_after_each_file() -> Iterator[None]:
     yield
     gc.collect(1)
     gc.freeze()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def style_sheets_are_parsed_once() -> None:
-    """Otherwise each of hundreds of apps would parse the same style sheets."""
-    from tests import parsed_styles
-
-    parsed_styles.share()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def memory_limit_is_raised() -> Iterator[None]:
-    """All tests of a worker, with the threads they left, need more memory than presman allows one command."""
-    from presman.cli import limits
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(limits, "MEMORY", 16 << 30)
-        yield
 
 
 @pytest.fixture

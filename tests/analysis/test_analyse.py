@@ -27,6 +27,7 @@ from presman.rows.session_rows import NamedSession, PxProcessSysstat, PxSession,
 from presman.rows.snapshot import Problem, Section, Snapshot
 from tests.analysis.make import NOON, active_plan, directive, group, instance, queued_session, row, snapshot
 from tests.analysis.workload import busy
+from tests.thorough import THOROUGH
 
 WORDS = ["", "A", "B", "DAY", "YES", "ON", "OFF", "FULL", "FIFO", "TRUE", "PLAN", "RATIO", "INACTIVE", "WAITING"]
 WORDS += ["resmgr:pq queued", "Servers In Use", "NUM_CPUS", "BUSY_TIME", "cpu_count", "12", "<a/>", "PENDING"]
@@ -64,7 +65,11 @@ def numbers(value: Any) -> list[float]:
     return [each for each in found if each is not None]
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
+@settings(
+    max_examples=300 if THOROUGH else 6,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    deadline=None,
+)
 @given(st.none() | snapshots(0.0), snapshots(2.0))
 def test_no_rows_raise(previous: Snapshot | None, current: Snapshot) -> None:
     reading = analyse(previous, current)

@@ -18,6 +18,7 @@ from presman.sources.simulator.plan_tree import hand_out
 from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.test_simulated import SCENARIOS, Clock, started
 from tests.recording.recorded import polled
+from tests.scenarios import KINDS
 from tests.sources.simulator.guarantees import guaranteed
 from tests.thorough import THOROUGH, some
 
@@ -81,7 +82,7 @@ def test_nothing_in_a_plan_is_due_more_than_it_may_use() -> None:
     assert hr.entitled == hr.limit < inside
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("scenario", KINDS)
 def test_the_plan_is_always_kept_because_the_scheduler_keeps_it(scenario: str) -> None:
     for (previous, _), (current, reading) in list(pairwise(polled(scenario, 60 if THOROUGH else 12)))[4::6]:
         found = assess(reading, previous, current)

@@ -65,7 +65,7 @@ def starts_somebody(source: SimulatorSource, found: Unblock, way: tuple[RunningS
 def test_the_cause_is_the_schedulers_and_the_advice_unblocks_the_head(scenario: str, seed: int) -> None:
     source, clock = started(scenario, seed)
     seen: Counter[Cause | str] = Counter()
-    for reading in play(source, clock, 12 if THOROUGH else 7, 45.0, DetailLevel.NARROW):
+    for reading in play(source, clock, 12 if THOROUGH else 5, 45.0, DetailLevel.NARROW):
         cause_is_the_schedulers(source, reading)
         for found in unblock(reading):
             seen[found.head.cause] += 1

@@ -198,7 +198,7 @@ def test_they_are_put_in_place(shell: str, inside: Run, tmp_path: Path, monkeypa
     monkeypatch.setenv("SHELL", f"/usr/bin/{shell}")
     monkeypatch.delenv("XDG_CONFIG_HOME")
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
-    for _ in range(2):
+    for _ in range(2 if shell == "bash" else 1):
         assert inside("completions", "--install").returncode == 0
     written = sorted(path.name for path in tmp_path.rglob("*") if path.is_file())
     assert written == sorted(["presman.1", "presman" if shell == "bash" else FILES[shell]])

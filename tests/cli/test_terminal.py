@@ -15,9 +15,8 @@ import psutil
 import pytest
 
 from benchmarks.terminal import ESCAPES, Screen
-from tests.cli.run import Run, command, environment
+from tests.cli.run import QUEUEING, Run, command, environment
 from tests.patience import PATIENCE, until
-from tests.scenarios import with_short_past
 from tests.thorough import some
 
 
@@ -144,5 +143,5 @@ def test_without_its_terminal_presman_ends_silently(tmp_path: Path, ignored: str
 
 def test_a_redirected_screen_is_refused(inside: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
-    done = inside(f"demo:{with_short_past('quiet')}", "--polls", "1")
+    done = inside(QUEUEING, "--polls", "1")
     assert done.stderr == "presman: standard output is not a terminal: 1 reading as text\n"

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from presman.cli import look_command
-from presman.forecast.forecaster import LEADING_POLLS
 from presman.output.json_document import plain
 from tests.cli.run import Run
 from tests.recording.recorded import polled, record
@@ -26,13 +25,14 @@ def test_an_unknown_reason_is_no_answer(inside: Run, tmp_path: Path) -> None:
 
 def test_a_wait_longer_than_forecasts_look_back(inside: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its reasons begin at the poll at which it was first seen, or at the next poll that is read."""
-    moments = list(polled("holders", 56))
+    monkeypatch.setattr(look_command, "LEADING_POLLS", 10)
+    moments = list(polled("holders", 36))
     record(tmp_path / "a.presman", moments)
     row = max(moments[-1][1].queue, key=lambda each: each.waited or 0.0)
     seen = [reading.at for _, reading in moments if row.executing() in {each.executing() for each in reading.queue}]
     asked = f"{row.inst_id}:{row.sid}"
     for most, apart in ((200, 1), (7, 15)):
-        assert len(seen) > LEADING_POLLS + apart
+        assert len(seen) > 10 + apart
         monkeypatch.setattr(look_command, "_MOST_BEFORE", most)
         found = json.loads(inside("why", "a.presman", asked, "--format", "json").stdout)
         assert [plain(each) for each in seen].index(found["reasons"][0]["since"]) in range(apart)

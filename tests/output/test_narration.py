@@ -28,6 +28,7 @@ from tests.output.readings import with_groups
 from tests.recording.recorded import polled
 from tests.recording.test_shown_forecasts import with_effect
 from tests.scenarios import without
+from tests.thorough import some
 
 BEGIN = datetime(2026, 3, 14, 9, tzinfo=UTC)
 
@@ -81,7 +82,7 @@ def test_a_short_alert_is_not_counted_and_its_end_printed_later() -> None:
     assert any(line.startswith("now: ") and line.endswith("; 0 alerts") for line in lines)
 
 
-@pytest.mark.parametrize("scenario", ["lost", "mixed", "changes"])
+@pytest.mark.parametrize("scenario", some(["lost", "changes"], ["mixed"]))
 def test_watch_prints_the_alerts_of_the_event_list_with_their_times(scenario: str) -> None:
     narration, history, lines = Narration(), EventHistory(), []
     for now, reading in polled(scenario, 40):

@@ -166,12 +166,14 @@ async def stage(
     theme: str | None = None,
     folder: Path | None = None,
     *,
+    tab: str = "",
     painted: bool = False,
     make_app: Callable[[MakeFeed], MonitorApp] | None = None,
 ) -> AsyncIterator[Stage]:
     """Run the app; `painted` has each change painted, too, where otherwise only a look at the screen draws it.
 
-    `make_app` makes one of another kind.
+    It shows the reading on the tab with the key `tab`, and spares itself the first one. `make_app` makes one of
+    another kind.
     """
     clock = Clock()
     feeds: list[HandFeed] = []
@@ -186,6 +188,8 @@ async def stage(
         async with app.run_test(size=size, notifications=True) as pilot:
             acting = Stage(app, pilot, feeds[0], clock)
             await acting.settle()
+            if tab:
+                await acting.keys(tab)
             if reading is not None:
                 await acting.show(reading)
             yield acting

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 from textual import events
 from textual.command import CommandPalette
@@ -77,7 +77,7 @@ async def left_by(*bursts: tuple[str, ...]) -> dict[str, Any]:
         }  # fmt: skip
 
 
-@settings(max_examples=400 if THOROUGH else 2)
+@settings(max_examples=400, phases=Phase if THOROUGH else [Phase.explicit])
 @given(st.lists(st.sampled_from(KEYS) | st.sampled_from(MOVES) | st.sampled_from(LINES), min_size=2, max_size=6))
 @example(["enter", "enter"])
 @example(["slash", "colon", "escape"])
@@ -143,8 +143,7 @@ async def test_a_page_and_back() -> None:
 @acted
 async def test_a_lost_key_does_not_lock_the_keyboard() -> None:
     """The focused widget is removed before it gets the key."""
-    async with stage(busy(), size=(140, 40)) as acting:
-        await acting.keys("4")
+    async with stage(busy(), size=(140, 40), tab="4") as acting:
         focused = acting.app.focused
         assert focused is not None
         acting.app.post_message(events.Key("down", None))

@@ -106,8 +106,8 @@ async def test_c_twice_is_the_sql_id_and_the_file_is_named(size: tuple[int, int]
 
 @acted
 async def test_enter_copies_the_line_under_the_cursor_and_escape_nothing() -> None:
-    async with stage(busy(), size=(120, 35)) as acting:
-        await acting.keys("4", "c", "escape")
+    async with stage(busy(), size=(120, 35), tab="4") as acting:
+        await acting.keys("c", "escape")
         assert acting.app.clipboard == ""
         await acting.keys("c", "down", "enter")
         assert acting.app.clipboard == busy().queue[0].sql_text
@@ -137,8 +137,8 @@ async def test_a_command_from_a_recording_is_labelled_as_old(keys: tuple[str, ..
 
 @acted
 async def test_a_cancel_command_is_not_called_a_kill() -> None:
-    async with stage(busy(), size=(200, 50)) as acting:
-        await acting.keys("4", "c", "3")
+    async with stage(busy(), size=(200, 50), tab="4") as acting:
+        await acting.keys("c", "3")
         assert acting.app.clipboard.startswith("ALTER SYSTEM CANCEL SQL")
         assert "KILL" not in notice_text(acting.app)
 
@@ -147,8 +147,8 @@ async def test_a_cancel_command_is_not_called_a_kill() -> None:
 async def test_offers_keep_their_numbers_while_the_list_is_open() -> None:
     """Another session may let the head start after a poll: a key about to be pressed keeps its meaning."""
     async with playing("storm", (120, 35)) as (acting, polls):
-        await polls(2)
         await acting.keys("4")
+        await polls(2)
         offered = [line for line in (await acting.press("c")).splitlines() if "holds" in line]
         await polls(10)
         assert offered == [line for line in acting.screen.splitlines() if "holds" in line]

@@ -149,8 +149,7 @@ def test_downgrades_by_class() -> None:
 
 @acted
 async def test_every_size_shows_why_how_to_end_it_and_six_queue_rows() -> None:
-    async with stage(busy(), size=(80, 24)) as acting:
-        await acting.keys("4")
+    async with stage(busy(), size=(80, 24), tab="4") as acting:
         for size, least in (((80, 24), 4), ((120, 30), 6), ((160, 45), 6), ((200, 50), 6)):
             await acting.resize(*size)
             screen = acting.screen

@@ -49,8 +49,8 @@ def notices(acting: Stage) -> list[str]:
 
 @acted
 async def test_the_cursor_follows_a_statement_from_the_queue_to_running() -> None:
-    async with stage(busy(), size=(200, 50)) as acting:
-        await acting.keys("4", "down", "down")
+    async with stage(busy(), size=(200, 50), tab="4") as acting:
+        await acting.keys("down", "down")
         assert under_cursor(acting) == 503
         assert "Following 7xq3h003jskd0 of BATCH (1:503)" in await acting.press("f")
         await acting.keys("up", "up")
@@ -76,8 +76,8 @@ async def test_the_cursor_follows_a_statement_from_the_queue_to_running() -> Non
 
 @acted
 async def test_f_again_ends_following_and_f_without_a_statement_is_refused() -> None:
-    async with stage(busy(), size=(200, 50)) as acting:
-        await acting.keys("4", "f")
+    async with stage(busy(), size=(200, 50), tab="4") as acting:
+        await acting.keys("f")
         assert acting.app.following is not None
         assert "is no longer followed" in await acting.press("f")
         assert acting.app.following is None
@@ -102,8 +102,8 @@ def test_the_news_of_a_followed_statement() -> None:
 async def test_folded_statements_are_followed_by_the_first() -> None:
     alike = tuple(replace(row, sql_id="7xq3h001jskd0") for row in busy().queue[:12])
     reading = replace(busy(), queue=alike, heads=())
-    async with stage(reading, size=(200, 50)) as acting:
-        await acting.keys("4", "f")
+    async with stage(reading, size=(200, 50), tab="4") as acting:
+        await acting.keys("f")
         assert acting.app.following is not None
         assert acting.app.following.row == alike[0]
         await acting.show(later(2, reading))

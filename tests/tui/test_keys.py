@@ -18,8 +18,7 @@ TABS = "12345"
 
 @acted
 async def test_pause_freezes_the_view_and_counts() -> None:
-    async with stage(busy()) as acting:
-        await acting.keys("4")
+    async with stage(busy(), tab="4") as acting:
         frozen = (await acting.press("space")).splitlines()
         assert "‖ PAUSED 0:00" in frozen[0]
         await acting.show(replace(busy(2), queue=(), heads=()))
@@ -34,8 +33,8 @@ async def test_pause_freezes_the_view_and_counts() -> None:
 
 @acted
 async def test_filter_narrows_while_typed_and_says_so() -> None:
-    async with stage(busy(), size=(120, 30)) as acting:
-        await acting.keys("4", "slash")
+    async with stage(busy(), size=(120, 30), tab="4") as acting:
+        await acting.keys("slash")
         screen = await acting.press(*"etl")
         assert "1c8z0001etl2m" in screen
         assert "7xq3h001jskd0" not in screen.split("Queued", 1)[1]
@@ -51,8 +50,8 @@ async def test_filter_narrows_while_typed_and_says_so() -> None:
 
 @acted
 async def test_filter_inverse_and_no_match() -> None:
-    async with stage(busy(), size=(120, 30)) as acting:
-        await acting.keys("4", "slash")
+    async with stage(busy(), size=(120, 30), tab="4") as acting:
+        await acting.keys("slash")
         assert "Queued  12 of 14  filter: !etl" in await acting.press(*"!etl", "enter")
         await acting.keys("slash")
         assert "Nothing matches the filter !etl zz" not in await acting.press(*" zz", "enter")
@@ -91,8 +90,7 @@ def is_sorted(grid: Grid) -> bool:
 
 @acted
 async def test_sorting_by_a_number_begins_with_the_largest_by_a_name_with_a() -> None:
-    async with stage(busy(), size=(120, 30)) as acting:
-        await acting.keys("2")
+    async with stage(busy(), size=(120, 30), tab="2") as acting:
         grid = acting.app.panels.grid
         for key, names in (
             ("used_cpus", ["INTERACTIVE", "REPORTS", "BATCH", "ETL", "OTHER_GROUPS", "SYS_GROUP"]),
@@ -107,8 +105,7 @@ async def test_sorting_by_a_number_begins_with_the_largest_by_a_name_with_a() ->
 
 @acted
 async def test_the_heading_of_a_column_has_a_tooltip() -> None:
-    async with stage(busy(), size=(120, 30)) as acting:
-        await acting.keys("2")
+    async with stage(busy(), size=(120, 30), tab="2") as acting:
         grid = acting.app.panels.grid
         left, top = grid.region.x, grid.region.y
         place = acting.screen.splitlines()[top + 1].index("state")
@@ -122,8 +119,8 @@ async def test_the_heading_of_a_column_has_a_tooltip() -> None:
 
 @acted
 async def test_cursor_stays_on_its_row() -> None:
-    async with stage(busy()) as acting:
-        await acting.keys("4", "down", "down", "down")
+    async with stage(busy(), tab="4") as acting:
+        await acting.keys("down", "down", "down")
         grid = acting.app.panels.grid
         assert grid is not None
         assert grid.row.sql_id == "7xq3h004jskd0"
@@ -165,8 +162,7 @@ async def there_and_back(acting: Stage, tab: str) -> None:
 
 @acted
 async def test_details_of_queued_and_running() -> None:
-    async with stage(busy(), size=(120, 60)) as acting:
-        await acting.keys("4")
+    async with stage(busy(), size=(120, 60), tab="4") as acting:
         check("details-queued", body(await acting.press("enter")))
         await acting.keys("q", "tab")
         check("details-idle-holder", body(await acting.press("enter")))
@@ -176,8 +172,8 @@ async def test_details_of_queued_and_running() -> None:
 
 @acted
 async def test_details_follow_a_statement_that_ends() -> None:
-    async with stage(busy(), size=(120, 40)) as acting:
-        await acting.keys("4", "enter")
+    async with stage(busy(), size=(120, 40), tab="4") as acting:
+        await acting.keys("enter")
         await acting.show(replace(busy(2), queue=busy().queue[1:]))
         assert "no longer there" in acting.screen
         again = replace(queued(1), waited=300.0)
@@ -249,8 +245,8 @@ async def test_the_keys_line_offers_only_useful_keys() -> None:
 
 @acted
 async def test_copy_goes_to_clipboard_and_file(tmp_path: Path) -> None:
-    async with stage(busy(), size=(200, 50)) as acting:
-        await acting.keys("4", "enter", "c", "p")
+    async with stage(busy(), size=(200, 50), tab="4") as acting:
+        await acting.keys("enter", "c", "p")
         assert "Why it waits" in acting.app.clipboard
         kept = tmp_path / "state" / "presman" / "copied.txt"
         assert kept.read_text() == acting.app.clipboard + "\n"
@@ -314,8 +310,7 @@ async def test_palette_offers_the_actions() -> None:
 
 @acted
 async def test_the_palette_goes_to_the_next_table() -> None:
-    async with stage(busy(), size=(120, 30)) as acting:
-        await acting.keys("4")
+    async with stage(busy(), size=(120, 30), tab="4") as acting:
         seen = []
         for _ in range(2):
             offered = {each.title: each.callback for each in acting.app.get_system_commands(acting.app.screen)}
@@ -327,8 +322,8 @@ async def test_the_palette_goes_to_the_next_table() -> None:
 
 @acted
 async def test_a_page_is_scrolled_by_lines_and_by_screenfuls() -> None:
-    async with stage(busy(), size=(80, 24)) as acting:
-        await acting.keys("2", "question_mark")
+    async with stage(busy(), size=(80, 24), tab="2") as acting:
+        await acting.keys("question_mark")
         region = acting.app.focused.region
 
         def page() -> list[str]:
@@ -429,8 +424,8 @@ async def test_a_notice_with_a_file_name_covers_one_line() -> None:
 
 @acted
 async def test_a_notice_does_not_cover_the_input_line() -> None:
-    async with stage(busy(), size=(80, 24)) as acting:
-        await acting.keys("4", "colon")
+    async with stage(busy(), size=(80, 24), tab="4") as acting:
+        await acting.keys("colon")
         acting.app.notify("a notice\n" * 3, timeout=12)  # one that the next key does not take away
         lines = (await acting.press(*"somewhere")).splitlines()
         (typed,) = (line for line in lines if "somewhere" in line)

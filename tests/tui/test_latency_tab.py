@@ -61,7 +61,6 @@ def latencies(poll: int, base: Reading | None = None) -> Reading:
 
 
 async def shown(acting: Stage, polls: int, base: Reading | None = None) -> str:
-    await acting.keys("7")
     await acting.show(*(latencies(poll, base) for poll in range(1, polls)))
     return acting.screen
 
@@ -69,13 +68,13 @@ async def shown(acting: Stage, polls: int, base: Reading | None = None) -> str:
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)], ids=lambda size: f"{size[0]}x{size[1]}")
 @acted
 async def test_the_tab(size: tuple[int, int]) -> None:
-    async with stage(latencies(0), size=size) as acting:
+    async with stage(latencies(0), size=size, tab="7") as acting:
         check(f"latency-{size[0]}x{size[1]}", body(await shown(acting, 30)))
 
 
 @acted
 async def test_m_gives_the_maps_the_whole_tab_and_back() -> None:
-    async with stage(latencies(0), size=(80, 24)) as acting:
+    async with stage(latencies(0), size=(80, 24), tab="7") as acting:
         before = await shown(acting, 12)
         assert "Frequency" not in before
         assert "Intensity" in before
@@ -95,8 +94,7 @@ def with_queue(poll: int, *others: WaitReading) -> Reading:
 
 @acted
 async def test_the_tab_opens_on_ended_waits_and_stays_on_their_event() -> None:
-    async with stage(with_queue(0), size=(160, 45)) as acting:
-        await acting.keys("7")
+    async with stage(with_queue(0), size=(160, 45), tab="7") as acting:
         await acting.show(with_queue(1), with_queue(2))
         assert f"Latency  {READ}" in acting.screen
         sync, *_ = latencies(3).waits
@@ -114,7 +112,7 @@ async def test_the_tab_opens_on_ended_waits_and_stays_on_their_event() -> None:
 
 @acted
 async def test_a_chosen_event_that_is_gone_is_named_and_comes_back() -> None:
-    async with stage(latencies(0), size=(160, 45)) as acting:
+    async with stage(latencies(0), size=(160, 45), tab="7") as acting:
         await shown(acting, 5)
         await acting.keys("slash", *"latch", "enter", "slash", "escape")
         assert f"Latency  {LATCH}" in acting.screen
@@ -126,7 +124,7 @@ async def test_a_chosen_event_that_is_gone_is_named_and_comes_back() -> None:
 
 @acted
 async def test_the_order_of_events_is_saved() -> None:
-    async with stage(latencies(0), size=(160, 45)) as acting:
+    async with stage(latencies(0), size=(160, 45), tab="7") as acting:
         await shown(acting, 2)
         await acting.keys("s")
         sorts = set_in_tables(acting.app.panels.all_grids)["sorts"]
@@ -135,7 +133,7 @@ async def test_the_order_of_events_is_saved() -> None:
 
 @acted
 async def test_a_chosen_event_is_read_at_each_poll() -> None:
-    async with stage(latencies(0), size=(160, 45)) as acting:
+    async with stage(latencies(0), size=(160, 45), tab="7") as acting:
         await shown(acting, 5)
         screen = await acting.press("down", "down")
         assert "its histogram is read from the next poll on" in screen
@@ -150,7 +148,7 @@ async def test_a_chosen_event_is_read_at_each_poll() -> None:
 
 @acted
 async def test_the_buckets_are_of_the_window_since_startup_or_now() -> None:
-    async with stage(latencies(0), size=(200, 50)) as acting:
+    async with stage(latencies(0), size=(200, 50), tab="7") as acting:
         assert "Buckets  window: 1:00 of 15 min, * estimate" in await shown(acting, 30)
         assert "Buckets  since startup: 41d" in await acting.press("b")
         assert "Buckets  now: last 2.0 s" in await acting.press("b")
@@ -159,8 +157,7 @@ async def test_the_buckets_are_of_the_window_since_startup_or_now() -> None:
 
 @acted
 async def test_without_a_delta_now_says_so() -> None:
-    async with stage(latencies(0), size=(200, 50)) as acting:
-        await acting.keys("7")
+    async with stage(latencies(0), size=(200, 50), tab="7") as acting:
         first = latencies(1)
         bare = []
         for each in first.histograms:
@@ -173,16 +170,14 @@ async def test_without_a_delta_now_says_so() -> None:
 
 @acted
 async def test_a_reading_without_any_histogram() -> None:
-    async with stage(latencies(0), size=(120, 40)) as acting:
-        await acting.keys("7")
+    async with stage(latencies(0), size=(120, 40), tab="7") as acting:
         await acting.show(replace(busy(2), waits=(), histograms=()))
         assert "No waits, and no histogram" in acting.screen
 
 
 @acted
 async def test_instances_apart_and_together() -> None:
-    async with stage(cluster(), size=(200, 50)) as acting:
-        await acting.keys("7")
+    async with stage(cluster(), size=(200, 50), tab="7") as acting:
         for poll in range(4):
             found = (histogram(SYNC, poll), histogram(SYNC, poll, inst_id=2))
             waits = tuple(wait(each) for each in found)
@@ -203,7 +198,7 @@ def map_text(widget: HeatMap) -> list[str]:
 
 @acted
 async def test_a_poll_repaints_one_column_of_a_map(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with stage(latencies(0), size=(200, 50)) as acting:
+    async with stage(latencies(0), size=(200, 50), tab="7") as acting:
         await shown(acting, 25)
         asked: list[object] = []
         for widget in heat_maps(acting):
@@ -221,7 +216,7 @@ async def test_a_poll_repaints_one_column_of_a_map(monkeypatch: pytest.MonkeyPat
 
 @acted
 async def test_incremental_drawing_equals_drawing_at_once() -> None:
-    async with stage(latencies(0), size=(120, 40)) as acting:
+    async with stage(latencies(0), size=(120, 40), tab="7") as acting:
         await shown(acting, 80)
         slowly = [map_text(widget) for widget in heat_maps(acting)]
         for widget in heat_maps(acting):
@@ -233,7 +228,7 @@ async def test_incremental_drawing_equals_drawing_at_once() -> None:
 
 @acted
 async def test_clicking_a_cell_reads_it() -> None:
-    async with stage(latencies(0), size=(200, 50)) as acting:
+    async with stage(latencies(0), size=(200, 50), tab="7") as acting:
         await shown(acting, 25)
         widget = heat_maps(acting)[0]
         row = next(y for y, line in enumerate(map_text(widget)) if line.strip().startswith("<16.4ms"))
@@ -263,7 +258,7 @@ async def test_clicking_an_earlier_column_shows_its_poll() -> None:
 
 @acted
 async def test_up_and_down_in_a_map_read_other_buckets() -> None:
-    async with stage(latencies(0), size=(200, 50)) as acting:
+    async with stage(latencies(0), size=(200, 50), tab="7") as acting:
         await shown(acting, 25)
         heat_maps(acting)[1].focus()
         await acting.settle()
@@ -277,7 +272,7 @@ async def test_up_and_down_in_a_map_read_other_buckets() -> None:
 
 @acted
 async def test_outliers_are_read_on_request_and_implausible_ones_hidden() -> None:
-    async with stage(latencies(0), size=(120, 40)) as acting:
+    async with stage(latencies(0), size=(120, 40), tab="7") as acting:
         await shown(acting, 3)
         screen = await acting.press("o")
         assert acting.feed.requests == [("io_outlier", {}, False), ("lgwrio_outlier", {}, False)]
@@ -315,8 +310,7 @@ async def test_each_rate_of_an_event_is_shown_with_its_interval(size: tuple[int,
     """At first the histograms are older than the rates of events: those of two seconds and of 16 stood side by side."""
     first = latencies(1)
     older = tuple(replace(each, seconds=16.0) for each in first.histograms)
-    async with stage(latencies(0), size=size) as acting:
-        await acting.keys("7")
+    async with stage(latencies(0), size=size, tab="7") as acting:
         await acting.show(replace(first, histograms=older, interval=2.0))
         lines = acting.screen.splitlines()
         assert " Events  3  in the last 2.0 s" in next(line for line in lines if " Events  3" in line)
@@ -360,7 +354,7 @@ async def test_every_colour_scale_distinguishes_the_shades(
 
 @acted
 async def test_memory_of_the_maps_is_bounded() -> None:
-    async with stage(latencies(0), size=(120, 40)) as acting:
+    async with stage(latencies(0), size=(120, 40), tab="7") as acting:
         acting.app.monitor.timeline.latencies = LatencyHistory(count=20)
         await shown(acting, 50)
         history = acting.app.monitor.timeline.latencies
@@ -371,7 +365,7 @@ async def test_memory_of_the_maps_is_bounded() -> None:
 
 @acted
 async def test_without_room_the_buckets_replace_the_figures() -> None:
-    async with stage(latencies(0), size=(160, 45)) as acting:
+    async with stage(latencies(0), size=(160, 45), tab="7") as acting:
         before = await shown(acting, 12)
         assert "p99.9 in bucket" in before
         assert "% of time*" not in before
@@ -385,7 +379,7 @@ async def test_without_room_the_buckets_replace_the_figures() -> None:
 
 @acted
 async def test_on_a_small_screen_figures_and_buckets_replace_the_maps() -> None:
-    async with stage(latencies(0), size=(80, 24)) as acting:
+    async with stage(latencies(0), size=(80, 24), tab="7") as acting:
         before = await shown(acting, 12)
         assert "  now 2.0 s   " in before
         assert "p99.9 in bucket" not in before
@@ -404,7 +398,7 @@ async def test_on_a_small_screen_figures_and_buckets_replace_the_maps() -> None:
 @acted
 async def test_every_figure_says_what_it_is_on_the_smallest_terminal() -> None:
     """Buckets without their span, a line that was cut within a figure, and two lines that began alike."""
-    async with stage(latencies(0), size=(60, 15)) as acting:
+    async with stage(latencies(0), size=(60, 15), tab="7") as acting:
         lines = (await shown(acting, 12)).splitlines()
         assert [line.split()[:3] for line in lines[9:11]] == [["now", "2.0", "s"], ["window", "24.0", "s"]]
         assert [line.split()[4] for line in lines[9:11]] == ["avg", "avg"]
@@ -424,8 +418,7 @@ async def test_a_change_of_plan_is_marked_on_the_maps() -> None:
         reading = latencies(poll)
         return Arrived(reading, snapshot(*plans, at=reading.at, number=poll))
 
-    async with stage(latencies(0), size=(120, 40)) as acting:
-        await acting.keys("7")
+    async with stage(latencies(0), size=(120, 40), tab="7") as acting:
         for poll in range(1, 12):
             acting.app.post_message(arrived(poll, -900, *([6] if poll > 7 else [])))
             await acting.settle()
@@ -441,8 +434,7 @@ async def test_a_change_of_plan_is_marked_on_the_maps() -> None:
 
 @acted
 async def test_a_quiet_poll_leaves_the_cell_that_is_read() -> None:
-    async with stage(latencies(0), size=(160, 45)) as acting:
-        await acting.keys("7")
+    async with stage(latencies(0), size=(160, 45), tab="7") as acting:
         await acting.show(latencies(1))
         quiet = [
             replace(each, now=EventWaits(0, 0), buckets=tuple(replace(bucket, delta=0) for bucket in each.buckets))
@@ -488,7 +480,6 @@ async def test_a_map_without_room_has_no_title() -> None:
 @acted
 async def test_the_page_of_a_figure_names_its_event() -> None:
     """It was titled "Latency: waits"."""
-    async with stage(latencies(1), size=(200, 50)) as acting:
-        await acting.keys("7")
+    async with stage(latencies(1), size=(200, 50), tab="7") as acting:
         await acting.keys("tab", "down")
         assert f"{READ}: waits" in await acting.press("d")

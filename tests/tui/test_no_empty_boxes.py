@@ -39,7 +39,7 @@ def is_filled(acting: Stage, key: str) -> None:
 async def test_sessions_have_more_lines_than_the_statements_below_them() -> None:
     """At 60x15 six statements that waited for CPU left the sessions two lines, which were blank."""
     async with playing("throttled", (60, 15)) as (acting, polls):
-        await polls(8)
         await acting.keys("5")
+        await polls(8)
         sessions, waiters = acting.app.panels.present.query(Grid)
         assert sessions.size.height > waiters.size.height > HEADER_LINES

@@ -188,7 +188,7 @@ async def test_containers_are_painted_as_textual_would(monkeypatch: pytest.Monke
 async def test_the_size_of_a_widget_is_read_once_for_all_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Widget] = []
     own = LineView.size
-    async with stage(busy(), size=(200, 50), painted=True) as acting:
+    async with stage(busy(), size=(200, 50)) as acting:
         widgets = [each for each in acting.app.screen.walk_children(LineView) if each.region.height > 5]
         monkeypatch.setattr(LineView, "size", property(lambda self: asked.append(self) or own.fget(self)))  # type: ignore[attr-defined]
         for widget in widgets:
@@ -268,8 +268,7 @@ async def test_places_that_changed_do_not_add_up() -> None:
 
 @acted
 async def test_only_visible_rows_are_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with stage(replace(busy(), sessions=sessions(500)), size=(200, 50), painted=True) as acting:
-        await acting.keys("5")
+    async with stage(replace(busy(), sessions=sessions(500)), size=(200, 50), tab="5") as acting:
         grid = acting.app.query_one("#grid-sessions", Grid)
         drawn: list[object] = []
         monkeypatch.setattr(
@@ -283,10 +282,9 @@ async def test_only_visible_rows_are_rendered(monkeypatch: pytest.MonkeyPatch) -
 
 @acted
 async def test_scrolling_reaches_every_row() -> None:
-    async with stage(replace(busy(), sessions=sessions(200)), size=(120, 30), painted=True) as acting:
-        await acting.keys("5")
+    async with stage(replace(busy(), sessions=sessions(100)), size=(120, 30), tab="5") as acting:
         grid = acting.app.query_one("#grid-sessions", Grid)
-        await acting.keys(*["pagedown"] * 30)
+        await acting.keys(*["pagedown"] * 15)
         last = grid.rows.shown[-1]
         assert grid.row is last
         assert f"1:{last.sid}," in acting.screen
@@ -296,8 +294,8 @@ async def test_scrolling_reaches_every_row() -> None:
 
 @acted
 async def test_hidden_panels_are_not_updated(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with stage(busy(), size=(200, 50), painted=True) as acting:
-        await acting.keys("5", "1")
+    async with stage(busy(), size=(200, 50), tab="5") as acting:
+        await acting.keys("1")
         shown: list[object] = []
         monkeypatch.setattr(acting.app.panels.of("sessions"), "show", shown.append)
         await acting.show(busy(2))
@@ -406,7 +404,7 @@ def test_vital_columns_get_room_first_and_go_last() -> None:
 
 @acted
 async def test_state_queue_and_servers_are_the_last_to_go() -> None:
-    async with stage(busy(), size=(120, 35), painted=True) as acting:
+    async with stage(busy(), size=(120, 35)) as acting:
         for width, height, heads in (
             (120, 35, ("CPU", "state", "queued", "PX servers")),
             (80, 24, ("CPU", "state", "PX servers")),  # the state says how many are queued, and for how long
@@ -422,7 +420,7 @@ async def test_state_queue_and_servers_are_the_last_to_go() -> None:
 
 @acted
 async def test_columns_grow_with_their_contents_and_stay() -> None:
-    async with stage(busy(), size=(120, 35), painted=True) as acting:
+    async with stage(busy(), size=(120, 35)) as acting:
         long = replace(busy(2), groups=(*busy().groups, group("_ORACLE_BACKGROUND_GROUP_")))
         await acting.show(long)
         assert " _ORACLE_BACKGROUND_GROUP_ " in acting.screen
@@ -447,7 +445,7 @@ async def test_no_text_is_cut_if_there_is_room(scenario: str, key: str, size: tu
 
 @acted
 async def test_the_overview_has_its_chart_from_100_columns_on_if_there_are_28_lines() -> None:
-    async with stage(busy(), size=(120, 35), painted=True) as acting:
+    async with stage(busy(), size=(120, 35)) as acting:
         for size, shown in (((120, 35), True), ((100, 28), True), ((120, 27), False), ((99, 35), False)):
             await acting.resize(*size)
             assert ("CPUs used, 15 min" in acting.screen) is shown, size
@@ -457,7 +455,7 @@ async def test_the_overview_has_its_chart_from_100_columns_on_if_there_are_28_li
 @acted
 async def test_a_new_finding_moves_nothing_below() -> None:
     places = []
-    async with stage(size=(200, 50), painted=True) as acting:
+    async with stage(size=(200, 50)) as acting:
         for notes in ((), ("one",), ("one", "two")):  # behind the all-clear
             await acting.show(replace(quiet(), notes=notes))
             places.append(acting.app.query_one("#overview-chart").region)

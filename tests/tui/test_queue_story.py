@@ -281,8 +281,7 @@ async def test_the_command_is_copied_with_the_gantt_open_and_after_it(size: tupl
 
 @acted
 async def test_the_line_offers_c_only_where_c_copies_the_command() -> None:
-    async with stage(busy(), size=(200, 50)) as acting:
-        await acting.keys("4")
+    async with stage(busy(), size=(200, 50), tab="4") as acting:
         assert "c 1 copies ①" not in await acting.press("tab"), "the first of those running is copied there"
         for table in ("parallel_groups", "servers"):
             assert "c 1 copies ①" not in await acting.press("tab")
@@ -293,8 +292,7 @@ async def test_the_line_offers_c_only_where_c_copies_the_command() -> None:
 
 @acted
 async def test_each_command_has_its_number() -> None:
-    async with stage(busy(), size=(120, 30)) as acting:
-        await acting.keys("4")
+    async with stage(busy(), size=(120, 30), tab="4") as acting:
         copied = []
         for number in (1, 2, 3, 4, 1):
             await acting.keys("c", str(number))
@@ -332,8 +330,8 @@ async def test_in_the_storm_three_keys_copy_the_session_but_no_command(size: tup
 
 @acted
 async def test_an_empty_queue_has_no_command() -> None:
-    async with stage(quiet(), size=(120, 30)) as acting:
-        await acting.keys("4", "c", "1")
+    async with stage(quiet(), size=(120, 30), tab="4") as acting:
+        await acting.keys("c", "1")
         assert "ALTER" not in acting.app.clipboard
 
 
@@ -350,8 +348,8 @@ async def test_g_replaces_the_tables_by_the_gantt_and_back() -> None:
 @acted
 async def test_with_the_gantt_no_key_acts_on_a_hidden_row() -> None:
     none = "The chart has no rows: g goes back to the tables."
-    async with stage(busy(), size=(120, 35)) as acting:
-        await acting.keys("4", *["down"] * 9)
+    async with stage(busy(), size=(120, 35), tab="4") as acting:
+        await acting.keys(*["down"] * 9)
         under = acting.app.grid.row
         footer = (await acting.press("g")).splitlines()[-1]
         assert not {"open", "about", "sort", "filter", "fold"} & set(footer.split()), footer

@@ -34,8 +34,9 @@ async def test_tabs_that_show_idle_sessions_or_histograms_have_them_read() -> No
 async def test_histograms_are_read_while_their_file_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     async with playing("mixed") as (acting, polls):
+        await acting.keys("7")
         await polls(1)
-        await acting.keys("7", "e", "1")
+        await acting.keys("e", "1")
         assert acting.feed.detail_level is DetailLevel.HISTOGRAMS
         await acting.keys("e")
         assert acting.feed.detail_level is DetailLevel.NARROW

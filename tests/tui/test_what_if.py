@@ -113,8 +113,9 @@ async def test_a_tab_opened_later_has_the_usual_place(monkeypatch: pytest.Monkey
 @acted
 async def test_a_change_is_in_the_script_at_once_and_clears_old_figures() -> None:
     async with playing("storm", size=(120, 35)) as (acting, polls):
+        await acting.keys("4")
         await polls(POLLS)
-        await acting.keys("4", "W")
+        await acting.keys("W")
         await waited(acting, answered(acting))
         await acting.keys("right")
         await waited(acting, answered(acting))
@@ -195,8 +196,9 @@ async def test_no_limit_is_hidden_and_no_sentence_cut_if_there_is_room(size: tup
 @acted
 async def test_without_an_answer_the_panel_gives_its_basis_and_age() -> None:
     async with playing("storm", size=(120, 35)) as (acting, polls):
+        await acting.keys("4")
         await polls(POLLS)
-        await acting.keys("4", "W")
+        await acting.keys("W")
         await waited(acting, answered(acting))
         reading = acting.app.monitor.reading
         assert reading is not None
@@ -289,7 +291,7 @@ async def test_a_recording_gives_advice_and_a_choice_is_tried_in_the_panel(tmp_p
     place = str(tmp_path / "a.presman")
     record(place, list(polled("mixed", 30, step=30.0)))
     quick = (
-        mock.patch("presman.tui.what_if_screen._MOST_TRIED", 12),
+        mock.patch("presman.tui.what_if_screen._MOST_TRIED", 6),
         mock.patch("presman.reports.advise_report.least", return_value=2),
     )
     with quick[0], quick[1]:

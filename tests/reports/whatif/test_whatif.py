@@ -308,7 +308,7 @@ def table(text: str, kind: str) -> list[str]:
 def test_the_observation_is_replayed_under_its_own_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The plan has BATCH and ETL on level 2: naming that level changes nothing, another changes no baseline."""
     place = str(tmp_path / "storm.presman")
-    record(tmp_path / "storm.presman", list(polled("storm", 25)))
+    record(tmp_path / "storm.presman", list(polled("storm", 15)))
 
     def report_of(*words: str) -> str:
         assert main(["whatif", place, "--target", "160", *words]) == 0
