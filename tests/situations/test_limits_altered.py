@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -126,13 +128,15 @@ views = ["V$SYSTEM_PARAMETER"]
 """
 
 
-def course(folder: Path, scenario: str, seconds: int) -> list[Reading]:
+@cache
+def course(scenario: str, seconds: int) -> list[Reading]:
     """Return the readings of polls every 3 seconds."""
-    (folder / "altered.toml").write_text(scenario)
     clock = Clock()
-    source = SimulatorSource(folder / "altered.toml", clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC))
-    poller = Poller(source)
-    poller.open()
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "altered.toml")
+        file.write_text(scenario)
+        poller = Poller(SimulatorSource(file, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC)))
+        poller.open()
     found, before = [], None
     for _ in range(seconds // 3):
         clock.now += 3.0
@@ -149,18 +153,18 @@ def ended(reading: Reading) -> list[str]:
     return offered + [each.text for each in step.commands] if step is not None else offered
 
 
-def test_a_limit_that_was_lowered_proves_no_end_at_the_next_poll(tmp_path: Path) -> None:
+def test_a_limit_that_was_lowered_proves_no_end_at_the_next_poll() -> None:
     """For up to a minute DO advised to end the idle holder, by the old limit; its end let nothing start."""
-    readings = course(tmp_path, SCENARIO.format(hold="12h", limit=25), 90)
+    readings = course(SCENARIO.format(hold="12h", limit=25), 90)
     assert all(map(ended, readings[:3])), "16 of 32 servers are idle, and the head wants 16"
     assert {tuple(ended(each)) for each in readings[3:]} == {("IDLER", "RUNNER")}, "only together they free enough"
     assert {each.commands for reading in readings[3:] if (each := to_do(reading)) is not None} == {()}
     assert readings[3].heads[0].allowed == 16
 
 
-def test_a_target_of_a_container_that_is_not_read_proves_no_end(tmp_path: Path) -> None:
+def test_a_target_of_a_container_that_is_not_read_proves_no_end() -> None:
     """PARALLEL_SERVERS_TARGET of a container may have changed as a directive may; V$RSRC_PLAN does not show it."""
-    readings = course(tmp_path, OWN_TARGET, 60)
+    readings = course(OWN_TARGET, 60)
     assert ended(readings[0])
     assert ended(readings[-1]) == []
     (found,) = unblock(readings[-1])
@@ -168,10 +172,9 @@ def test_a_target_of_a_container_that_is_not_read_proves_no_end(tmp_path: Path) 
     assert "allowed as of 0:57 ago" in found.head.sentence
 
 
-@pytest.fixture(scope="module")
-def silent(tmp_path_factory: pytest.TempPathFactory) -> list[Reading]:
-    scenario = SCENARIO.format(hold="12h", limit=25) + SILENT
-    readings = course(tmp_path_factory.mktemp("silent"), scenario, 120)
+@pytest.fixture
+def silent() -> list[Reading]:
+    readings = course(SCENARIO.format(hold="12h", limit=25) + SILENT, 120)
     assert all(map(ended, readings[:1]))
     return readings[1:]
 
@@ -199,9 +202,9 @@ def test_the_queue_timeout_has_the_age_of_its_view(silent: list[Reading]) -> Non
 
 
 @pytest.mark.parametrize("silence", ["", SILENT])
-def test_servers_below_an_older_limit_are_not_called_free(silence: str, tmp_path: Path) -> None:
+def test_servers_below_an_older_limit_are_not_called_free(silence: str) -> None:
     """The head was expected to start by the next poll; then its own limit, which presman could not see, was blamed."""
-    readings = course(tmp_path, SCENARIO.format(hold="500s", limit=25) + silence, 120)
+    readings = course(SCENARIO.format(hold="500s", limit=25) + silence, 120)
     holders = [{each.user for each in reading.running} for reading in readings]
     assert ("IDLER" in holders[0], "IDLER" in holders[-1]) == (True, False), "it left by itself"
     for reading in readings[4:]:
@@ -210,20 +213,20 @@ def test_servers_below_an_older_limit_are_not_called_free(silence: str, tmp_path
 
 
 @pytest.mark.parametrize("silence", ["", SILENT])
-def test_too_large_for_an_older_limit_does_not_mean_never(silence: str, tmp_path: Path) -> None:
+def test_too_large_for_an_older_limit_does_not_mean_never(silence: str) -> None:
     """Its limit was raised. That a statement can never start is critical, and only a current limit shows it."""
     low = SCENARIO.replace("parallel_server_limit = 50", "parallel_server_limit = 20")
     low = low.replace('group = "REP"', 'group = "OTHER_GROUPS"', 1)  # none as large runs in the group
     low = low.replace("dop = 8\nseconds = 900", "dop = 2\nseconds = 900")
-    readings = course(tmp_path, low.format(hold="12h", limit=50) + silence, 60)
+    readings = course(low.format(hold="12h", limit=50) + silence, 60)
     assert readings[0].heads[0].never_starts
     assert not any(head.never_starts for reading in readings[3:] for head in reading.heads)
 
 
-def test_the_limit_of_the_last_full_minute_proves_no_end(tmp_path: Path) -> None:
+def test_the_limit_of_the_last_full_minute_proves_no_end() -> None:
     """Without the directives V$RSRCMGRMETRIC shows the limit: DO advised to end the idle holder by the old one."""
     never = SILENT.replace("5s", "0s")
-    readings = course(tmp_path, SCENARIO.format(hold="12h", limit=25) + never, 120)
+    readings = course(SCENARIO.format(hold="12h", limit=25) + never, 120)
     assert [head.allowed for reading in (readings[5], readings[-1]) for head in reading.heads] == [32, 16]
     assert [ended(each) for each in readings] == [[]] * len(readings)
     (found,) = unblock(readings[5])
@@ -235,11 +238,11 @@ def test_the_limit_of_the_last_full_minute_proves_no_end(tmp_path: Path) -> None
     assert step.text == f"wait: IDLER 1:201 keeps 16 servers that the head of REP could use; {why}"
 
 
-def test_too_large_for_the_last_minutes_limit_does_not_mean_never(tmp_path: Path) -> None:
+def test_too_large_for_the_last_minutes_limit_does_not_mean_never() -> None:
     low = SCENARIO.replace("parallel_server_limit = 50", "parallel_server_limit = 20")
     low = low.replace('group = "REP"', 'group = "OTHER_GROUPS"', 1)
     low = low.replace("dop = 8\nseconds = 900", "dop = 2\nseconds = 900")
-    readings = course(tmp_path, low.format(hold="12h", limit=50) + SILENT.replace("5s", "0s"), 60)
+    readings = course(low.format(hold="12h", limit=50) + SILENT.replace("5s", "0s"), 60)
     assert readings[1].heads[0].cause is Cause.NEVER_FITS
     assert not any(head.never_starts for reading in readings for head in reading.heads)
 
@@ -253,8 +256,8 @@ def test_an_older_limit_has_its_age_and_no_number_rests_on_it(silent: list[Readi
     assert late_note(PARALLEL_GROUPS, silent[-1]) == f"◌ plan {duration(117 + silent[-1].poll_seconds)} old"
 
 
-def test_no_shortage_is_computed_from_the_last_minutes_limit(tmp_path: Path) -> None:
-    readings = course(tmp_path, SCENARIO.format(hold="12h", limit=25) + SILENT.replace("5s", "0s"), 120)
+def test_no_shortage_is_computed_from_the_last_minutes_limit() -> None:
+    readings = course(SCENARIO.format(hold="12h", limit=25) + SILENT.replace("5s", "0s"), 120)
     (head,), step = readings[-1].heads, to_do(readings[-1])
     unknown = "whether the limit of servers of REP has changed since "
     assert f"; REP holds 32 of 16 allowed as of 0:57 ago; {unknown}" in head.sentence
@@ -262,8 +265,8 @@ def test_no_shortage_is_computed_from_the_last_minutes_limit(tmp_path: Path) -> 
     assert not any("short by" in words for words in (head.sentence, step.text, step.short, *step.between))
 
 
-def test_a_limit_that_is_too_small_has_its_age(tmp_path: Path) -> None:
+def test_a_limit_that_is_too_small_has_its_age() -> None:
     low = SCENARIO.replace("parallel_server_limit = 50", "parallel_server_limit = 20")
     low = low.replace('group = "REP"', 'group = "OTHER_GROUPS"', 1)
-    readings = course(tmp_path, low.format(hold="12h", limit=20) + SILENT, 60)
+    readings = course(low.format(hold="12h", limit=20) + SILENT, 60)
     assert "more than the 12 that REP is allowed as of 0:57 ago (20 % of 64), 16 held" in readings[-1].heads[0].sentence

@@ -340,8 +340,9 @@ def _others(
         there = {inst_id for each in other.shortages for inst_id in each.inst_ids}
         is_elsewhere = bool(here and there) and here.isdisjoint(there)
         is_own = (other.con_id, other.group) == (head.con_id, head.group)
-        is_kept = _are_kept(own_limits(other, reading), freed, counts) and not _starts_at_timeout(other)
-        if not (is_own or is_elsewhere or is_kept):
+        if is_own or is_elsewhere:
+            continue
+        if _starts_at_timeout(other) or not _are_kept(own_limits(other, reading), freed, counts):
             yield other
 
 
