@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import cast
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -76,6 +77,21 @@ def test_of_chains_that_overlap_the_one_that_reaches_nearest_is_found(spans: lis
     assume(index.went_back)
     found = index.at(at)
     assert (found and found[1]) == nearest
+
+
+@pytest.mark.parametrize(
+    ("indexes", "chains"),
+    [
+        (range(1, 8), [0, 1]),  # up to the other store
+        (range(7, -1, -1), [2]),
+        (range(5, 0, -1), [1, 0]),
+        (range(7, 11), [2, 3]),
+    ],
+)
+def test_a_run_of_chains_ends_with_their_store(indexes: range, chains: list[int]) -> None:
+    one, other = cast(Store, object()), cast(Store, object())
+    stored = [Chain(store, 1, 3 * number, 3, number, number) for number, store in enumerate((one, one, other, other))]
+    assert [*ChainIndex(stored).run(indexes)] == [stored[number] for number in chains]
 
 
 def test_opening_a_recording_reports_a_clock_set_back(tmp_path: Path) -> None:

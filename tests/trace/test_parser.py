@@ -177,6 +177,7 @@ def test_impossible_times_are_counted_and_skipped() -> None:
         text = line % -1 + line % 18446744073709551000 + line % 0
         assert parser.waits(text).elapsed == (0,)
         assert parser.figures.damaged == 2
+        assert parser.waits(line % -1 + line % 7).elapsed == (7,), "a negative time alone"
         tallies, _, damaged = counted(text, selection)
         assert (tallies[REDO_WRITE].waits, tallies[REDO_WRITE].blocks, damaged) == (1, 2, 2)
 
