@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from presman.analysis.advice.answers import too_little
 from presman.analysis.advice.contenders import Candidate, Unblock
 from presman.analysis.advice.ending import ending
 from presman.analysis.advice.step import Step, ToDo
@@ -148,6 +149,9 @@ def test_counted_servers_that_may_be_too_few_are_called_so(tmp_path: Path) -> No
     found = reading(tmp_path, site(busy(1), idle(5, 900), held=((1, 56), (5, 8)), V_DOLLAR_RSRC_SESSION_INFO=info))
     own, why = candidate(found, 5), "perhaps not enough alone: it frees 8 of 16 servers"
     assert (own.frees, own.perhaps, own.why_not) == (8, 8, why)
+    (head,) = found.heads
+    two = replace(head, shortages=(*head.shortages, replace(head.shortages[0], short=3)))
+    assert too_little(own, two, found) == why, "of the limit that lacks most"
     assert advice(found).text.startswith(f"MARTIN 1:5 (idle 15:00) keeps 8 servers; {why}; wait, or decide")
 
 
