@@ -93,7 +93,7 @@ def totals(reading: Reading) -> Totals:
         used=added(None if each.doubt else each.used for each in groups) if groups else None,
         waiting=added(None if each.doubt else each.waiting for each in groups) if groups else None,
         cpus=reading.header.num_cpus or None,
-        held=reading.quiesce.waiting if reading.quiesce is not None else None if queue is None else 0,
+        held=_held(reading, sessions_visible=queue is not None),
     )
 
 
@@ -109,6 +109,13 @@ def _idle_held(reading: Reading) -> int | None:
         return None
     held = sum(each.servers for each in reading.running if each.idle is not None)
     return (held or None) if reading.part else held
+
+
+def _held(reading: Reading, *, sessions_visible: bool) -> int | None:
+    """Return the sessions that a quiesce holds; None if no view shows them, or whether the database is quiesced."""
+    if reading.quiesce is not None:
+        return reading.quiesce.waiting
+    return 0 if sessions_visible and not reading.why_unavailable("V$INSTANCE") else None
 
 
 def _pool_queued(reading: Reading, *, sessions_visible: bool) -> int | None:

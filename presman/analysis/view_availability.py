@@ -295,23 +295,31 @@ def _has_no_rows_of(away: Sequence[str], record: RecordType, snapshot: Snapshot)
 
 @once
 def unlisted_queue(facts: Facts) -> str:
-    """Return the sentence that V$SESSION lacks queued statements: it has no rows of an instance, or too few.
-
-    "" unless two polls show the latter, because the views are read one after the other while statements come and go:
-    the smaller of the two counts must be above the number listed at either poll. At a first poll one is enough, as
-    nothing else is known.
-    """
+    """Return the sentence that V$SESSION lacks queued statements: it has no rows of an instance, or too few."""
     if why := without_rows(facts.system, Session):
         return why
-    before, now = facts.deltas.previous, facts.snapshot
-    polls = [now] if before is None else [before, now]
-    if not all(_lists_events(each) for each in polls):
-        return ""
-    counted, least = _counted_in_queue(now), min(map(_counted_in_queue, polls))
-    listed = len(facts.sessions.queued)
-    if least <= listed or (before is not None and least <= len(queued(before.rows(Session)))):
+    now, counted, listed = facts.snapshot, _counted_in_queue(facts.snapshot), len(facts.sessions.queued)
+    if counted <= listed or not _lists_events(now) or not _is_no_race(facts):
         return ""
     return f"{view_of(now, Session)} lists {listed} of {counted} queued statements"
+
+
+def _is_no_race(facts: Facts) -> bool:
+    """Whether queued statements are missing, and have not just left the queue: the views are read one after the other.
+
+    That is so if more were counted than listed at the poll before, too, or if the session of one that was queued then
+    has no row now: a statement that starts keeps its session. At a first poll nothing else is known.
+    """
+    before = facts.deltas.previous
+    if before is None:
+        return True
+    if not _lists_events(before):
+        return False
+    were = queued(before.rows(Session))
+    least = min(map(_counted_in_queue, (before, facts.snapshot)))
+    if least > max(len(were), len(facts.sessions.queued)):
+        return True
+    return any(facts.sessions.find(row.inst_id, row.sid, row.serial) is None for row in were)
 
 
 def _lists_events(snapshot: Snapshot) -> bool:
@@ -329,18 +337,20 @@ def _counted_in_queue(snapshot: Snapshot) -> int:
 def unlisted_servers(facts: Facts) -> str:
     """Return of which instances V$PX_SESSION has no rows although groups hold servers there, "" if of none.
 
-    The views are read one after the other, so two polls must show it. At the first poll V$RSRC_PLAN, which is read
-    after V$PX_SESSION, must show servers there, too. V$RSRC_CONSUMER_GROUP does not count the servers of GV$ queries,
-    which V$PX_SESSION may list for monitors only.
+    V$RSRC_CONSUMER_GROUP does not count the servers of GV$ queries, which V$PX_SESSION may list for monitors only. The
+    views are read one after the other while statements come and go. So there must be a second witness: V$RSRC_PLAN,
+    which is read after V$PX_SESSION and not before it, or the same at the poll before.
     """
-    previous, now = facts.deltas.previous, facts.snapshot
-    polls = [now] if previous is None else [previous, now]
-    if not all(_answered(each, PxSession) for each in polls):
-        return ""
-    also = _counted_by_plan(now) if previous is None else _instances_with_servers(previous)
-    held = sorted(also & _instances_with_servers(now))
-    away = [each for each in held if not any(_has_rows_of(each, PxSession, poll) for poll in polls)]
-    return _has_no_rows_of(list(map(str, away)), PxSession, now)
+    now, before = facts.snapshot, facts.deltas.previous
+    away = _unlisted_at(now) & (_counted_by_plan(now) | (set() if before is None else _unlisted_at(before)))
+    return _has_no_rows_of(list(map(str, sorted(away))), PxSession, now)
+
+
+def _unlisted_at(snapshot: Snapshot) -> set[int]:
+    """Return the instances on which groups hold servers, and of which V$PX_SESSION has no row at this poll."""
+    if not _answered(snapshot, PxSession):
+        return set()
+    return {each for each in _instances_with_servers(snapshot) if not _has_rows_of(each, PxSession, snapshot)}
 
 
 def _instances_with_servers(snapshot: Snapshot) -> set[int]:

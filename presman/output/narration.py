@@ -10,6 +10,7 @@ from presman.analysis.advice.step import Step
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.alert_transitions import BEGAN, ENDED, ReportedState
 from presman.analysis.alerts.judge import alert_id
+from presman.analysis.plans.plan_view import plan_name
 from presman.analysis.readings.reading import NO_ANSWER, Reading
 from presman.analysis.totals import Totals, totals
 from presman.analysis.trends import database_events as kinds
@@ -66,7 +67,7 @@ class Narration:
     def _sentences(self, reading: Reading, snapshot: Snapshot) -> Iterator[str]:
         header, summed = reading.header, self._summed
         if summed is None:
-            yield f"watching {header.database or reading.target} {named(header.version)}, plan {header.plan or 'none'}"
+            yield f"watching {header.database or reading.target} {named(header.version)}, plan {plan_name(reading)}"
         events = self._events.add(reading, snapshot)
         narrated = sorted((each for each in events if each.kind in _NARRATED_KINDS), key=attrgetter("at"))
         yield from (_dated(each.at, each.text, reading.at) for each in narrated)

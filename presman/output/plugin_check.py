@@ -20,6 +20,7 @@ from presman.analysis.alerts.alert_settings import AlertSettings, setting_for
 from presman.analysis.alerts.judge import AlertChange, AlertChanges, AlertTimes, Judge, ReportedAlert, put_back
 from presman.analysis.alerts.not_known import not_known
 from presman.analysis.alerts.rule_book import RULE_BOOK, asked
+from presman.analysis.plans.plan_view import plan_name
 from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.totals import totals
 from presman.base.formats import counted, duration
@@ -299,7 +300,7 @@ def _more(found: tuple[Alert, ...], unavailable: tuple[str, ...], reading: Readi
     header = reading.header
     up = "" if header.uptime is None else f"up {duration(header.uptime)}{header.youngest}"
     over = "" if reading.interval is None else f"rates over {reading.interval:.1f} s"
-    lines.append("; ".join(filter(None, (f"plan {header.plan or 'none'}", up, over))))
+    lines.append("; ".join(filter(None, (f"plan {plan_name(reading)}", up, over))))
     return tuple(_plain(line) for line in lines)
 
 

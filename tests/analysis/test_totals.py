@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.readings.reading import Evidence
+from presman.analysis.readings.reading import Evidence, UnavailableView
 from presman.analysis.totals import totals
 from tests.output.readings import group, queued, reading, running
 
@@ -43,3 +43,9 @@ def test_downgrades_are_not_known_where_one_degree_is_not() -> None:
     for degree, requested, downgraded in ((24, 32, 1), (None, 32, None), (24, None, None), (None, None, None)):
         two = (one, replace(one, sid=1, degree=degree, requested=requested, downgraded=0.0))
         assert totals(replace(reading(), running=two)).downgraded == downgraded
+
+
+def test_what_a_quiesce_holds_is_not_known_without_the_view_of_instances() -> None:
+    seen = reading()
+    blind = replace(seen, unseen=(UnavailableView("GV$INSTANCE", "GV$INSTANCE is not there"),))
+    assert (totals(seen).held, totals(blind).held) == (0, None)

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.alerts.alert_settings import AlertSetting
-from presman.analysis.readings.reading import Alert, Evidence, Reading, Severity
+from presman.analysis.readings.reading import Alert, Evidence, Reading, Severity, UnavailableView
 from presman.config.alert_lines import read_alerts
 from presman.output import plugin_check
 from presman.output.plugin_check import CheckedTarget, PluginState, _locked, _once, result
@@ -79,6 +79,13 @@ def test_no_sentence_is_printed_twice() -> None:
     found = result(judged(alert(1), alert(2, "bad")), (), (), verbose=True)
     assert found.line.startswith("PRESMAN CRITICAL - ORCL: short 2; short 1 |")
     assert [line for line in found.more if "text 2" in line] == ["CRITICAL queue_length: text 2"]
+
+
+def test_a_plan_that_no_view_shows_is_not_called_none() -> None:
+    none = replace(reading(), header=replace(reading().header, plan=""))
+    blind = replace(none, unseen=(UnavailableView("GV$RSRC_PLAN", "GV$RSRC_PLAN is not there"),))
+    shown = [result(each, [], (), verbose=True).more[-1].partition(";")[0] for each in (none, blind)]
+    assert shown == ["plan none", "plan not known"]
 
 
 def test_unknown_facts_are_no_ok_unless_accepted() -> None:

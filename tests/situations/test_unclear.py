@@ -208,6 +208,17 @@ def test_servers_that_one_view_alone_counts_may_have_come_while_the_views_were_r
     assert not any("GV$PX_SESSION" in each for each in not_known(found))
 
 
+def test_one_poll_without_rows_is_enough_if_polls_are_far_apart() -> None:
+    """Two were needed: `watch` said that the alert had ended, `why` that it was not queued, and DO that 8 were kept."""
+    readings = Readings()
+    found = [readings.read(snapshot).reading for snapshot, _ in polled("unclear_rac", 11, step=10.0)]
+    servers, queue = found[5], found[8]  # after 60 and 90 seconds
+    assert "1 idle holder keeps at least 8 servers" in [alert.short for alert in wrong(servers)]
+    assert LISTED.partition("(")[2].removesuffix(")") in queue.why_unknown("queue")
+    assert {alert.subject for alert in wrong(queue) if alert.key == "queue_waits"} == {"REPORTS", "BATCH"}
+    assert [each.why_unknown("queue") for each in (found[7], found[9])] == ["", ""]
+
+
 def test_nobody_is_to_be_decided_about_for_a_head_that_has_just_come() -> None:
     """DO left it to the user to end the idle holder, while TO START IT beside it said that it was too early."""
     found = course("unclear", 80)
