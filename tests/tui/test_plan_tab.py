@@ -14,7 +14,7 @@ from presman.analysis.assemble import analyse
 from presman.analysis.caches import once
 from presman.analysis.plans.plan_changes import plan_switches
 from presman.analysis.plans.plan_view import plan_view
-from presman.figures.plan_figures import WINDOWS
+from presman.figures.plan_figures import DIFFERENCES, MAPPINGS, WINDOWS
 from presman.polling.poller import Poller
 from presman.rows.group_rows import RsrcPlanHistory
 from presman.sources.simulator_source import SimulatorSource
@@ -73,6 +73,18 @@ def test_plan_changes_name_the_instance_if_there_are_several() -> None:
     one, first = busy(), busy().header.instances[0]
     two = replace(one, header=replace(one.header, instances=(first, replace(first, inst_id=2))))
     assert [("inst_id" in part.hidden(Moment(each))) for each in (one, two)] == [True, False]
+
+
+@acted
+async def test_a_resize_without_tables_in_a_box_is_no_fault() -> None:
+    """The tables of a box are mounted after it and removed before it; a resize in between crashed presman."""
+    async with showing("mixed") as acting:
+        await acting.keys("6")
+        panel = acting.app.query_one(PlanPanel)
+        for table in (WINDOWS, MAPPINGS, DIFFERENCES):
+            panel.grid_of(table).display = False
+        panel.on_resize()
+        assert "[6 Plan]" in await acting.press("right")
 
 
 @acted

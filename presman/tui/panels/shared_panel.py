@@ -94,7 +94,8 @@ class SharedPanel(Panel):
             return Wanted(*[part.lines_in(self.size.width)] * 4)
         grids = [part] if isinstance(part, Grid) else [grid for grid in part.query(Grid) if grid.display]
         each = [wanted_by(grid, self.size.width, height, self.most(grid, height)) for grid in grids]
-        return Wanted(*(max(lines) for lines in zip(*each, strict=True)))
+        # A box whose tables do not exist yet, or no longer, or are all hidden, wants none.
+        return Wanted(*(max(lines) for lines in zip(*each, strict=True))) if each else Wanted(0, 0, 0, 0)
 
     def most(self, _grid: Grid, height: int) -> int:
         """Return how many of `height` lines a table gets before the main one has all its rows."""
