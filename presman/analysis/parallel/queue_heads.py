@@ -203,9 +203,7 @@ def heads(queues: Queues) -> tuple[QueueHead, ...]:
 
 def with_servers_left(queues: Queues) -> tuple[QueuedStatement, ...]:
     """Return the queued statements, each with the servers left where its own may run."""
-    places = [
-        (each.inst_id, each.con_id, each.service) for each in queues.statements
-    ]  # all that a placement depends on
+    places = [(each.inst_id, each.con_id, each.service) for each in queues.statements]  # a placement needs no more
     alike = dict(zip(places, queues.statements, strict=True))
     left = {place: queues.budget(placement(queues.facts, each)).left for place, each in alike.items()}
     return tuple(
