@@ -282,8 +282,10 @@ def _ends_offered(found: Unblock, *, estimates: bool = True) -> str:
     words: list[str] = []
     for before, each in zip([None, *answer], answer[:_NAMED], strict=False):
         is_same = before is not None and before.verb == each.verb
-        left = step_left(each.statement, inf) if estimates else None
-        named = each.statement.who if left is None else f"{each.statement.who} (it may end {in_about(left)})"
+        named = each.statement.who
+        if estimates and each.statement.idle is None and not each.statement.overdue:
+            left = step_left(each.statement, inf)
+            named += " (no estimate of its end)" if left is None else f" (it may end {in_about(left)})"
         words.append(named if is_same else f"{each.verb} {named}")
     more = [counted(len(answer) - _NAMED, "other")] if len(answer) > _NAMED else []
     return listed([*words, *more])

@@ -28,6 +28,7 @@ from presman.analysis.readings.reading import Alert, EarlierAdvice, Reading, Unc
 from presman.analysis.readings.statement_readings import RunningStatement, group_title
 from presman.analysis.totals import downgraded
 from presman.base.formats import ago, counted, duration, in_about, number, percent
+from presman.base.sums import summed
 from presman.rows.snapshot import GoneInstance
 
 
@@ -334,15 +335,19 @@ def _minimum(alert: Alert, reading: Reading) -> ToDo:
 def _io_limit(_alert: Alert, reading: Reading) -> ToDo | None:
     """Return which limit to raise: that of the container with the longest queue, else with the longest waits.
 
-    A statement that has just been queued may start before a DBA decides: it does not count as a queue.
+    The queue is the mean of the last full minute, as the waits are. Without that it is the queue now: a statement that
+    has just been queued may start before a DBA decides, so it does not count.
     """
     held = [each for each in reading.io_limited if each.verdict is IoVerdict.THROTTLED]
     if not held:
         return None
-    queued = Counter(each.con_id for each in reading.queue if each.waited is None or each.waited >= NEARLY_DONE)
-    most = max(held, key=lambda each: (queued[each.con_id], each.io_throttle_ms or 0.0))
+    lasting = Counter(each.con_id for each in reading.queue if each.waited is None or each.waited >= NEARLY_DONE)
+    queued = {**lasting} | summed(
+        (row.con_id, row.px_queued_minute) for row in reading.cluster_groups() if row.px_queued_minute is not None
+    )
+    most = max(held, key=lambda each: (int(queued.get(each.con_id, 0)), each.io_throttle_ms or 0.0))
     raised = f"raise {most.held_by or 'MAX_IOPS or MAX_MBPS'} in {most.name} if it needs more I/O"
-    many = queued[most.con_id] and sum(each.con_id == most.con_id for each in reading.queue)  # as its alert counts
+    many = sum(each.con_id == most.con_id for each in reading.queue) if queued.get(most.con_id, 0) >= 1 else 0
     waits = f", and {many} of its statements wait{'s' * (many == 1)} in the queue" if many else ""
     text = f"{raised}: the limit throttled it in the last full minute{waits}"
     return ToDo(Step.CHANGE, text, raised, "io", subject=most.name)
