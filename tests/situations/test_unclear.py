@@ -20,6 +20,7 @@ from presman.analysis.plans.plan_changes import SettingWatch
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause
 from presman.analysis.trends.database_events import TIMEOUT, EventWatch
+from presman.analysis.trends.statement_runs import ArrivalOutcome, ArrivalTracker
 from presman.figures.group_figures import OVERVIEW
 from presman.recording.reader import Recording
 from presman.rows.group_rows import RsrcPlan
@@ -217,6 +218,15 @@ def test_one_poll_without_rows_is_enough_if_polls_are_far_apart() -> None:
     assert LISTED.partition("(")[2].removesuffix(")") in queue.why_unknown("queue")
     assert {alert.subject for alert in wrong(queue) if alert.key == "queue_waits"} == {"REPORTS", "BATCH"}
     assert [each.why_unknown("queue") for each in (found[7], found[9])] == ["", ""]
+
+
+def test_a_queued_statement_that_is_not_listed_has_not_arrived_again() -> None:
+    """A recording had it twice: it left the queue, and came again a microsecond earlier than before."""
+    tracker = ArrivalTracker()
+    over = [arrival for came in live("unclear_rac") for arrival in tracker.add(came.reading)]
+    arrivals = [each for each in (*over, *tracker.rest()) if each.group == "BATCH"]
+    assert [each.outcome for each in arrivals] == [ArrivalOutcome.RUNNING, ArrivalOutcome.QUEUED]
+    assert arrivals[1].waited > 360
 
 
 def test_nobody_is_to_be_decided_about_for_a_head_that_has_just_come() -> None:

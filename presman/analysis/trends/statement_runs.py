@@ -125,7 +125,7 @@ class StatementRuns:
     def add(self, reading: Reading) -> None:
         """Add the next reading. A statement that is gone is taken to have ended halfway between the last and this one.
 
-        No statement ends while the view that would show it returns nothing.
+        No statement ends while the view that would show it returns nothing, or lists only a part of the queue.
         """
         before = self._last
         if self._last is not None and reading.at < self._last:
@@ -137,11 +137,10 @@ class StatementRuns:
         halfway = reading.at if before is None or before > reading.at else before + (reading.at - before) / 2
         if reading.why_unavailable("V$PX_SESSION"):
             return
-        queue_is_visible = not reading.why_unavailable("V$SESSION")
         # Since the last reading an instance is gone: what is missing now may have been cut off with it.
         cut = before is not None and any(each.last_seen >= before for each in reading.gone)
         for key, run in list(self._open.items()):
-            if key not in seen and (run.started is not None or queue_is_visible):
+            if key not in seen and (run.started is not None or reading.lists_queue()):
                 run.cut = cut
                 self._end(key, halfway)
 

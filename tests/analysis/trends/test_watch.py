@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from presman.analysis.assemble import analyse
 from presman.analysis.parallel.usual import QueueMarks
-from presman.analysis.readings.reading import Reading, UnavailableView
+from presman.analysis.readings.reading import Evidence, Reading, UnavailableView
 from presman.analysis.readings.session_readings import ON_CPU, Activity
 from presman.analysis.readings.statement_readings import Downgrades, RunningStatement
 from presman.analysis.trends import Watch
@@ -23,7 +23,7 @@ from tests.output.readings import group as group_reading
 from tests.thorough import THOROUGH
 from tests.tui.readings import queued
 
-BASE = analyse(None, snapshot(instance(), active_plan()))
+BASE = replace(analyse(None, snapshot(instance(), active_plan())), basis=())
 CLASSES = ("Parallel operations not downgraded", "Parallel operations downgraded to serial", "queries parallelized")
 
 
@@ -265,7 +265,9 @@ def test_nothing_ends_while_its_view_is_silent(view: str, kept: set[int]) -> Non
     runs = StatementRuns()
     queue = (queued(sid=2, waited=5.0),)
     runs.add(at(0, running(1), queue=queue))
-    runs.add(at(2, unseen=(UnavailableView(view, f"{view}: ORA-00942"),), queue=()))
+    why = f"{view}: ORA-00942"
+    basis = (Evidence("queue", (view,), why),) if view == "V$SESSION" else ()
+    runs.add(at(2, unseen=(UnavailableView(view, why),), basis=basis, queue=()))
     assert {run.sid for run in runs.open} == kept
     runs.add(at(4, queue=()))
     assert runs.open == []
