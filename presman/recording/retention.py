@@ -196,7 +196,7 @@ def how_many(chains: int, over: float, *, is_file: bool) -> int:
 
 
 class _StoredChain(NamedTuple):
-    """A chain of a database: the number of its first poll, how many it has, and the instant of the last one."""
+    """A chain of a database: the number of its first poll, how many it has, and the latest instant up to its end."""
 
     database_id: int
     first: int
@@ -205,11 +205,19 @@ class _StoredChain(NamedTuple):
 
 
 def _oldest_first(connection: Connection, targets: Sequence[str] | None) -> deque[_StoredChain]:
-    """Return all chains in the order in which they ended."""
+    """Return all chains in the order in which they ended; those of one database in the order of their polls.
+
+    Where the clock went back a later chain may have ended earlier. Rows are removed up to a poll, so it must not go
+    before the chains in front of it.
+    """
     c = schema.BLOCKS.c
     ends = select(c.database_id, c.chain, func.sum(c.polls), func.max(c.last_at)).where(_is_of(c.database_id, targets))
-    rows = connection.execute(ends.group_by(c.database_id, c.chain).order_by(func.max(c.last_at)))
-    return deque(_StoredChain(database_id, first, int(polls), end) for database_id, first, polls, end in rows)
+    latest: dict[int, int] = {}
+    found: list[_StoredChain] = []
+    for database_id, first, polls, end in connection.execute(ends.group_by(c.database_id, c.chain).order_by(c.chain)):
+        latest[database_id] = max(end, latest.get(database_id, end))
+        found.append(_StoredChain(database_id, first, int(polls), latest[database_id]))
+    return deque(sorted(found, key=lambda each: each.end))
 
 
 def _remove_oldest(connection: Connection, chains: deque[_StoredChain], before: int | None, over: float) -> int:
@@ -228,12 +236,15 @@ def _remove_oldest(connection: Connection, chains: deque[_StoredChain], before: 
 
 def _remove(connection: Connection, chain: _StoredChain) -> int:
     """Remove a chain and return the number of its polls: 0 if it has grown or gone meanwhile, because then it stays."""
-    database_id, first, polls, known_end = chain
+    database_id, first, known, _ = chain
     c = schema.BLOCKS.c
-    own = c.database_id == database_id, c.chain == first, c.poll.between(first, first + polls + CHAIN)
+    own = c.database_id == database_id, c.chain == first, c.poll.between(first, first + known + CHAIN)
     polls, end = connection.execute(select(func.coalesce(func.sum(c.polls), 0), func.max(c.last_at)).where(*own)).one()
-    if not polls or end > known_end:
+    if not polls or polls > known:
         return 0
+    others = select(func.min(c.first_at)).where(c.database_id == database_id, c.chain != first)
+    if (rest := connection.execute(others).scalar()) is not None:
+        end = min(end, rest - 1)  # events of those that stay, if the clock went back
     after = first + int(polls)
     # Rows of a span stay until all of its polls are gone: a row is for several polls, some of which may stay.
     for table, is_gone in (

@@ -10,10 +10,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from sqlalchemy import select
 
 from presman.recording.chain_reader import Chain, ChainIndex
 from presman.recording.reader import Recording
 from presman.recording.recording_source import RecordingSource
+from presman.recording.retention import RecordingLocation, RetentionLimits, _oldest_first, _remove, trim
+from presman.recording.schema import POLLS
 from presman.recording.store import Store
 from presman.recording.time_bins import time_bins
 from presman.reports.report.incident import gather
@@ -92,6 +95,21 @@ def test_a_run_of_chains_ends_with_their_store(indexes: range, chains: list[int]
     one, other = cast(Store, object()), cast(Store, object())
     stored = [Chain(store, 1, 3 * number, 3, number, number) for number, store in enumerate((one, one, other, other))]
     assert [*ChainIndex(stored).run(indexes)] == [stored[number] for number in chains]
+
+
+def test_the_oldest_polls_are_removed_first_and_no_others(tmp_path: Path) -> None:
+    """The chain with the earliest time went first, with all rows of figures up to its last poll."""
+    place = recorded(tmp_path)
+    location = RecordingLocation(place)
+    assert trim(location, RetentionLimits(age=timedelta(seconds=3500)), at(15)) == 0, "the first chain is not old"
+    store = location.store(START)
+    with store.transaction() as connection:
+        (first, *_) = chains = _oldest_first(connection, None)
+        assert [each.first for each in chains] == sorted(each.first for each in chains)
+        assert _remove(connection, first) == first.polls
+    with store.reading() as connection:
+        assert [*connection.execute(select(POLLS.c.poll).order_by(POLLS.c.poll)).scalars()] == [*range(4, 7)]
+    location.close()
 
 
 def test_opening_a_recording_reports_a_clock_set_back(tmp_path: Path) -> None:
