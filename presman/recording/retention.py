@@ -191,7 +191,8 @@ def how_many(chains: int, over: float, *, is_file: bool) -> int:
     >>> how_many(10, 0.35, is_file=False), how_many(10, 0.01, is_file=False), how_many(10, 1.0, is_file=False)
     (3, 1, 9)
     """
-    most = _MOST_AT_ONCE // 4 if is_file else max(1, int(over * chains))
+    share = max(1, int(over * chains))
+    most = min(share, _MOST_AT_ONCE // 4) if is_file else share
     return max(0, min(most, chains - 1))
 
 
@@ -223,7 +224,7 @@ def _oldest_first(connection: Connection, targets: Sequence[str] | None) -> dequ
 def _remove_oldest(connection: Connection, chains: deque[_StoredChain], before: int | None, over: float) -> int:
     """Remove the oldest chains that ended before an instant, or the very oldest if the share `over` is too much.
 
-    From a file only a few at once, as its size is known after each; from PostgreSQL the whole share, as getting its
+    From a file only a few of them at once, as its size is known after each step; from PostgreSQL the whole share, as getting its
     size takes long. Return the number of polls removed; those that are removed are no longer in `chains`.
     """
     is_file, removed = connection.dialect.name == "sqlite", 0

@@ -58,7 +58,8 @@ def test_only_days_over_the_limits_are_removed(tmp_path: Path, limits: Retention
         (10, 1.0, False, 9),
         (1, 1.0, False, 0),
         (0, 1.0, False, 0),
-        (10, 0.01, True, 5),
+        (10, 0.01, True, 1),  # five went: a short recording lost all but its newest chain
+        (100, 0.5, True, 5),
         (3, 0.9, True, 2),
         (1, 0.9, True, 0),
     ],
