@@ -224,8 +224,8 @@ def _oldest_first(connection: Connection, targets: Sequence[str] | None) -> dequ
 def _remove_oldest(connection: Connection, chains: deque[_StoredChain], before: int | None, over: float) -> int:
     """Remove the oldest chains that ended before an instant, or the very oldest if the share `over` is too much.
 
-    From a file only a few of them at once, as its size is known after each step; from PostgreSQL the whole share, as getting its
-    size takes long. Return the number of polls removed; those that are removed are no longer in `chains`.
+    From a file only a few of them at once, as its size is known after each step; from PostgreSQL the whole share, as
+    getting its size takes long. Return the number of polls removed; the chains removed are no longer in `chains`.
     """
     is_file, removed = connection.dialect.name == "sqlite", 0
     for _ in range(how_many(len(chains), over, is_file=is_file) if over else min(len(chains), _MOST_AT_ONCE)):
