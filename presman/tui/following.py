@@ -26,9 +26,16 @@ class FollowedStatement:
         self.name = f"{row.sql_id or 'the statement'} of {row.group} ({row.inst_id}:{row.sid})"
 
     def take(self, reading: Reading) -> str:
-        """Take the next reading; return a notice if the statement has started or ended."""
+        """Take the next reading; return a notice if the statement has started or ended.
+
+        It has not while the view that would show it returns nothing, or lists only a part of the queue.
+        """
         rows: Iterable[QueuedStatement | RunningStatement] = (*reading.queue, *reading.running)
-        before, self.row = self.row, next((row for row in rows if row.executing() == self._execution), None)
+        before, now = self.row, next((row for row in rows if row.executing() == self._execution), None)
+        is_queue_cut = isinstance(before, QueuedStatement) and not reading.lists_queue()
+        if now is None and (is_queue_cut or reading.why_unavailable("V$PX_SESSION")):
+            return ""
+        self.row = now
         if isinstance(before, QueuedStatement) and isinstance(self.row, RunningStatement):
             waited = f" after {duration(before.waited)} in the queue" if before.waited is not None else ""
             return f"{self.name} has started{waited}, with {counted(self.row.servers, 'server')}."

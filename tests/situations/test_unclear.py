@@ -25,6 +25,7 @@ from presman.figures.group_figures import OVERVIEW
 from presman.recording.reader import Recording
 from presman.rows.group_rows import RsrcPlan
 from presman.services.live import ReadingCame, Readings
+from presman.tui.following import FollowedStatement
 from tests.cli.run import Run
 from tests.recording.recorded import polled, record
 from tests.thorough import THOROUGH
@@ -227,6 +228,15 @@ def test_a_queued_statement_that_is_not_listed_has_not_arrived_again() -> None:
     arrivals = [each for each in (*over, *tracker.rest()) if each.group == "BATCH"]
     assert [each.outcome for each in arrivals] == [ArrivalOutcome.RUNNING, ArrivalOutcome.QUEUED]
     assert arrivals[1].waited > 360
+
+
+def test_a_followed_statement_that_is_not_listed_has_not_left_the_queue() -> None:
+    came = live("unclear_rac")
+    (waiting,) = (each for each in came[15].reading.queue if each.sid == 402)  # after 80 seconds
+    followed = FollowedStatement(waiting)
+    assert [followed.take(each.reading) for each in came[16:40]] == [""] * 24
+    assert followed.row is not None
+    assert followed.row.sid == 402
 
 
 def test_nobody_is_to_be_decided_about_for_a_head_that_has_just_come() -> None:
