@@ -145,10 +145,19 @@ class Page:
         """Wait until the page itself shows a text, outside the terminal."""
         try:
             async with asyncio.timeout(PATIENCE):
-                while text not in str(await self.evaluate("document.body && document.body.innerText")):
+                while text not in await self._text():
                     await asyncio.sleep(0.05)
         except TimeoutError:
             raise AssertionError(f"never shown: {text}") from None
+
+    async def _text(self) -> str:
+        """Return the text of the page, "" while the browser goes to another one."""
+        try:
+            return str(await self.evaluate("document.body && document.body.innerText"))
+        except RuntimeError as error:
+            if "navigated" not in str(error):
+                raise
+            return ""
 
     async def evaluate(self, script: str) -> Any:
         """Return what a script in the page gives."""
