@@ -21,11 +21,13 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause
 from presman.analysis.trends.database_events import TIMEOUT, EventWatch
 from presman.analysis.trends.statement_runs import ArrivalOutcome, ArrivalTracker
+from presman.figures.drawing.lines import plain
 from presman.figures.group_figures import OVERVIEW
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
 from presman.recording.reader import Recording
 from presman.rows.group_rows import RsrcPlan
 from presman.services.live import ReadingCame, Readings
+from presman.tabs.parallel import holders
 from presman.tui.following import FollowedStatement
 from tests.cli.run import Run
 from tests.recording.recorded import polled, record
@@ -118,6 +120,7 @@ def test_what_an_edge_shows(scenario: str, edge: Edge) -> None:
 @pytest.mark.parametrize(
     ("scenario", "second", "group", "why"),
     [
+        ("unclear", 65, "LOADS", "19 by UTILIZATION_LIMIT, 64 by GV$RSRCMGRMETRIC"),
         ("unclear", 160, "LOADS", "PARALLEL_EXECUTION_MANAGED is OFF"),
         ("unclear_rac", 40, "REPORTS", "the instances run different plans"),
     ],
@@ -126,6 +129,7 @@ def test_the_table_of_groups_does_not_know_the_limit_either(scenario: str, secon
     (row,) = (row for row in course(scenario, second).cluster_groups() if row.name == group)
     assert (row.servers_limit, row.limit_view) == (None, why)
     assert OVERVIEW.column("px_servers_active").show(row).endswith("/?")
+    assert f"{group} 16 of ?" in plain(holders(course(scenario, second)))
 
 
 def test_close_polls_repeat_no_promise_that_was_broken() -> None:

@@ -32,7 +32,8 @@ def queue_step(reading: Reading, *, decides: bool = True) -> ToDo | None:
     """Return the step for the parallel queue.
 
     First comes a head that can be helped, then one that does not start by itself and whose servers an idle holder
-    keeps that TO START IT names, else the most urgent head. Without `decides`, the step names no session that a person would have to decide to end.
+    keeps that TO START IT names, else the most urgent head. Without `decides`, the step names no session that a person
+    would have to decide to end.
     """
     found = unblock(reading) if decides else map(_without_decisions, unblock(reading))
     heads = sorted(found, key=lambda each: urgency(each.head))

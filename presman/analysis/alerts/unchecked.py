@@ -83,7 +83,7 @@ def _silent(each: UncheckedAlert, before: Reading, now: Reading) -> tuple[str, .
 
 
 def _is_over(alert: Alert, before: Reading, now: Reading) -> bool:
-    """Whether another view shows the end: V$SESSION lists its head no more, or V$RSRC_CONSUMER_GROUP counts none queued.
+    """Whether another view shows the end: V$SESSION does not list its head, or V$RSRC_CONSUMER_GROUP counts none.
 
     The statements of a group have one timeout, so the head is the first to reach it.
     """
