@@ -274,7 +274,7 @@ def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, histo
         behind = f"{place}; {first}, {head.statement.sql_id}, " if first else ""
         yield f"  {behind}{head.sentence}"
     record = forecast_record(reading, since=True)
-    if words := starts_in_words(row):
+    if words := starts_in_words(row, reading):
         yield f"  {words[0].lower()}{words[1:]}" + (f" {record}." if record and row.starts else "")
     if row.timeout_left is not None:
         left = f"{duration(row.timeout_left)}{timeout_source(row)}"

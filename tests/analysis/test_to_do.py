@@ -923,6 +923,10 @@ def test_of_several_queues_that_of_the_idle_holder_comes_first() -> None:
         f": end it if it stays idle (from 2:00 on DO offers it); for BATCH, wait, or {CANCEL}: you decide"
     )
     assert "from 2:00 on" not in advice(foreseen(both, 1, 880.0, 900.0)).text, "DO will not: it saves too little"
+    starts = replace(etl, statement=replace(etl.statement, starts=StartForecast(5.0, 3.0, 10.0)))
+    by_itself = replace(both, heads=(both.heads[0], starts), forecast=QueueForecast(ForecastRecord(50, 41, 22.0)))
+    assert "BATCH" in advice(by_itself).text
+    assert "ETL should start" not in advice(by_itself).text, "BATCH has waited longer, and does not start by itself"
 
 
 def test_the_first_queue_comes_first_even_if_another_starts_sooner() -> None:

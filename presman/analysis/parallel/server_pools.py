@@ -472,6 +472,12 @@ def other_limit(key: Key, facts: Facts, found: Mapping[int, ServerBudget], inst_
     return f"{limit} by UTILIZATION_LIMIT, {shown} by {view}" if is_other else ""
 
 
+def known_group_limit(key: Key, facts: Facts, found: Mapping[int, ServerBudget], inst_id: int) -> GroupLimit:
+    """Return the limit of a group, not known if V$RSRCMGRMETRIC shows another one."""
+    other = other_limit(key, facts, found, inst_id)
+    return GroupLimit(None, None, other) if other else group_limit(key, facts, found)
+
+
 def _of_last_minute(owner: str, record: RecordType, facts: Facts) -> NotKnown:
     what = f"whether the limit of servers of {owner} has changed since the last full minute"
     return NotKnown(what, view_of(facts.snapshot, record), _age(record, facts), is_recent=True)
