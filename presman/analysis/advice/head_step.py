@@ -51,7 +51,7 @@ def head_step(found: Unblock, reading: Reading) -> ToDo:
 def _not_known(doubt: NotKnown, found: Unblock, reading: Reading) -> ToDo:
     """Return the step to wait while it is not known how many servers a head lacks."""
     slowed, the_head = _slowed_by_io(found, reading), head_in_words(found.head)
-    text = f"wait: {doubt}, so which session to end so that {the_head} starts is not known either{slowed}"
+    text = f"wait: {doubt}, so no session to end is named for {the_head}{slowed}"
     return ToDo(Step.WAIT, text, f"wait: {doubt.what} is not known", "parallel", subject=queue_name(found.head))
 
 
