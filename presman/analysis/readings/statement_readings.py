@@ -371,7 +371,7 @@ class QueueHead(Struct, frozen=True):
     a previous poll, and not much less since. `fits_with` are the instances that are gone or may be, if the head is too
     large only without their servers. `not_known` is what else decides whether it starts and is not known: then it is
     not known that ending a session helps. `as_large` says that a statement of its group runs although it is too large
-    for the limit, too. `one_queue` says whether a single queue serves all groups of its container, None if not known.
+    for the limit, too.
     """
 
     group: str
@@ -394,6 +394,7 @@ class QueueHead(Struct, frozen=True):
     not_known: NotKnown | None = None
     as_large: bool = False
     one_queue: bool | None = None
+    """Whether a single queue serves all groups of its container, None if not known."""
 
     @property
     def is_too_large_for_target(self) -> bool:
