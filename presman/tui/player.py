@@ -271,7 +271,10 @@ class Player(Feed):
             self._wait(source)
 
     def _end(self, text: str) -> None:
+        """Stop for a reason; "" for the last poll, of which the user is notified unless later ones cannot be read."""
         self.playing = False
+        if not (text or self._following.trouble):
+            self._post(PlaybackNotice("This is the last poll.", timeout=4))
         self._post(Stopped(text))
 
     def _wait(self, source: RecordingSource) -> None:
@@ -313,7 +316,6 @@ class Player(Feed):
             return
         indexes, wanted = source.indexes, self._aim + polls
         if self._aim + 1 >= indexes.stop and polls > 0 and not self._follow:
-            self._note_last()
             self._end("")
         last = max(self._aim, indexes.stop - 1)  # a file that was replaced may have fewer
         self._aim = max(indexes.start, min(wanted, last))
@@ -329,13 +331,8 @@ class Player(Feed):
         self._aim, self._jumps = max(indexes.start, min(wanted, indexes.stop - 1)), True
         if at is not None and (text := beyond(at, *ends_of(source), "the last")):
             self._post(PlaybackNotice(text, timeout=8))
-        elif at is None and self._aim == before:
-            self._note_last()
-
-    def _note_last(self) -> None:
-        """Notify the user that there is no later poll, unless one may come by itself or cannot be read."""
-        if not (self._follow or self._following.trouble):
-            self._post(PlaybackNotice("This is the last poll.", timeout=4))
+        elif at is None and self._aim == before and not self._follow:
+            self._end("")
 
     def _grow(self, source: RecordingSource) -> bool:
         """Look for newly written polls; return whether the newest is newer than that on screen."""

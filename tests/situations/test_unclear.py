@@ -21,10 +21,13 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause
 from presman.analysis.trends.database_events import TIMEOUT, EventWatch
 from presman.analysis.trends.statement_runs import ArrivalOutcome, ArrivalTracker
+from presman.figures.drawing.lines import plain
 from presman.figures.group_figures import OVERVIEW
+from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
 from presman.recording.reader import Recording
 from presman.rows.group_rows import RsrcPlan
 from presman.services.live import ReadingCame, Readings
+from presman.tabs.parallel import holders
 from presman.tui.following import FollowedStatement
 from tests.cli.run import Run
 from tests.recording.recorded import polled, record
@@ -117,6 +120,7 @@ def test_what_an_edge_shows(scenario: str, edge: Edge) -> None:
 @pytest.mark.parametrize(
     ("scenario", "second", "group", "why"),
     [
+        ("unclear", 65, "LOADS", "19 by UTILIZATION_LIMIT, 64 by GV$RSRCMGRMETRIC"),
         ("unclear", 160, "LOADS", "PARALLEL_EXECUTION_MANAGED is OFF"),
         ("unclear_rac", 40, "REPORTS", "the instances run different plans"),
     ],
@@ -125,6 +129,7 @@ def test_the_table_of_groups_does_not_know_the_limit_either(scenario: str, secon
     (row,) = (row for row in course(scenario, second).cluster_groups() if row.name == group)
     assert (row.servers_limit, row.limit_view) == (None, why)
     assert OVERVIEW.column("px_servers_active").show(row).endswith("/?")
+    assert f"{group} 16 of ?" in plain(holders(course(scenario, second)))
 
 
 def test_close_polls_repeat_no_promise_that_was_broken() -> None:
@@ -163,6 +168,25 @@ def test_an_alert_about_queued_statements_ends_when_nothing_is_queued() -> None:
     assert not found.queue
     assert found.why_unavailable("DBA_RSRC_PLAN_DIRECTIVES")
     assert "queue_timeout" not in {alert.key for alert in wrong(found)}
+
+
+def test_an_alert_about_a_timeout_ends_when_its_statement_has_left_the_queue() -> None:
+    """REPORTS had timed out, as `why` said; `check` still had its timeout in 0:20, because a view had no groups."""
+    timeouts = [[a.text for a in wrong(course("unclear", at)) if a.key == "queue_timeout"] for at in (245, 250)]
+    assert "the first: REPORTS" in timeouts[0][0]
+    assert not timeouts[1]
+    assert "whether a queued statement times out soon" in not_known(course("unclear", 250))[0]
+
+
+def test_why_has_no_forecast_beside_a_start_that_it_predicts() -> None:
+    """It said that there was no forecast of its start, and that it should start by itself in about 0:04."""
+    readings, asked = Readings(with_forecasts=True), AskedStatement(sid=401)
+    soon, late = (
+        as_text(readings.read(snapshot).reading, asked, ReasonHistory()) for snapshot, _ in polled("unclear", 2)
+    )
+    assert "it should start by itself in about 0:04" in soon
+    assert "no forecast" not in soon
+    assert "there is no forecast of its start" in late
 
 
 def test_a_column_without_values_is_no_change_of_the_plan() -> None:

@@ -31,8 +31,9 @@ _FIRST = (Step.END, Step.LOOK, Step.CHANGE, Step.WAIT)
 def queue_step(reading: Reading, *, decides: bool = True) -> ToDo | None:
     """Return the step for the parallel queue.
 
-    First comes a head that can be helped, then one whose servers an idle holder keeps that TO START IT names, else the
-    most urgent head. Without `decides`, the step names no session that a person would have to decide to end.
+    First comes a head that can be helped, then one that does not start by itself and whose servers an idle holder
+    keeps that TO START IT names, else the most urgent head. Without `decides`, the step names no session that a person
+    would have to decide to end.
     """
     found = unblock(reading) if decides else map(_without_decisions, unblock(reading))
     heads = sorted(found, key=lambda each: urgency(each.head))
@@ -40,7 +41,8 @@ def queue_step(reading: Reading, *, decides: bool = True) -> ToDo | None:
         return None
     ended = _end_for_a_head(heads, reading) or _end_by_forecast(heads, reading)
     steps = [head_step(each, reading) for each in heads]
-    idle = [any(each.statement.idle is not None for each in found.candidates) for found in heads]
+    # A head that should start by itself needs nothing from an idle holder.
+    idle = [each.wait is None and any(one.statement.idle is not None for one in each.candidates) for each in heads]
     # The heads are in order of urgency: of equal steps, `index` takes that of the most urgent head.
     ranks = [(_FIRST.index(step.step), not keeps) for step, keeps in zip(steps, idle, strict=True)]
     best = ended or steps[ranks.index(min(ranks))]
