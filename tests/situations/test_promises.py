@@ -114,7 +114,7 @@ def test_what_did_not_let_the_head_start_is_not_promised_once_more(tmp_path: Pat
     assert advice(first.reading).startswith("end MARTIN 1:5 (idle 15:00, keeps 40 servers): then the head of REPORTS")
     why = "why the head did not start when 40 servers were free"
     assert head(fourth.reading).sentence.endswith(f"; short by 16 servers; {why} is not known")
-    which = "so which session to end so that the head of REPORTS starts is not known either"
+    which = "so no session to end is named for the head of REPORTS"
     assert advice(fourth.reading) == f"wait: {why} is not known, {which}"
     assert unblock(fourth.reading)[0].answers == ()
     record(tmp_path / "a.presman", [(each.snapshot, each.reading) for each in came])

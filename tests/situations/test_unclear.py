@@ -18,7 +18,7 @@ from presman.analysis.alerts.not_known import not_known
 from presman.analysis.assemble import analyse
 from presman.analysis.plans.plan_changes import SettingWatch
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Cause
+from presman.analysis.readings.statement_readings import Cause, QueueReason
 from presman.analysis.trends.database_events import TIMEOUT, EventWatch
 from presman.analysis.trends.statement_runs import ArrivalOutcome, ArrivalTracker
 from presman.figures.drawing.lines import plain
@@ -65,7 +65,7 @@ UNEXPLAINED = "and 12 are free, as they were at the poll before: the server coun
 SUBPLAN = "what the limit of subplan DAYTIME means for servers is not documented"
 UNCLEAR = (
     Edge(5, "QUERIES", "short by 4 servers", step="by itself in about 0:04, when AUDIT 1:303 ends"),
-    Edge(10, "QUERIES", "short by 4 servers", step="end MARTIN 1:301 (idle ", offered=("MARTIN 1:301",)),
+    Edge(10, "QUERIES", "short by 4 servers", step="start; the end of AUDIT 1:303 is late", offered=("MARTIN 1:301",)),
     Edge(35, "", "", "whether a session that holds parallel servers is idle or blocked (GV$SESSION lacks STATUS)"),
     Edge(45, "FEEDS", NO_SERVER, step=NO_SERVER),
     Edge(55, "FEEDS", "(DOP 4, two sets by its plan) and 8 are free; nothing that presman sees holds it back"),
@@ -245,6 +245,15 @@ def test_one_poll_without_rows_is_enough_if_polls_are_far_apart() -> None:
     assert [each.why_unknown("queue") for each in (found[7], found[9])] == ["", ""]
 
 
+def test_a_limit_that_a_view_does_not_show_is_no_other_reason() -> None:
+    """`why` counted nine turns: a view left out an instance, so that for some polls only the target was known."""
+    history = ReasonHistory()
+    for came in live("unclear_rac"):
+        history.add(came.reading)
+    head = next(each.statement for each in came.reading.heads if each.group == "REPORTS")
+    assert [each.reason for each in history.of(head)] == [QueueReason.GROUP_LIMIT]
+
+
 def test_a_queued_statement_that_is_not_listed_has_not_arrived_again() -> None:
     """A recording had it twice: it left the queue, and came again a microsecond earlier than before."""
     tracker = ArrivalTracker()
@@ -261,6 +270,14 @@ def test_a_followed_statement_that_is_not_listed_has_not_left_the_queue() -> Non
     assert [followed.take(each.reading) for each in came[16:40]] == [""] * 24
     assert followed.row is not None
     assert followed.row.sid == 402
+
+
+def test_a_followed_statement_that_timed_out_has_not_just_left_the_queue() -> None:
+    came = live("unclear")
+    (feeds,) = (each for each in came[19].reading.queue if each.group == "FEEDS")  # after 100 seconds
+    followed = FollowedStatement(feeds, came[19].reading)
+    ended = "5a585qvmhk1gj of FEEDS (1:402) timed out in the queue (ORA-07454)."
+    assert [followed.take(each.reading) for each in came[20:22]] == ["", ended]
 
 
 def test_nobody_is_to_be_decided_about_for_a_head_that_has_just_come() -> None:

@@ -198,6 +198,12 @@ def step_left(statement: RunningStatement, within: float = NEARLY_DONE) -> float
     return left if left is not None and left <= within else None
 
 
+def is_late(statement: RunningStatement) -> bool:
+    """Whether a statement should have ended by now, or seemed to end soon and its end comes no nearer."""
+    left = statement.remaining
+    return statement.overdue or (left is not None and left <= NEARLY_DONE and not statement.comes_nearer)
+
+
 def lost(statement: RunningStatement) -> float | None:
     """Return the work that a statement's end throws away in server seconds, None if not known.
 

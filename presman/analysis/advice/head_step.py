@@ -55,7 +55,7 @@ def _step(found: Unblock, step: Step, text: str, short: str, *between: str) -> T
 def _not_known(doubt: NotKnown, found: Unblock, reading: Reading) -> ToDo:
     """Return the step to wait while it is not known how many servers a head lacks."""
     slowed, the_head = _slowed_by_io(found, reading), head_in_words(found.head)
-    text = f"wait: {doubt}, so which session to end so that {the_head} starts is not known either{slowed}"
+    text = f"wait: {doubt}, so no session to end is named for {the_head}{slowed}"
     return _step(found, Step.WAIT, text, f"wait: {doubt.what} is not known")
 
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from presman.analysis.advice.answers import too_early
 from presman.analysis.advice.contenders import Unblock, want_the_same
-from presman.analysis.advice.ending import ending, idle_to_end, saves_little
+from presman.analysis.advice.ending import ending, idle_to_end, is_late, saves_little
 from presman.analysis.advice.head_step import head_in_words, head_step, lasting_cure, queue_name
 from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.unblock import unblock
@@ -94,8 +94,15 @@ def _end_for_a_head(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
         helps = f"then {head_in_words(found.head)} {can} start{same}"
         holders = tuple(each.statement for each in chosen)
         step = _end(holders, reading, helps, f"{queue_name(found.head)} {can} start", queue_name(found.head), effect)
-        return step._replace(proven=chosen[0].proven)
+        return _beside_a_late_end(step._replace(proven=chosen[0].proven), found)
     return None
+
+
+def _beside_a_late_end(step: ToDo, found: Unblock) -> ToDo:
+    """Return a step with the statement that should have let the head start by its own end, if there is one."""
+    late = next((each.statement.who for each in found.candidates if is_late(each.statement)), "")
+    text = f"{step.text}; the end of {late} is late"
+    return step._replace(text=text, between=(step.text, *step.between)) if late else step
 
 
 def _end_by_forecast(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
