@@ -50,10 +50,7 @@ def test_the_answer_for_a_head_has_reason_forecast_and_candidates() -> None:
         "    by ending MARTIN 1:526,60805 (idle 22:10, 32 servers): 2 of the queue start at once, the last queued "
         "perhaps 0:50-1:15 sooner: in 1:00 instead of 2:00"
     )
-    assert (
-        lines[6]
-        == "      proven: that frees servers that statements wait for; which of them gets the servers is not known"
-    )
+    assert lines[6] == "      proven: that frees servers; which statement gets them is not known"
 
 
 def test_a_reason_that_is_not_known_is_said_in_words() -> None:
