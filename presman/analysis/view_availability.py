@@ -10,7 +10,7 @@ from typing import Any
 from presman.analysis.caches import once
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.session_facts import queued
-from presman.analysis.facts.system_facts import SystemFacts
+from presman.analysis.facts.system_facts import SystemFacts, answering
 from presman.analysis.instances import ROOT, container_of
 from presman.analysis.readings.group_readings import IMPOSSIBLE, GroupReading, GroupTotals, Verdict
 from presman.analysis.readings.reading import CLUSTER, Evidence, InstanceReading, UnavailableView
@@ -280,7 +280,7 @@ def without_rows(system: SystemFacts, record: RecordType) -> str:
         return ""
     there = set[int]().union(*(_instances_in(snapshot, kind) for kind in kinds))
     missing = (each for each in system.inst_ids if each not in there)
-    away = [str(inst_id) for inst_id in missing if record is not Instance or inst_id in system.answering]
+    away = [str(inst_id) for inst_id in missing if record is not Instance or inst_id in answering(system)]
     return _has_no_rows_of(away, record, snapshot) if there else ""
 
 

@@ -282,6 +282,11 @@ class ProcessSource:
             with suppress(SourceError):
                 self._call("close", limit=CLOSING)
 
+    def change(self, recipe: SourceRecipe) -> None:
+        """Make the source of another recipe from the next `open` on, in a process of its own."""
+        self.end()
+        self._recipe = recipe
+
     def end(self) -> None:
         """End the process, even during a call: the caller that waits for the answer gets SourceError."""
         if self._channel is not None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from presman.analysis.caches import RowCache
+from presman.analysis.caches import RowCache, once
 from presman.base.sums import grouped
 from presman.rows.group_rows import ConsumerGroup, RsrcPlan
 from presman.rows.instance_rows import SEED, ActiveService, Database, Instance, Osstat, Parameter, Pdb
@@ -89,6 +89,14 @@ class ParameterFacts(Struct, frozen=True, dict=True):
         return {(row.inst_id, row.con_id, row.name): row.value for row in self.snapshot.rows(Parameter)}
 
 
+@once
+def answering(system: SystemFacts) -> frozenset[int]:
+    """Return the instances with rows in all views that always have some of each instance, without V$INSTANCE."""
+    sections = (system.snapshot.section(record) for record in (RsrcPlan, ConsumerGroup, Session))
+    found = [frozenset(map(_first, each.rows)) for each in sections if each.rows and not each.problem]
+    return frozenset.intersection(*found) if found else frozenset()
+
+
 class SystemFacts(Struct, frozen=True, dict=True):
     """Lookups into the instances, parameters, containers and hosts of a snapshot."""
 
@@ -122,19 +130,12 @@ class SystemFacts(Struct, frozen=True, dict=True):
         rows = self.instances
         if self.snapshot.scope is Scope.INSTANCE or not rows or self.snapshot.section(Instance).problem:
             return False
-        return (inst_id not in rows and inst_id not in self.answering) or inst_id in self.not_open
-
-    @cached_property
-    def answering(self) -> frozenset[int]:
-        """The instances with rows in all views that always have some of each instance, without V$INSTANCE."""
-        sections = (self.snapshot.section(record) for record in (RsrcPlan, ConsumerGroup, Session))
-        found = [frozenset(map(_first, each.rows)) for each in sections if each.rows and not each.problem]
-        return frozenset.intersection(*found) if found else frozenset()
+        return (inst_id not in rows and inst_id not in answering(self)) or inst_id in self.not_open
 
     @cached_property
     def gone(self) -> tuple[GoneInstance, ...]:
         """The instances that were seen within the last hour and are not open now, by V$INSTANCE and the other views."""
-        return tuple(row for row in self.snapshot.rows(GoneInstance) if row.inst_id not in self.answering)
+        return tuple(row for row in self.snapshot.rows(GoneInstance) if row.inst_id not in answering(self))
 
     @property
     def part(self) -> str:
