@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -70,6 +71,7 @@ class FrameApp(KeyedApp):
         self.recording = self.csv_recording()
         self.poll_recording = PollRecording(folder, partial(self.call_from_thread, self.notify, severity="error"))
         self.begun = False
+        self._next_tick: asyncio.TimerHandle | None = None
         self.take_theme(theme)
 
     def restore_view(self) -> None:
@@ -114,7 +116,7 @@ class FrameApp(KeyedApp):
         self.panels.focus_first()
         self.repaint()
         self.call_after_refresh(self._paint)
-        self.set_interval(1.0, self._tick)
+        self._tick()
         self.show_notice()
 
     def _paint(self) -> None:
@@ -212,7 +214,13 @@ class FrameApp(KeyedApp):
 
     def _tick(self) -> None:
         if not self.is_leaving:
-            self.frame.tick(self.monitor, taking(self.recording.measure, self.poll_recording))
+            self._tick_after(self.frame.tick(self.monitor, taking(self.recording.measure, self.poll_recording)))
+
+    def _tick_after(self, seconds: float) -> None:
+        """Tick next after some seconds. A timer that rang each second would be a twentieth of the CPU time."""
+        if self._next_tick is not None:
+            self._next_tick.cancel()
+        self._next_tick = asyncio.get_running_loop().call_later(seconds, self.call_later, self._tick)
 
     def repaint(self) -> None:
         """Draw everything from the state. A panel that fails reports that and does not affect the rest."""
@@ -234,7 +242,7 @@ class FrameApp(KeyedApp):
     def paint_lines(self) -> None:
         """Draw the lines above and below the body."""
         exporting = taking(self.recording.measure, self.poll_recording)
-        self.frame.paint_lines(self.monitor, exporting, self.panels.hidden(), self.keys_here())
+        self._tick_after(self.frame.paint_lines(self.monitor, exporting, self.panels.hidden(), self.keys_here()))
         self.show_around()
 
     def bind_tab_keys(self, names: Iterable[str] = ()) -> None:
