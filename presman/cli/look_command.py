@@ -158,7 +158,7 @@ _MOST_BEFORE = 200
     "recording.",
     """\
   presman why prod 507
-  presman why prod 2:507 --duration 5m
+  presman why prod 2:507,32323 --duration 5m
   presman why prod 7xq3hjskd0abc --format json | jq -r .reason
   presman why prod.presman 507 --at 03:12""",
     "refresh scope at",
@@ -166,14 +166,19 @@ _MOST_BEFORE = 200
 def why_arguments(parser: cli.Parser) -> None:
     """Add the options of `presman why`."""
     cli.option(parser, "target TARGET", "what to read")
-    cli.option(parser, "statement SID|SQL_ID", "the statement: its SID, INSTANCE:SID or SQL_ID", type=_asked_for)
+    cli.option(
+        parser,
+        "statement SID|SQL_ID",
+        "the statement: its SID, INSTANCE:SID, either with ,SERIAL#, or SQL_ID",
+        type=_asked_for,
+    )
     cli.add_format(parser, "text", "json")
     cli.option(parser, "--duration S", "watch for this long before answering", type=cli.some_seconds)
 
 
 def _asked_for(text: str) -> str:
-    if not re.fullmatch(r"(\d{1,4}:)?\d{1,6}|[0-9a-z]{13}", text, re.ASCII | re.IGNORECASE):
-        raise ValueError(f"{text!r} is neither a SID, INSTANCE:SID nor a SQL_ID of 13 letters and digits")
+    if not re.fullmatch(r"(\d{1,4}:)?\d{1,6}(,\d{1,10})?|[0-9a-z]{13}", text, re.ASCII | re.IGNORECASE):
+        raise ValueError(f"{text!r} is neither [INSTANCE:]SID[,SERIAL#] nor a SQL_ID of 13 letters and digits")
     return text
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Sequence
 
+from presman.analysis.advice.unblock import unblock_of
 from presman.analysis.collapsed_rows import CollapsedStatements, kind_of
 from presman.analysis.readings.forecast_readings import LEAST_JUDGED
 from presman.analysis.readings.reading import Reading
@@ -186,14 +187,21 @@ def first_of_queue(row: QueuedStatement, head: QueueHead, reading: Reading) -> s
     return "another of them" if row.waits_like(head.statement) else f"the head{in_view(reading)}"
 
 
-def starts_in_words(row: QueuedStatement) -> str:
-    """Return when a queued statement should start, as a sentence; "" without a forecaster."""
+def starts_in_words(row: QueuedStatement, reading: Reading) -> str:
+    """Return when a queued statement should start, as a sentence; "" without a forecaster.
+
+    "" also without a forecast of a head that should start when running statements end: the ways to start it say so.
+    """
     starts = row.starts
     if starts is None:
         return ""
     if starts.timeout:
         return "It should reach its queue timeout before it starts."
     if starts.median is None:
+        found = unblock_of(row, reading)
+        is_head = found is not None and found.head.statement.executing() == row.executing()
+        if found is not None and is_head and found.wait is not None:
+            return ""
         return f"There is no forecast of its start: {starts.why_none}."
     between = f"between {duration(starts.low)} and {duration(starts.high)} in 8 cases of 10"
     return f"It should start in {duration(starts.median)}, {between}."

@@ -271,10 +271,10 @@ def _others(found: Sequence[Alert]) -> list[str]:
 def _shorter_and_shorter(alert: Alert) -> list[str]:
     """Return the sentence of an alert with ever fewer of its last clauses, and finally its short text.
 
-    That of a queue is preceded by how many wait and how long.
+    That of a queue begins with how many wait and how long.
     """
     text = alert.text
-    if alert.key == "queue_waits" and not text.startswith(alert.short):
+    if alert.key == "queue_waits" and text.startswith(f"{alert.subject}: head"):
         text = f"{alert.bare().short}: {text.removeprefix(f'{alert.subject}: ')}"
     clauses = text.split("; ")
     return ["; ".join(clauses[:count]) for count in range(len(clauses), 0, -1)] + [alert.short]

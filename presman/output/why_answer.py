@@ -19,6 +19,7 @@ from presman.analysis.readings.statement_readings import (
     Executing,
     ParallelStatement,
     QueuedStatement,
+    QueueHead,
     QueueReason,
     RunningStatement,
     group_title,
@@ -38,7 +39,7 @@ from presman.output.cells import word
 from presman.output.json_document import plain, unblock_document, written
 from presman.rows.session_state import POOL_WAIT, QUIESCE_WAIT, comma_serial
 
-_SESSION = re.compile(r"(?:(\d{1,4}):)?(\d{1,6})(?:,\d{1,6})?", re.ASCII)
+_SESSION = re.compile(r"(?:(\d{1,4}):)?(\d{1,6})(?:,(\d{1,10}))?", re.ASCII)
 _MOST_WAYS = 3
 """The most ways to let it start that are named."""
 _MOST_TURNS, _LAST_TURNS = 6, 2
@@ -54,26 +55,27 @@ _RESTS_ON = {
 
 
 class AskedStatement(NamedTuple):
-    """The statement of the question: its SQL_ID, else its SID, on one instance or on any (0)."""
+    """The statement of the question: its SQL_ID, else its SID, on one instance or on any (0), with any SERIAL# (0)."""
 
     sql_id: str = ""
     sid: int = 0
     inst_id: int = 0
+    serial: int = 0
 
     @classmethod
     def of(cls, text: str) -> AskedStatement:
         """Read ``507``, ``2:507``, either with its SERIAL# (``507,32323``), or a SQL_ID."""
         found = _SESSION.fullmatch(text)
-        return cls(text.lower()) if found is None else cls(sid=int(found[2]), inst_id=int(found[1] or 0))
+        return cls(text.lower()) if found is None else cls("", int(found[2]), int(found[1] or 0), int(found[3] or 0))
 
     def is_about(self, row: ParallelStatement | SessionReading) -> bool:
         """Return whether a row is that statement."""
         if self.sql_id:
             return row.sql_id.lower() == self.sql_id
-        return row.sid == self.sid and self.inst_id in {0, row.inst_id}
+        return row.sid == self.sid and self.inst_id in {0, row.inst_id} and self.serial in {0, row.serial}
 
     def __str__(self) -> str:
-        session = f"{self.inst_id}:{self.sid}" if self.inst_id else f"{self.sid}"
+        session = f"{self.inst_id}:" * (self.inst_id > 0) + f"{self.sid}" + f",{self.serial}" * (self.serial > 0)
         return f"SQL_ID {self.sql_id}" if self.sql_id else f"session {session}"
 
 
@@ -106,11 +108,23 @@ class UnansweredSpan(NamedTuple):
         return f"from {clock(self.since)} to {clock(self.until)} ({listed(sorted(self.views))} did not answer)"
 
 
+def _may_last(before: ReasonSince, row: QueuedStatement, head: QueueHead) -> bool:
+    """Whether an earlier reason may still hold, because a limit of the head is not known, or not what it counts."""
+    is_known = head.not_known is None or not head.not_known.view
+    if is_known and all(each.is_certain for each in head.shortages):
+        return False
+    return before.reason in _BY_LIMIT or row.reason is QueueReason.UNKNOWN
+
+
+_BY_LIMIT = {QueueReason.GROUP_LIMIT, QueueReason.CONTAINER_LIMIT, QueueReason.NEVER_FITS}
+
+
 class ReasonHistory:
     """The reasons for which each statement waited since `begun`, the first reading (None before it).
 
     Up to `sparse_to` only one poll in `step` was read; None if each was. A poll at which a view did not answer has no
-    reason, because its rows are those of an earlier poll. `gaps` are the spans of such polls.
+    reason, because its rows are those of an earlier poll; `gaps` are the spans of such polls. Nor has a poll at which
+    an earlier reason may last unseen.
     """
 
     def __init__(self) -> None:
@@ -130,8 +144,11 @@ class ReasonHistory:
             self.gaps.append(UnansweredSpan(last.since, reading.at, last.views | views))
             return
         self.begun = self.begun or reading.at
+        heads = {(each.con_id, each.group): each for each in reading.heads}
         for row in reading.queue:
-            reasons = self._reasons.setdefault(row.executing(), [])
+            reasons, head = self._reasons.setdefault(row.executing(), []), heads.get((row.con_id, row.group))
+            if reasons and (not reading.lists_queue() or (head is not None and _may_last(reasons[-1], row, head))):
+                continue
             if not reasons or reasons[-1].reason is not row.reason:
                 reasons.append(ReasonSince(reading.at, row.reason))
 
@@ -273,7 +290,7 @@ def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, histo
         behind = f"{place}; {first}, {head.statement.sql_id}, " if first else ""
         yield f"  {behind}{head.sentence}"
     record = forecast_record(reading, since=True)
-    if words := starts_in_words(row):
+    if words := starts_in_words(row, reading):
         yield f"  {words[0].lower()}{words[1:]}" + (f" {record}." if record and row.starts else "")
     if row.timeout_left is not None:
         left = f"{duration(row.timeout_left)}{timeout_source(row)}"

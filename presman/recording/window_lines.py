@@ -372,8 +372,8 @@ def span_waits(playback: Playback, part: PlaybackPart) -> Iterator[SpanWaits]:
         playback.left_out(part, f"its histograms have {buckets:,} buckets of {events:,} events, and are left out")
         return
     for span, event, upper, first, last, known, *waits in playback.streamed(part, _WAITS):
-        are_whole = _is_whole(span, upper, first, last, *(each for each in (known, *waits) if each is not None))
-        if are_whole and 0 <= first <= last < SPAN:
+        counts = [each for each in (known, *waits) if each is not None]
+        if _is_whole(span, upper, first, last, *counts) and 0 <= first <= last < SPAN and min(counts, default=0) >= 0:
             yield SpanWaits(span, clean(str(event)), upper, first, last, known, waits)
 
 

@@ -143,10 +143,15 @@ def _built(makers: Sequence[Callable[[Victim], Command]], victim: Victim) -> tup
         return ()
 
 
+def is_session_number(number: object) -> bool:
+    """Return whether a command can contain a number as an instance, SID or SERIAL#."""
+    return type(number) is int and 0 < number <= _LARGEST
+
+
 def _numbers(victim: Victim) -> tuple[int, int, int]:
     numbers = (victim.inst_id, victim.sid, victim.serial)
     for name, number in zip(("instance", "SID", "SERIAL#"), numbers, strict=True):
-        if type(number) is not int or not 0 < number <= _LARGEST:
+        if not is_session_number(number):
             raise ValueError(f"not a usable {name}: {number!r}")
     return numbers
 

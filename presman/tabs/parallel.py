@@ -187,7 +187,8 @@ def holders(reading: Reading) -> Line:
 
 
 def _held(group: GroupReading) -> str:
-    limit = "" if group.may_hold is None else f" of {count(group.may_hold)}"
+    most = count(group.may_hold) if group.may_hold is not None else "?" if group.limit_view else ""
+    limit = f" of {most}" if most else ""
     queued = f", {group.px_queued} queued" if group.px_queued else ""
     return f"{group.name} {held_servers(group)}{limit}{queued}"
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from presman.analysis.collapsed_rows import CollapsedStatements, kind_of
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
+from presman.analysis.readings.statement_readings import SAME_WAIT, QueuedStatement, RunningStatement
 from presman.base.formats import counted, duration
 from presman.figures.statement_figures import QUEUE, RUNNING, statement_identity
 from presman.tui.widgets.grid import Grid
@@ -17,11 +17,26 @@ def followable(row: object) -> QueuedStatement | RunningStatement | None:
     return row if isinstance(row, QueuedStatement | RunningStatement) else None
 
 
-class FollowedStatement:
-    """A statement that is followed. `row` is its last row, None once it has ended."""
+def _timed_out(row: QueuedStatement, before: Reading, now: Reading) -> bool:
+    """Whether a statement that has left the queue since reached its timeout: it was due, and its group counts more."""
 
-    def __init__(self, row: QueuedStatement | RunningStatement) -> None:
+    def counted_in(reading: Reading) -> int | None:
+        groups = (each for each in reading.cluster_groups() if (each.con_id, each.name) == (row.con_id, row.group))
+        return next((each.totals.timeouts for each in groups), None)
+
+    due_by = (now.at - before.at).total_seconds() + SAME_WAIT
+    if row.timeout_action != "CANCEL" or row.timeout_left is None or row.timeout_left > due_by:
+        return False
+    old, new = counted_in(before), counted_in(now)
+    return old is not None and new is not None and new > old
+
+
+class FollowedStatement:
+    """A statement that is followed. `row` is its last row, in `reading`; None once it has ended."""
+
+    def __init__(self, row: QueuedStatement | RunningStatement, reading: Reading | None = None) -> None:
         self._execution = row.executing()
+        self._reading = reading
         self.row: QueuedStatement | RunningStatement | None = row
         self.name = f"{row.sql_id or 'the statement'} of {row.group} ({row.inst_id}:{row.sid})"
 
@@ -35,13 +50,15 @@ class FollowedStatement:
         is_queue_cut = isinstance(before, QueuedStatement) and not reading.lists_queue()
         if now is None and (is_queue_cut or reading.why_unavailable("V$PX_SESSION")):
             return ""
+        earlier, self._reading = self._reading, reading
         self.row = now
         if isinstance(before, QueuedStatement) and isinstance(self.row, RunningStatement):
             waited = f" after {duration(before.waited)} in the queue" if before.waited is not None else ""
             return f"{self.name} has started{waited}, with {counted(self.row.servers, 'server')}."
-        if before is not None and self.row is None:
-            return f"{self.name} {'has left the queue' if isinstance(before, QueuedStatement) else 'is over'}."
-        return ""
+        if isinstance(before, QueuedStatement) and now is None:
+            reached = earlier is not None and _timed_out(before, earlier, reading)
+            return f"{self.name} {'timed out in the queue (ORA-07454)' if reached else 'has left the queue'}."
+        return f"{self.name} is over." if before is not None and now is None else ""
 
     def select(self, grids: Iterable[Grid]) -> Grid | None:
         """Put the cursor on the statement in its table, also on a folded row; return that table."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -20,6 +19,7 @@ from presman.tui.keyed_app import TIDY, KeyedApp
 from presman.tui.monitor import Moments, Monitor
 from presman.tui.monitor_screen import MonitorScreen
 from presman.tui.tab_panels import PACE, PageReader, TabPanels
+from presman.tui.terminal_app import AlarmClock
 from presman.tui.widgets.page import Page
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class FrameApp(KeyedApp):
         self.recording = self.csv_recording()
         self.poll_recording = PollRecording(folder, partial(self.call_from_thread, self.notify, severity="error"))
         self.begun = False
-        self._next_tick: asyncio.TimerHandle | None = None
+        self._clock = AlarmClock(partial(self.call_later, self._tick))
         self.take_theme(theme)
 
     def restore_view(self) -> None:
@@ -214,13 +214,7 @@ class FrameApp(KeyedApp):
 
     def _tick(self) -> None:
         if not self.is_leaving:
-            self._tick_after(self.frame.tick(self.monitor, taking(self.recording.measure, self.poll_recording)))
-
-    def _tick_after(self, seconds: float) -> None:
-        """Tick next after some seconds. A timer that rang each second would be a twentieth of the CPU time."""
-        if self._next_tick is not None:
-            self._next_tick.cancel()
-        self._next_tick = asyncio.get_running_loop().call_later(seconds, self.call_later, self._tick)
+            self._clock.ring_after(self.frame.tick(self.monitor, taking(self.recording.measure, self.poll_recording)))
 
     def repaint(self) -> None:
         """Draw everything from the state. A panel that fails reports that and does not affect the rest."""
@@ -242,7 +236,8 @@ class FrameApp(KeyedApp):
     def paint_lines(self) -> None:
         """Draw the lines above and below the body."""
         exporting = taking(self.recording.measure, self.poll_recording)
-        self._tick_after(self.frame.paint_lines(self.monitor, exporting, self.panels.hidden(), self.keys_here()))
+        tick_after = self.frame.paint_lines(self.monitor, exporting, self.panels.hidden(), self.keys_here())
+        self._clock.ring_after(tick_after)
         self.show_around()
 
     def bind_tab_keys(self, names: Iterable[str] = ()) -> None:

@@ -471,6 +471,16 @@ def test_an_idle_holder_is_ended_where_no_server_is_left() -> None:
     assert found.command is not None
 
 
+def test_an_idle_holder_without_a_serial_number_is_not_ended() -> None:
+    """DO said to end it without a command, and failed where the forecast proves that its end helps."""
+    full = replace(header().servers, in_use=640)
+    idle = running(526, serial=0, servers=8, **IDLE)
+    found = advice(replace(quiet(), header=replace(header(), servers=full), running=(idle,)))
+    assert (found.step, found.commands) == (Step.WAIT, ())
+    queue = advice(foreseen(one_queue(idle), 0, 1500.0, 2470.0, proven=True))
+    assert queue.text == "wait: MARTIN 1:526 holds 8 servers: its SID and SERIAL# are not known"
+
+
 def test_no_advice_if_nothing_is_wrong() -> None:
     assert to_do(quiet()) is None
     capped = group("REPORTS", 6.0, 1.1, limit=6.0, verdict=Verdict.CAPPED)
@@ -744,7 +754,7 @@ def test_a_queue_of_a_minute_ago_still_takes_turns() -> None:
     assert way.answers
     own = replace(lately, heads=(replace(lately.heads[0], shortages=(Shortage(32, group="BATCH"),)),))
     assert advice(own).step is Step.END, "of BATCH's own limit ETL takes nothing"
-    fifo = replace(lately, header=replace(lately.header, px_managed="FIFO"))
+    fifo = replace(lately, heads=(replace(lately.heads[0], one_queue=True),))
     assert advice(fifo).step is Step.END, "in one queue later statements are behind"
 
 
@@ -913,6 +923,10 @@ def test_of_several_queues_that_of_the_idle_holder_comes_first() -> None:
         f": end it if it stays idle (from 2:00 on DO offers it); for BATCH, wait, or {CANCEL}: you decide"
     )
     assert "from 2:00 on" not in advice(foreseen(both, 1, 880.0, 900.0)).text, "DO will not: it saves too little"
+    starts = replace(etl, statement=replace(etl.statement, starts=StartForecast(5.0, 3.0, 10.0)))
+    by_itself = replace(both, heads=(both.heads[0], starts), forecast=QueueForecast(ForecastRecord(50, 41, 22.0)))
+    assert "BATCH" in advice(by_itself).text
+    assert "ETL should start" not in advice(by_itself).text, "BATCH has waited longer, and does not start by itself"
 
 
 def test_the_first_queue_comes_first_even_if_another_starts_sooner() -> None:

@@ -30,7 +30,7 @@ def test_a_wait_longer_than_forecasts_look_back(inside: Run, tmp_path: Path, mon
     record(tmp_path / "a.presman", moments)
     row = max(moments[-1][1].queue, key=lambda each: each.waited or 0.0)
     seen = [reading.at for _, reading in moments if row.executing() in {each.executing() for each in reading.queue}]
-    asked = f"{row.inst_id}:{row.sid}"
+    asked = f"{row.inst_id}:{row.sid},{row.serial}"
     for most, apart in ((200, 1), (7, 15)):
         assert len(seen) > 10 + apart
         monkeypatch.setattr(look_command, "_MOST_BEFORE", most)

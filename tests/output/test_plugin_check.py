@@ -55,16 +55,18 @@ def test_the_worst_decides_and_comes_first() -> None:
 
 
 def test_the_length_of_a_queue_comes_first() -> None:
-    waits = Alert("warn", "▲", "G1: BATCH is short by 16.", "G1: 3 queued, head 5:00", "queue_waits", "G1")
-    assert line(judged(waits))[1].endswith(" - ORCL: G1: 3 queued, head 5:00: BATCH is short by 16.")
+    waits = Alert("warn", "▲", "G1: head 7xq is short by 16.", "G1: 3 queued, head 5:00", "queue_waits", "G1")
+    assert line(judged(waits))[1].endswith(" - ORCL: G1: 3 queued, head 5:00: head 7xq is short by 16.")
+    critical = waits._replace(words="G1: 3 wait, the first 5:00, 1 h in total; head 7xq is short by 16.")
+    assert line(judged(critical))[1].endswith(f" - ORCL: {critical.text}"), "it says how many wait, and how long"
 
 
 def test_clauses_of_the_worst_go_before_another_queue_does() -> None:
     queues = [Alert("warn", "▲", f"G{n}: text", f"G{n}: 3 queued", "queue_waits", f"G{n}") for n in range(1, 6)]
     clauses = "; ".join(f"clause {n} of the worst, which is long" for n in range(10))
-    worst = Alert("bad", "✕", f"G0: {clauses}", "G0: 9 queued", "queue_waits", "G0")
+    worst = Alert("bad", "✕", f"G0: head {clauses}", "G0: 9 queued", "queue_waits", "G0")
     text = line(judged(worst, alert(9), *queues))[1].partition("ORCL: ")[2]
-    assert text.startswith("G0: 9 queued: clause 0 of the worst, which is long; ")
+    assert text.startswith("G0: 9 queued: head clause 0 of the worst, which is long; ")
     assert text.endswith("which is long; " + "; ".join(["short 9", *(each.short for each in queues)]))
     assert 400 - len("; clause 0 of the worst, which is long") < len(text) <= 400, "no clause is dropped without need"
 

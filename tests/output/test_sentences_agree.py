@@ -206,7 +206,15 @@ def not_named(reading: Reading, step: ToDo, idle: list[str]) -> Iterator[str]:
         yield f"TO START IT offers {named}, DO names none of them: {step.text}"
     ending = (each for each in reading.running if each.is_last or each.overdue or step_left(each) is not None)
     answers = [*idle, *(each.who for each in ending)]
-    reasons = ("by its forecast", "SMON", "is free", "are free", "one queue", "is not known either", "queue timeout")
+    reasons = (
+        "by its forecast",
+        "SMON",
+        "is free",
+        "are free",
+        "one queue",
+        "no session to end is named",
+        "queue timeout",
+    )
     if not any(each in step.text for each in (*answers, *reasons)):
         yield f"{idle} idle, not named: {step.text}"
 

@@ -50,10 +50,7 @@ def test_the_answer_for_a_head_has_reason_forecast_and_candidates() -> None:
         "    by ending MARTIN 1:526,60805 (idle 22:10, 32 servers): 2 of the queue start at once, the last queued "
         "perhaps 0:50-1:15 sooner: in 1:00 instead of 2:00"
     )
-    assert (
-        lines[6]
-        == "      proven: that frees servers that statements wait for; which of them gets the servers is not known"
-    )
+    assert lines[6] == "      proven: that frees servers; which statement gets them is not known"
 
 
 def test_a_reason_that_is_not_known_is_said_in_words() -> None:
@@ -231,6 +228,7 @@ def test_a_statement_seen_to_arrive_has_its_whole_history() -> None:
     [
         ("507", AskedStatement(sid=507)),
         ("2:507", AskedStatement(sid=507, inst_id=2)),
+        ("2:507,32323", AskedStatement(sid=507, inst_id=2, serial=32323)),
         ("7XQ3h002jskd0", AskedStatement("7xq3h002jskd0")),
         ("1234567890123", AskedStatement("1234567890123")),
     ],
@@ -251,7 +249,9 @@ def test_json_has_the_reason_with_its_details() -> None:
 
 
 def test_a_session_can_be_named_as_on_screens() -> None:
-    assert answer("501,7") == answer("1:501,7") == answer("501")
+    serial = next(row.serial for row in sample().queue if row.sid == 501)
+    assert answer(f"501,{serial}") == answer(f"1:501,{serial}") == answer("501")
+    assert answer(f"501,{serial + 1}")[0].startswith(f"session 501,{serial + 1} "), "another session with that SID"
 
 
 def test_every_second_poll_was_read_up_to_the_first_watched() -> None:

@@ -127,7 +127,7 @@ def test_an_instance_that_went_while_v_instance_was_silent_may_be_gone(tmp_path:
     for reading in with_heads:
         step = to_do(reading)
         assert step is not None
-        assert step.text.startswith("wait: whether instance 2 (LOSTDB2) is gone is not known (GV$INSTANCE), so which ")
+        assert step.text.startswith("wait: whether instance 2 (LOSTDB2) is gone is not known (GV$INSTANCE), so no ")
         assert step.short == "wait: whether instance 2 (LOSTDB2) is gone is not known"
         assert not named(reading)
         assert not any(alert.state == "bad" for alert in wrong(reading) if alert.key == "queue_waits")

@@ -162,9 +162,9 @@ def test_an_end_is_not_called_useless_if_free_servers_are_not_known(tmp_path: Pa
     metric = "CONSUMER_GROUP_NAME | PARALLEL_SERVERS_LIMIT\nREPORTS | 48\nBATCH | 48\nADHOC | 48"
     found = reading(tmp_path, {**views, "V$RSRCMGRMETRIC": metric})
     since = "has changed since the last full minute is not known (GV$RSRCMGRMETRIC of 0:00 ago)"
-    not_known = f"whether the limit of servers of REPORTS {since}, so which session to end"
-    assert advice(found).text == f"wait: {not_known} so that the head of REPORTS starts is not known either"
-    assert way(found).sentence == f"{not_known} is not known either"
+    not_known = f"whether the limit of servers of REPORTS {since}, so no session to end is named"
+    assert advice(found).text == f"wait: {not_known} for the head of REPORTS"
+    assert way(found).sentence == not_known
 
 
 def test_no_end_for_the_queue_while_the_database_is_quiesced(tmp_path: Path) -> None:
@@ -174,8 +174,7 @@ def test_no_end_for_the_queue_while_the_database_is_quiesced(tmp_path: Path) -> 
     found = reading(tmp_path, {**views, "V$INSTANCE": quiesced})
     assert not advice(found).commands
     assert way(found).sentence == (
-        "whether a queued statement starts while the database is quiesced is not known, so which session to end is not "
-        "known either"
+        "whether a queued statement starts while the database is quiesced is not known, so no session to end is named"
     )
 
 

@@ -216,7 +216,7 @@ def test_no_end_is_offered_while_an_instance_may_be_gone(tmp_path: Path) -> None
         assert each.sentence.startswith("whether instance 2 (LOSTDB2) is gone is not known (GV$INSTANCE")
         assert "whether instance 2 (LOSTDB2) is gone is not known" in answer(reading, f"{each.head.statement.sid}")
         assert (step := queue_step(reading)) is not None
-        assert step.text.startswith(f"wait: {each.sentence.removesuffix(' is not known either')} so that ")
+        assert step.text.startswith(f"wait: {each.sentence} for the head of ")
 
 
 def test_charts_and_recordings_have_the_number_that_is_counted(tmp_path: Path) -> None:

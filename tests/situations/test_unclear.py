@@ -18,13 +18,16 @@ from presman.analysis.alerts.not_known import not_known
 from presman.analysis.assemble import analyse
 from presman.analysis.plans.plan_changes import SettingWatch
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Cause
+from presman.analysis.readings.statement_readings import Cause, QueueReason
 from presman.analysis.trends.database_events import TIMEOUT, EventWatch
 from presman.analysis.trends.statement_runs import ArrivalOutcome, ArrivalTracker
+from presman.figures.drawing.lines import plain
 from presman.figures.group_figures import OVERVIEW
+from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
 from presman.recording.reader import Recording
 from presman.rows.group_rows import RsrcPlan
 from presman.services.live import ReadingCame, Readings
+from presman.tabs.parallel import holders
 from presman.tui.following import FollowedStatement
 from tests.cli.run import Run
 from tests.recording.recorded import polled, record
@@ -62,7 +65,7 @@ UNEXPLAINED = "and 12 are free, as they were at the poll before: the server coun
 SUBPLAN = "what the limit of subplan DAYTIME means for servers is not documented"
 UNCLEAR = (
     Edge(5, "QUERIES", "short by 4 servers", step="by itself in about 0:04, when AUDIT 1:303 ends"),
-    Edge(10, "QUERIES", "short by 4 servers", step="end MARTIN 1:301 (idle ", offered=("MARTIN 1:301",)),
+    Edge(10, "QUERIES", "short by 4 servers", step="start; the end of AUDIT 1:303 is late", offered=("MARTIN 1:301",)),
     Edge(35, "", "", "whether a session that holds parallel servers is idle or blocked (GV$SESSION lacks STATUS)"),
     Edge(45, "FEEDS", NO_SERVER, step=NO_SERVER),
     Edge(55, "FEEDS", "(DOP 4, two sets by its plan) and 8 are free; nothing that presman sees holds it back"),
@@ -117,6 +120,7 @@ def test_what_an_edge_shows(scenario: str, edge: Edge) -> None:
 @pytest.mark.parametrize(
     ("scenario", "second", "group", "why"),
     [
+        ("unclear", 65, "LOADS", "19 by UTILIZATION_LIMIT, 64 by GV$RSRCMGRMETRIC"),
         ("unclear", 160, "LOADS", "PARALLEL_EXECUTION_MANAGED is OFF"),
         ("unclear_rac", 40, "REPORTS", "the instances run different plans"),
     ],
@@ -125,6 +129,7 @@ def test_the_table_of_groups_does_not_know_the_limit_either(scenario: str, secon
     (row,) = (row for row in course(scenario, second).cluster_groups() if row.name == group)
     assert (row.servers_limit, row.limit_view) == (None, why)
     assert OVERVIEW.column("px_servers_active").show(row).endswith("/?")
+    assert f"{group} 16 of ?" in plain(holders(course(scenario, second)))
 
 
 def test_close_polls_repeat_no_promise_that_was_broken() -> None:
@@ -163,6 +168,25 @@ def test_an_alert_about_queued_statements_ends_when_nothing_is_queued() -> None:
     assert not found.queue
     assert found.why_unavailable("DBA_RSRC_PLAN_DIRECTIVES")
     assert "queue_timeout" not in {alert.key for alert in wrong(found)}
+
+
+def test_an_alert_about_a_timeout_ends_when_its_statement_has_left_the_queue() -> None:
+    """REPORTS had timed out, as `why` said; `check` still had its timeout in 0:20, because a view had no groups."""
+    timeouts = [[a.text for a in wrong(course("unclear", at)) if a.key == "queue_timeout"] for at in (245, 250)]
+    assert "the first: REPORTS" in timeouts[0][0]
+    assert not timeouts[1]
+    assert "whether a queued statement times out soon" in not_known(course("unclear", 250))[0]
+
+
+def test_why_has_no_forecast_beside_a_start_that_it_predicts() -> None:
+    """It said that there was no forecast of its start, and that it should start by itself in about 0:04."""
+    readings, asked = Readings(with_forecasts=True), AskedStatement(sid=401)
+    soon, late = (
+        as_text(readings.read(snapshot).reading, asked, ReasonHistory()) for snapshot, _ in polled("unclear", 2)
+    )
+    assert "it should start by itself in about 0:04" in soon
+    assert "no forecast" not in soon
+    assert "there is no forecast of its start" in late
 
 
 def test_a_column_without_values_is_no_change_of_the_plan() -> None:
@@ -221,6 +245,15 @@ def test_one_poll_without_rows_is_enough_if_polls_are_far_apart() -> None:
     assert [each.why_unknown("queue") for each in (found[7], found[9])] == ["", ""]
 
 
+def test_a_limit_that_a_view_does_not_show_is_no_other_reason() -> None:
+    """`why` counted nine turns: a view left out an instance, so that for some polls only the target was known."""
+    history = ReasonHistory()
+    for came in live("unclear_rac"):
+        history.add(came.reading)
+    head = next(each.statement for each in came.reading.heads if each.group == "REPORTS")
+    assert [each.reason for each in history.of(head)] == [QueueReason.GROUP_LIMIT]
+
+
 def test_a_queued_statement_that_is_not_listed_has_not_arrived_again() -> None:
     """A recording had it twice: it left the queue, and came again a microsecond earlier than before."""
     tracker = ArrivalTracker()
@@ -237,6 +270,14 @@ def test_a_followed_statement_that_is_not_listed_has_not_left_the_queue() -> Non
     assert [followed.take(each.reading) for each in came[16:40]] == [""] * 24
     assert followed.row is not None
     assert followed.row.sid == 402
+
+
+def test_a_followed_statement_that_timed_out_has_not_just_left_the_queue() -> None:
+    came = live("unclear")
+    (feeds,) = (each for each in came[19].reading.queue if each.group == "FEEDS")  # after 100 seconds
+    followed = FollowedStatement(feeds, came[19].reading)
+    ended = "5a585qvmhk1gj of FEEDS (1:402) timed out in the queue (ORA-07454)."
+    assert [followed.take(each.reading) for each in came[20:22]] == ["", ended]
 
 
 def test_nobody_is_to_be_decided_about_for_a_head_that_has_just_come() -> None:

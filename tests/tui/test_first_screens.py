@@ -159,7 +159,7 @@ SENTENCES = {
     "unclear_rac": Sentence(
         "No session is to be ended for REPORTS: instance 2 does not show who else is queued.",
         ("REPORTS: 1 queued", "1 idle holder keeps 16 servers", "which statements are queued is not known"),
-        ("so which session to end so that the head of REPORTS starts is not known either",),
+        ("so no session to end is named for the head of REPORTS",),
         polls=2,
     ),
 }

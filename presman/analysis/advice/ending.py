@@ -17,7 +17,7 @@ from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import ParallelStatement, RunningStatement, is_known
 from presman.base.formats import duration, in_about
 from presman.base.release import Release
-from presman.rows.commands import Command, CommandKind, Victim, for_queued, to_end
+from presman.rows.commands import Command, CommandKind, Victim, for_queued, is_session_number, to_end
 from presman.rows.session_rows import IDLE_STATUSES
 from presman.rows.session_state import SessionKind
 
@@ -59,7 +59,7 @@ def ending(row: ParallelStatement | SessionReading, reading: Reading) -> Ending:
             found = tuple(each for each in found if each.kind is not CommandKind.DEQUEUE)
     else:
         found = to_end(victim, release, idle=_executes_nothing(row), autonomous=autonomous)
-    return Ending(found, "" if found else "its SID and SERIAL# are not known")
+    return Ending(found)
 
 
 def _would_be_downgraded(victim: Victim, reading: Reading) -> bool:
@@ -98,6 +98,8 @@ def _refusals(row: ParallelStatement | SessionReading) -> Iterator[str]:
         yield "it may be a monitor's GV$ query; no view shows which"
     if running is not None and running.idle is not None and ends_in(running) is not None:
         yield f"Oracle ends it {in_about(running.oracle_ends_in)} ({running.ended_by})"
+    if not all(map(is_session_number, victim_of(row)[:3])):
+        yield "its SID and SERIAL# are not known"
 
 
 def _read_before(row: ParallelStatement | SessionReading, reading: Reading) -> str:
@@ -194,6 +196,12 @@ def step_left(statement: RunningStatement, within: float = NEARLY_DONE) -> float
     may_be_last = statement.comes_nearer and statement.idle is None and not statement.is_last
     left = statement.remaining if may_be_last else None
     return left if left is not None and left <= within else None
+
+
+def is_late(statement: RunningStatement) -> bool:
+    """Whether a statement should have ended by now, or seemed to end soon and its end comes no nearer."""
+    left = statement.remaining
+    return statement.overdue or (left is not None and left <= NEARLY_DONE and not statement.comes_nearer)
 
 
 def lost(statement: RunningStatement) -> float | None:

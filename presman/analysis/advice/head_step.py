@@ -38,21 +38,25 @@ def head_step(found: Unblock, reading: Reading) -> ToDo:
         return _not_known(found.doubt, found, reading)
     if found.leaves_soon and not found.outdated:
         text, short = (f"wait: {each} {found.leaves_soon}" for each in (head_in_words(head), name))
-        short = short.partition(", by")[0].partition(": then")[0]
-        return ToDo(Step.WAIT, text, short, "parallel", subject=name)
+        return _step(found, Step.WAIT, text, short.partition(", by")[0].partition(": then")[0])
     if found.soon is not None and not found.outdated:
         return _wait_for(found, "should start by itself")
     if found.itself is not None:
-        text = queues_behind_itself(found.itself)
-        return ToDo(Step.CHANGE, text, f"close the open cursor of {found.itself.who}", "parallel", subject=name)
+        short = f"close the open cursor of {found.itself.who}"
+        return _step(found, Step.CHANGE, queues_behind_itself(found.itself), short)
     return _too_large(found, reading) if head.cause is Cause.NEVER_FITS else _patience(found, reading)
+
+
+def _step(found: Unblock, step: Step, text: str, short: str, *between: str) -> ToDo:
+    """Return a step for a head: about its queue, without a command."""
+    return ToDo(step, text, short, "parallel", subject=queue_name(found.head), between=between)
 
 
 def _not_known(doubt: NotKnown, found: Unblock, reading: Reading) -> ToDo:
     """Return the step to wait while it is not known how many servers a head lacks."""
     slowed, the_head = _slowed_by_io(found, reading), head_in_words(found.head)
-    text = f"wait: {doubt}, so which session to end so that {the_head} starts is not known either{slowed}"
-    return ToDo(Step.WAIT, text, f"wait: {doubt.what} is not known", "parallel", subject=queue_name(found.head))
+    text = f"wait: {doubt}, so no session to end is named for {the_head}{slowed}"
+    return _step(found, Step.WAIT, text, f"wait: {doubt.what} is not known")
 
 
 def _too_large(found: Unblock, reading: Reading) -> ToDo:
@@ -70,11 +74,10 @@ def _too_large(found: Unblock, reading: Reading) -> ToDo:
     if head.fits_with:
         back = f"{instances_are(head.fits_with)} back"
         text = f"{the_head} fits again once {back}; else cancel it and run it with a lower DOP, or in another group"
-        short = f"run {name}'s head with a lower DOP, or wait until {back}"
-        return ToDo(Step.CHANGE, text, short, "parallel", subject=name)
+        return _step(found, Step.CHANGE, text, f"run {name}'s head with a lower DOP, or wait until {back}")
     helps, short = _cure_of_size(head, name, without)
     of = f", which is that of the instances that are left{without}" if without else ""
-    return ToDo(Step.CHANGE, f"{the_head} is {head.why}{of}: {helps}", short, "parallel", subject=name)
+    return _step(found, Step.CHANGE, f"{the_head} is {head.why}{of}: {helps}", short)
 
 
 def _cure_of_size(head: QueueHead, name: str, without: str) -> tuple[str, str]:
@@ -113,17 +116,15 @@ def _wait_for(found: Unblock, starts: str) -> ToDo:
     about, when = in_about(time_left(last)), _when(found, last)
     text, short = f"wait: {the_head} may start {about}, {when}", f"wait: {name} may start {about}"
     if found.rivals:
-        text, short = f"{text}; {want_the_same(found.rivals)}", f"{short}; so may {listed(found.rivals)}"
-    elif found.unsure:
-        text = f"{text}; {found.unsure}"
-    elif found.head.cause is Cause.NEVER_FITS:  # it has been seen to start alone, but that is not predicted
-        text = f"wait: {the_head} may start only when no servers are in use, {about}, {when} ({found.head.why})"
-    else:
-        text, short = (
-            f"wait: {the_head} {starts} {about}, {when}",
-            f"wait: {name} {starts.partition(' by ')[0]} {about}",
-        )
-    return ToDo(Step.WAIT, text, short, "parallel", subject=name)
+        same = f"{text}; {want_the_same(found.rivals)}"
+        return _step(found, Step.WAIT, same, f"{short}; so may {listed(found.rivals)}")
+    if found.unsure:
+        return _step(found, Step.WAIT, f"{text}; {found.unsure}", short)
+    if found.head.cause is Cause.NEVER_FITS:  # it has been seen to start alone, but that is not predicted
+        alone = f"wait: {the_head} may start only when no servers are in use, {about}, {when} ({found.head.why})"
+        return _step(found, Step.WAIT, alone, short)
+    sure = f"wait: {name} {starts.partition(' by ')[0]} {about}"
+    return _step(found, Step.WAIT, f"wait: {the_head} {starts} {about}, {when}", sure)
 
 
 def _when(found: Unblock, last: RunningStatement) -> str:
@@ -142,39 +143,46 @@ def lasting_cure(reading: Reading) -> str:
 
 
 def _patience(found: Unblock, reading: Reading) -> ToDo:
-    """Return the step to wait, with the time if known, or to decide which work to end."""
+    """Return the step to wait, with the time if known, or to decide which work to end. The first case counts."""
     name, the_head, cause = queue_name(found.head), head_in_words(found.head), found.head.cause
-    step, text, short = Step.WAIT, "", ""
-    between: list[str] = []
-    # The first case that applies counts. The last is that a person decides which work to lose.
     if cause is Cause.UNEXPLAINED:
-        step, short = Step.LOOK, f"check what else limits {name}"
         text = f"check what else limits {the_head}: the servers it wants are free, yet it is still queued"
-    elif cause in {Cause.BEHIND, Cause.NOT_CHOSEN}:
-        text, short = f"wait: {the_head} {found.head.sentence}", f"wait: {name}'s head is {cause.value}"
-    elif found.unknown:
-        step, short = Step.LOOK, f"who holds the servers that {name} wants is not known"
+        return _step(found, Step.LOOK, text, f"check what else limits {name}")
+    if cause in {Cause.BEHIND, Cause.NOT_CHOSEN}:
+        short = f"wait: {name}'s head is {cause.value}"
+        return _step(found, Step.WAIT, f"wait: {the_head} {found.head.sentence}", short)
+    if found.unknown:
         text = f"find out who holds the servers that {the_head} wants: {found.unknown}"
-    elif found.outdated:
+        return _step(found, Step.LOOK, text, f"who holds the servers that {name} wants is not known")
+    if found.outdated:
         text = f"wait: which session to end so that {the_head} starts is not known: {found.outdated} did not answer"
-        short = f"wait: {found.outdated} did not answer"
-    elif found.by_itself:
+        return _step(found, Step.WAIT, text, f"wait: {found.outdated} did not answer")
+    if found.by_itself:
         return _wait_for(found, "can start")
-    elif found.refused is not None:
-        text = short = f"wait: {refused_holder(found.refused)}"
-    elif (late := next((each.statement for each in found.candidates if each.statement.overdue), None)) is not None:
-        short = f"{late.who} should have ended by now but still runs"
-        text = _advised(f"{short}, so when {the_head} starts is not known:", found, reading)
-        short = _shortly(found, f"wait: {short}")
-    elif found.may_end and not found.turns and not any(each.proven for each in found.candidates):
-        text, short, *between = _may_end(found, reading)
-    elif any(each.idle is not None for each in reading.running):
-        text, short, *between = _idle_holder(found, reading)
-    else:
-        text, short, *between = _nobody_idle(found, reading)
+    text, short, *between = _while_holders_stay(found, reading)
     if short == _shortly(found):
         between += _decided(found, reading)
-    return ToDo(step, text, short, "parallel", subject=name, between=tuple(between))
+    return _step(found, Step.WAIT, text, short, *between)
+
+
+def _while_holders_stay(found: Unblock, reading: Reading) -> tuple[str, ...]:
+    """Return the advice while no holder of servers is known to end soon: in full, in short, and between.
+
+    The first case counts. The last is that a person decides which work to lose.
+    """
+    if found.refused is not None:
+        text = f"wait: {refused_holder(found.refused)}"
+        return text, text
+    late = next((each.statement for each in found.candidates if each.statement.overdue), None)
+    if late is not None:
+        over = f"{late.who} should have ended by now but still runs"
+        when = f"{over}, so when {head_in_words(found.head)} starts is not known:"
+        return _advised(when, found, reading), _shortly(found, f"wait: {over}")
+    if found.may_end and not found.turns and not _leaves_a_decision(found):
+        return _may_end(found, reading)
+    if any(each.idle is not None for each in reading.running):
+        return _idle_holder(found, reading)
+    return _nobody_idle(found, reading)
 
 
 def _nobody_idle(found: Unblock, reading: Reading) -> tuple[str, ...]:

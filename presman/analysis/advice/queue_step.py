@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from presman.analysis.advice.answers import too_early
 from presman.analysis.advice.contenders import Unblock, want_the_same
-from presman.analysis.advice.ending import ending, idle_to_end, saves_little
+from presman.analysis.advice.ending import ending, idle_to_end, is_late, saves_little
 from presman.analysis.advice.head_step import head_in_words, head_step, lasting_cure, queue_name
 from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.unblock import unblock
@@ -31,8 +31,9 @@ _FIRST = (Step.END, Step.LOOK, Step.CHANGE, Step.WAIT)
 def queue_step(reading: Reading, *, decides: bool = True) -> ToDo | None:
     """Return the step for the parallel queue.
 
-    First comes a head that can be helped, then one whose servers an idle holder keeps that TO START IT names, else the
-    most urgent head. Without `decides`, the step names no session that a person would have to decide to end.
+    First comes a head that can be helped, then one that does not start by itself and whose servers an idle holder
+    keeps that TO START IT names, else the most urgent head. Without `decides`, the step names no session that a person
+    would have to decide to end.
     """
     found = unblock(reading) if decides else map(_without_decisions, unblock(reading))
     heads = sorted(found, key=lambda each: urgency(each.head))
@@ -40,7 +41,8 @@ def queue_step(reading: Reading, *, decides: bool = True) -> ToDo | None:
         return None
     ended = _end_for_a_head(heads, reading) or _end_by_forecast(heads, reading)
     steps = [head_step(each, reading) for each in heads]
-    idle = [any(each.statement.idle is not None for each in found.candidates) for found in heads]
+    # A head that should start by itself needs nothing from an idle holder.
+    idle = [each.wait is None and any(one.statement.idle is not None for one in each.candidates) for each in heads]
     # The heads are in order of urgency: of equal steps, `index` takes that of the most urgent head.
     ranks = [(_FIRST.index(step.step), not keeps) for step, keeps in zip(steps, idle, strict=True)]
     best = ended or steps[ranks.index(min(ranks))]
@@ -59,12 +61,15 @@ def _without_decisions(found: Unblock) -> Unblock:
 def _beside_the_first(step: ToDo, first: Unblock, waits: ToDo) -> ToDo:
     """Return a step about another queue, with the wait for the first one, which is the most urgent.
 
-    The first queue can only wait, unless a person may decide to end a session.
+    The first queue can only wait, unless a person may decide to end a session. That its head leaves soon is named.
     """
     name, may_end = queue_name(first.head), any(each.proven for each in first.candidates)
     if not step.subject or name == step.subject or name in step.text:
         return step
-    text = f"{step.text}; for {name}{f', {waits.short}' if may_end else ' you can only wait'}"
+    if first.leaves_soon:
+        text = f"{step.text}; {waits.short.removeprefix('wait: ')}"
+    else:
+        text = f"{step.text}; for {name}{f', {waits.short}' if may_end else ' you can only wait'}"
     return step._replace(text=text, between=(step.text, *step.between))
 
 
@@ -92,8 +97,15 @@ def _end_for_a_head(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
         helps = f"then {head_in_words(found.head)} {can} start{same}"
         holders = tuple(each.statement for each in chosen)
         step = _end(holders, reading, helps, f"{queue_name(found.head)} {can} start", queue_name(found.head), effect)
-        return step._replace(proven=chosen[0].proven)
+        return _beside_a_late_end(step._replace(proven=chosen[0].proven), found)
     return None
+
+
+def _beside_a_late_end(step: ToDo, found: Unblock) -> ToDo:
+    """Return a step with the statement that should have let the head start by its own end, if there is one."""
+    late = next((each.statement.who for each in found.candidates if is_late(each.statement)), "")
+    text = f"{step.text}; the end of {late} is late"
+    return step._replace(text=text, between=(step.text, *step.between)) if late else step
 
 
 def _end_by_forecast(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:

@@ -21,7 +21,7 @@ class Proof(Enum):
 
     HEAD_STARTS = "that lets the head start"
     HEAD_STARTS_TOGETHER = "together that lets the head start"
-    SERVERS_FREED = "that frees servers that statements wait for; which of them gets the servers is not known"
+    SERVERS_FREED = "that frees servers; which statement gets them is not known"
     QUEUE_SOONER = "the queue empties sooner"
     DBA_DECIDES = "work would be lost, so a person decides"
 

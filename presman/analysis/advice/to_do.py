@@ -23,7 +23,7 @@ from presman.analysis.alerts.unchecked import unchecked
 from presman.analysis.caches import once
 from presman.analysis.groups.entitlement import has_spare_host
 from presman.analysis.readings.container_readings import IoVerdict
-from presman.analysis.readings.group_readings import GroupReading, Verdict
+from presman.analysis.readings.group_readings import ActiveSessionPool, GroupReading, Verdict
 from presman.analysis.readings.reading import Alert, EarlierAdvice, Reading, UncheckedAlert
 from presman.analysis.readings.statement_readings import RunningStatement, group_title
 from presman.analysis.totals import downgraded
@@ -237,12 +237,7 @@ def _pool(alert: Alert, reading: Reading) -> ToDo | None:
     row = _group(alert, reading)
     if row is None or row.pool is None:
         return None
-    pool = row.pool
-    left = "" if pool.timeout is None or pool.longest is None else duration(max(0.0, pool.timeout - pool.longest))
-    failed = row.sessions.pool_timeouts
-    until = f", the {'next' if failed else 'first'} fails in {left}" if left else ""
-    so_far = f", {failed} {'has' if failed == 1 else 'have'} failed" if failed else ""
-    waits = f"{pool.queued} wait{'s' * (pool.queued == 1)}{so_far}{until}"
+    waits = _pool_waits(row.pool, row.sessions.pool_timeouts)
     if row.in_plan and not row.share:  # by the plan: whether others take all CPU changes from poll to poll
         least = _least_share(row)
         more = f"{_what_a_share_is(row, least)}; a larger pool gives no CPU"
@@ -250,8 +245,16 @@ def _pool(alert: Alert, reading: Reading) -> ToDo | None:
         text = f"give {row.title} {least} % of the CPUs or more{source}: {waits}; {more}"
         short = f"give {row.title} {least} %{source}: {waits}"
         return ToDo(Step.CHANGE, text, short, "plan", subject=row.title)
-    text = f"look at the active sessions of {row.title}{pool.where}, or raise ACTIVE_SESS_POOL_P1: {waits}"
+    text = f"look at the active sessions of {row.title}{row.pool.where}, or raise ACTIVE_SESS_POOL_P1: {waits}"
     return ToDo(Step.LOOK, text, f"look at {row.title}'s sessions: {waits}", "overview", subject=row.title)
+
+
+def _pool_waits(pool: ActiveSessionPool, failed: int | None) -> str:
+    """Return how many sessions wait for a pool and have failed at its timeout, and when the next one fails."""
+    left = "" if pool.timeout is None or pool.longest is None else duration(max(0.0, pool.timeout - pool.longest))
+    until = f", the {'next' if failed else 'first'} fails in {left}" if left else ""
+    so_far = f", {failed} {'has' if failed == 1 else 'have'} failed" if failed else ""
+    return f"{pool.queued} wait{'s' * (pool.queued == 1)}{so_far}{until}"
 
 
 _SHARE_STEP = 5
@@ -333,24 +336,29 @@ def _minimum(alert: Alert, reading: Reading) -> ToDo:
 
 
 def _io_limit(_alert: Alert, reading: Reading) -> ToDo | None:
-    """Return which limit to raise: that of the container with the longest queue, else with the longest waits.
-
-    The queue is the mean of the last full minute, as the waits are. Without that it is the queue now: a statement that
-    has just been queued may start before a DBA decides, so it does not count.
-    """
+    """Return which limit to raise: that of the container with the longest queue, else with the longest waits."""
     held = [each for each in reading.io_limited if each.verdict is IoVerdict.THROTTLED]
     if not held:
         return None
-    lasting = Counter(each.con_id for each in reading.queue if each.waited is None or each.waited >= NEARLY_DONE)
-    queued = {**lasting} | summed(
-        (row.con_id, row.px_queued_minute) for row in reading.cluster_groups() if row.px_queued_minute is not None
-    )
-    most = max(held, key=lambda each: (int(queued.get(each.con_id, 0)), each.io_throttle_ms or 0.0))
+    queued = _queued_in_containers(reading)
+    most = max(held, key=lambda each: (queued[each.con_id], each.io_throttle_ms or 0.0))
     raised = f"raise {most.held_by or 'MAX_IOPS or MAX_MBPS'} in {most.name} if it needs more I/O"
-    many = sum(each.con_id == most.con_id for each in reading.queue) if queued.get(most.con_id, 0) >= 1 else 0
+    many = sum(each.con_id == most.con_id for each in reading.queue) if queued[most.con_id] else 0
     waits = f", and {many} of its statements wait{'s' * (many == 1)} in the queue" if many else ""
     text = f"{raised}: the limit throttled it in the last full minute{waits}"
     return ToDo(Step.CHANGE, text, raised, "io", subject=most.name)
+
+
+def _queued_in_containers(reading: Reading) -> Counter[int]:
+    """Return the statements queued in each container: the mean of the last full minute, like waits for I/O.
+
+    Without that it is the queue now: a statement that has just been queued may start before a DBA decides, so it does
+    not count.
+    """
+    lasting = Counter(each.con_id for each in reading.queue if each.waited is None or each.waited >= NEARLY_DONE)
+    minutes = ((row.con_id, row.px_queued_minute) for row in reading.cluster_groups())
+    means = summed((con_id, mean) for con_id, mean in minutes if mean is not None)
+    return Counter({**lasting, **{con_id: int(mean) for con_id, mean in means.items()}})
 
 
 def _idle(_alert: Alert, reading: Reading) -> ToDo | None:

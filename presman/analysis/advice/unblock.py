@@ -68,7 +68,7 @@ def sentence(found: Unblock, doubtful: int, reading: Reading) -> str:
     if found.checks_blocker_first:
         return f"{_blocked_first(found.blocked)}{found.too_few}"
     if found.doubt is not None:
-        return f"{found.doubt}, so which session to end is not known either"
+        return f"{found.doubt}, so no session to end is named"
     if found.leaves_soon and found.only_waits:
         is_late = bool(found.times_out and found.candidates)  # an earlier end might have helped
         return f"{'too late to end a session for it' if is_late else 'wait'}: it {found.leaves_soon}"

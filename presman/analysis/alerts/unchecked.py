@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from presman.analysis.alerts.rule_book import RULE_BOOK, dated, silent_views, unavailable_for
 from presman.analysis.readings.reading import Alert, EarlierAdvice, Reading, UncheckedAlert
+from presman.analysis.readings.statement_readings import group_title
 from presman.analysis.view_availability import TWO_POLLS
 from presman.base.formats import listed
 
@@ -33,7 +34,7 @@ def unchecked(
     still: list[UncheckedAlert] = []
     for mark, each in worst.items():
         views = _silent(each, before, now) if ranks.get(mark, 0) < _rank(each.alert) else ()
-        if views and not _is_over(each.alert, now):
+        if views and not _is_over(each.alert, before, now):
             advice = each.advice if each.views else advise(each.alert)
             why = each.why if views == each.views and not silent_views(each.alert.key, now) else ""
             still.append(UncheckedAlert(each.alert, each.at, views, advice, why or _why(each.alert.key, views, now)))
@@ -81,9 +82,14 @@ def _silent(each: UncheckedAlert, before: Reading, now: Reading) -> tuple[str, .
     return each.views if not silent and has_one_poll else silent
 
 
-def _is_over(alert: Alert, reading: Reading) -> bool:
-    """Whether another view shows the end: V$SESSION lists no queued statement, or V$RSRC_CONSUMER_GROUP counts none."""
+def _is_over(alert: Alert, before: Reading, now: Reading) -> bool:
+    """Whether another view shows the end: V$SESSION does not list its head, or V$RSRC_CONSUMER_GROUP counts none.
+
+    The statements of a group have one timeout, so the head is the first to reach it.
+    """
     if RULE_BOOK[alert.key].rests_on not in {"queue", "timeouts"}:
         return False
-    counts = (row.px_queued for row in reading.cluster_groups() if row.title == alert.subject)
-    return (reading.lists_queue() and not reading.queue) or next(counts, None) == 0
+    counts = (row.px_queued for row in now.cluster_groups() if row.title == alert.subject)
+    first = {each.statement.executing() for each in before.heads if group_title(each) == alert.subject}
+    has_left = now.lists_queue() and first.isdisjoint(each.executing() for each in now.queue)
+    return has_left or next(counts, None) == 0

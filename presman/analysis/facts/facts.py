@@ -59,8 +59,8 @@ class PlanDivision(Struct, frozen=True, dict=True):
         return found if len(set(open_on.values())) < 2 else _with_servers_of_all(found, open_on)
 
     @cached_property
-    def differing(self) -> tuple[int, ...]:
-        """The open instances, one for each set with the same plans in the same containers."""
+    def with_different_plans(self) -> tuple[int, ...]:
+        """The open instances, one of those with the same plans in the same containers."""
         return tuple({id(self.shares[inst_id]): inst_id for inst_id in self.system.inst_ids}.values())
 
     def _containers(self) -> dict[int, tuple[int, ...]]:

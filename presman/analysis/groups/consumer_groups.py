@@ -323,7 +323,7 @@ def _cluster(
     facts: Facts, groups: Mapping[Key, list[GroupReading]], budgets: Mapping[int, ServerBudget], together: float | None
 ) -> Iterable[GroupReading]:
     """Return each group's row over all instances that have it; figures are computed for all groups at once."""
-    limits = [server_pools.group_limit(key, facts, budgets) for key in groups]
+    limits = [server_pools.known_group_limit(key, facts, budgets, rows[0].inst_id) for key, rows in groups.items()]
     wholes = [budgets.get(con_id) if con_id > ROOT else None for con_id, _ in groups]
     columns: dict[str, Iterable[Any]] = _by_field(rows[0] for rows in groups.values())._asdict() | {
         "inst_id": repeat(CLUSTER),

@@ -339,13 +339,13 @@ def group_limit(key: Key, facts: Facts, found: Mapping[int, ServerBudget]) -> Gr
     V$RSRCMGRMETRIC shows the limit, without a cluster: there it is not documented whose servers it counts, and it may
     be older than the loss of an instance.
     """
-    differing, target, shown = facts.division.differing, _target(key, found), _shown_limit(key, facts, found)
-    readable = [inst_id for inst_id in differing if _has_directives(key, facts, inst_id)]
+    inst_ids, shown = facts.division.with_different_plans, _shown_limit(key, facts, found)
+    readable = [inst_id for inst_id in inst_ids if _has_directives(key, facts, inst_id)]
     why = _why_limit_unknown(key, facts, shown, readable)
     if not readable:
         return GroupLimit(shown, None, why)
-    fraction = None if why else facts.division.shares[differing[0]].servers.get(key)
-    if fraction is None:
+    fraction, target = facts.division.shares[inst_ids[0]].servers.get(key), _target(key, found)
+    if why or fraction is None:
         return GroupLimit(None, None, why)
     return GroupLimit(None if target is None else whole_servers(fraction, target), round(100 * fraction), why)
 
@@ -371,27 +371,29 @@ def _why_limit_unknown(key: Key, facts: Facts, shown: int | None, readable: Sequ
     V$RSRCMGRMETRIC, which has `shown` it. If the instances run plans with different limits, it is not documented which
     one holds.
     """
-    each, shares = facts.division.differing, facts.division.shares
-    if why := next(filter(None, (_why_not_in_force(key, facts, inst_id) for inst_id in each)), ""):
+    inst_ids, shares = facts.division.with_different_plans, facts.division.shares
+    if why := next(filter(None, (_why_not_in_force(key, facts, inst_id) for inst_id in inst_ids)), ""):
         return why
     if key in facts.plans.shown_servers_limits and facts.system.is_alone:
-        return shares[each[0]].unclear.get(key, "") if shown is None and each else ""
-    unknown = (_why_no_directives(key, facts, inst_id) for inst_id in each if inst_id not in readable)
-    limits = {shares[inst_id].servers.get(key) for inst_id in each}
+        return shares[inst_ids[0]].unclear.get(key, "") if shown is None and inst_ids else ""
+    unknown = (_why_no_directives(key, facts, inst_id) for inst_id in inst_ids if inst_id not in readable)
+    limits = {shares[inst_id].servers.get(key) for inst_id in inst_ids}
     return next(filter(None, unknown), DIFFERENT_PLANS if len(limits) > 1 else "")
 
 
 def _why_no_directives(key: Key, facts: Facts, inst_id: int) -> str:
     """Return why the directives of a group's plan do not show its limit, "" if it has none."""
-    record: RecordType = RsrcPlan
-    if facts.plans.is_plan_shown(inst_id, key[0]):
-        record = facts.plans.books.record_of(key[0])
-    is_unknown = unavailable(facts.snapshot, record, () if record is RsrcPlan else _columns(key, facts, inst_id))
+    plans, unclear = facts.plans, facts.division.shares[inst_id].unclear
+    if key in unclear:
+        return unclear[key]
+    is_shown = plans.is_plan_shown(inst_id, key[0])
+    record: RecordType = plans.books.record_of(key[0]) if is_shown else RsrcPlan
+    why = unavailable(facts.snapshot, record, _columns(key, facts, inst_id) if is_shown else ())
     # Without V$RSRC_PLAN, other views show which plan should be in force, not which one is.
-    is_assumed = record is RsrcPlan and facts.plans.plan_of(inst_id, key[0])
-    view = view_of(facts.snapshot, record) if is_unknown or is_assumed else ""
-    why = is_unknown if is_unknown.startswith(f"{view} lacks ") else view
-    return facts.division.shares[inst_id].unclear.get(key, why)
+    if not why and (is_shown or not plans.plan_of(inst_id, key[0])):
+        return ""
+    view = view_of(facts.snapshot, record)
+    return why if why.startswith(f"{view} lacks ") else view
 
 
 def _columns(key: Key, facts: Facts, inst_id: int) -> tuple[str, ...]:
@@ -468,6 +470,12 @@ def other_limit(key: Key, facts: Facts, found: Mapping[int, ServerBudget], inst_
     shown, view = facts.plans.shown_servers_limits[key], view_of(facts.snapshot, GroupMetric)
     is_other = limit is not None and abs(shown - limit) > 1
     return f"{limit} by UTILIZATION_LIMIT, {shown} by {view}" if is_other else ""
+
+
+def known_group_limit(key: Key, facts: Facts, found: Mapping[int, ServerBudget], inst_id: int) -> GroupLimit:
+    """Return the limit of a group, not known if V$RSRCMGRMETRIC shows another one."""
+    other = other_limit(key, facts, found, inst_id)
+    return GroupLimit(None, None, other) if other else group_limit(key, facts, found)
 
 
 def _of_last_minute(owner: str, record: RecordType, facts: Facts) -> NotKnown:

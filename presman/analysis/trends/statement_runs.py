@@ -19,6 +19,9 @@ KEPT = 400
 
 _SAME = timedelta(seconds=5)
 
+_HIDDEN = timedelta(hours=1)
+"""How long a statement that no view lists still counts as queued: a view may not answer for days."""
+
 _LONGEST = 3650 * 86400.0
 """The longest duration in seconds; a wrong counter may give one beyond the range of dates."""
 
@@ -90,8 +93,8 @@ class StatementRun(Struct):
         return found
 
     def waited(self, at: datetime) -> float | None:
-        """Return how many seconds it had waited by an instant, None if it was not seen in the queue."""
-        end = self.started or self.ended or at
+        """Return how many seconds it was seen to wait until an instant, None if it was not seen in the queue."""
+        end = self.started or self.ended or min(at, self.waiting_at or at)
         return None if self.queued is None else max(0.0, (end - self.queued).total_seconds())
 
     def ran(self, at: datetime) -> float | None:
@@ -125,7 +128,8 @@ class StatementRuns:
     def add(self, reading: Reading) -> None:
         """Add the next reading. A statement that is gone is taken to have ended halfway between the last and this one.
 
-        No statement ends while the view that would show it returns nothing, or lists only a part of the queue.
+        No statement ends while the view that would show it returns nothing, or lists only a part of the queue. A queued
+        one that has not been seen for an hour is cut off.
         """
         before = self._last
         if self._last is not None and reading.at < self._last:
@@ -135,14 +139,18 @@ class StatementRuns:
         seen = {self._queued(each, reading.at) for each in reading.queue}
         seen |= {self._running(each, reading.at) for each in reading.running if not each.orphaned}
         halfway = reading.at if before is None or before > reading.at else before + (reading.at - before) / 2
-        if reading.why_unavailable("V$PX_SESSION"):
-            return
+        hides_servers, hides_queue = bool(reading.why_unavailable("V$PX_SESSION")), not reading.lists_queue()
         # Since the last reading an instance is gone: what is missing now may have been cut off with it.
         cut = before is not None and any(each.last_seen >= before for each in reading.gone)
         for key, run in list(self._open.items()):
-            if key not in seen and (run.started is not None or reading.lists_queue()):
+            if key in seen:
+                continue
+            if not (hides_servers or (hides_queue and run.started is None)):
                 run.cut = cut
                 self._end(key, halfway)
+            elif run.started is None and reading.at - (last := run.waiting_at or run.began) > _HIDDEN:
+                run.cut = True
+                self._end(key, last)
 
     def _queued(self, row: QueuedStatement, at: datetime) -> Executing:
         key = row.executing()

@@ -109,7 +109,7 @@ def follow(app: FrameApp) -> None:
         app.notify(f"{app.following.name} is no longer followed.")
         app.following = None
     elif row is not None:
-        app.following = FollowedStatement(row)
+        app.following = FollowedStatement(row, app.monitor.reading)
         app.notify(f"Following {app.following.name}: a bell and a message when it starts. f again stops that.")
     app.paint_lines()
 

@@ -88,7 +88,7 @@ def queued(row: statement_readings.QueuedStatement, reading: Reading) -> list[Li
     else:
         left = f"{duration(row.timeout_left)}{timeout_source(row)}"
         lines.append(sentence(f"It reaches its queue timeout in {left}: then {row.at_timeout}.", "warn"))
-    if words := starts_in_words(row):
+    if words := starts_in_words(row, reading):
         lines.append(sentence(words))
     lines += unblocking(row, reading)
     lines += section("What it wants", [fact("servers", _wants(row.wants))])

@@ -273,3 +273,18 @@ def test_nothing_ends_while_its_view_is_silent(view: str, kept: set[int]) -> Non
     assert runs.open == []
     ended = {run.sid: run.ended for run in runs.ended_since(NOON)}
     assert ended == {sid: NOON + timedelta(seconds=3 if sid in kept else 1) for sid in (1, 2)}
+
+
+@pytest.mark.parametrize("view", ["V$PX_SESSION", "V$SESSION"])
+def test_a_queued_statement_that_no_view_lists_for_an_hour_is_cut_off(view: str) -> None:
+    """It counted as queued for as long as presman ran, and so did each one after it."""
+    runs, why = StatementRuns(), f"{view}: ORA-00942"
+    runs.add(at(0, queue=(queued(sid=2, waited=5.0),)))
+    basis = (Evidence("queue", (view,), why),) if view == "V$SESSION" else ()
+    hidden = {"unseen": (UnavailableView(view, why),), "basis": basis, "queue": ()}
+    runs.add(at(3600, **hidden))
+    assert [run.sid for run in runs.open] == [2]
+    runs.add(at(3601, **hidden))
+    assert runs.open == []
+    (run,) = runs.of(queued(sid=2).sql_id)
+    assert (run.ended, run.cut, run.waited(NOON)) == (NOON, True, 5.0)
