@@ -10,7 +10,7 @@ from typing import Any
 from presman.analysis.caches import once
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.session_facts import queued
-from presman.analysis.facts.system_facts import SystemFacts, answers
+from presman.analysis.facts.system_facts import SystemFacts, answering
 from presman.analysis.instances import ROOT, container_of
 from presman.analysis.readings.group_readings import IMPOSSIBLE, GroupReading, GroupTotals, Verdict
 from presman.analysis.readings.reading import CLUSTER, Evidence, InstanceReading, UnavailableView
@@ -296,14 +296,15 @@ def without_rows(system: SystemFacts, record: RecordType) -> str:
         return ""
     if not all(_answered(snapshot, kind) for kind in kinds):
         return ""
-    missing = [each for each in system.inst_ids if not any(_has_rows_of(each, kind, snapshot) for kind in kinds)]
-    away = [str(inst_id) for inst_id in missing if record is not Instance or answers(snapshot, inst_id)]
-    is_empty = not any(snapshot.section(kind).rows for kind in kinds)
-    return "" if is_empty else _has_no_rows_of(away, record, snapshot)
+    there = set[int]().union(*(_instances_in(snapshot, kind) for kind in kinds))
+    missing = (each for each in system.inst_ids if each not in there)
+    away = [str(inst_id) for inst_id in missing if record is not Instance or inst_id in answering(system)]
+    return _has_no_rows_of(away, record, snapshot) if there else ""
 
 
-def _has_rows_of(inst_id: int, record: RecordType, snapshot: Snapshot) -> bool:
-    return any(row.inst_id == inst_id for row in snapshot.section(record).rows)
+def _instances_in(snapshot: Snapshot, record: RecordType) -> set[int]:
+    """Return the instances that a view of the cluster has rows of."""
+    return {row.inst_id for row in snapshot.section(record).rows}
 
 
 def _has_no_rows_of(away: Sequence[str], record: RecordType, snapshot: Snapshot) -> str:
@@ -368,7 +369,7 @@ def _unlisted_at(snapshot: Snapshot) -> set[int]:
     """Return the instances on which groups hold servers, and of which V$PX_SESSION has no row at this poll."""
     if not _answered(snapshot, PxSession):
         return set()
-    return {each for each in _instances_with_servers(snapshot) if not _has_rows_of(each, PxSession, snapshot)}
+    return _instances_with_servers(snapshot) - _instances_in(snapshot, PxSession)
 
 
 def _instances_with_servers(snapshot: Snapshot) -> set[int]:

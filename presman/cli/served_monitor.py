@@ -44,7 +44,7 @@ def _run() -> int:
     if target.recorded is not None:
         return run_served_replay(target.recording, name=target.name, theme=resolved.theme)
     notifier = replace(resolved, on_alert=()).notifier()
-    return run_served(resolved.live(notifier=notifier)._replace(renewed=None), theme=resolved.theme)
+    return run_served(resolved.live(notifier=notifier), theme=resolved.theme)
 
 
 def _first_line() -> bytes:

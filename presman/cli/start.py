@@ -17,14 +17,16 @@ from presman.cli.exit_codes import Failure, ending_at_once
 from presman.cli.settings import Resolved, resolve
 from presman.config.config_file import Config
 from presman.config.target import SCENARIOS, scenarios
-from presman.sources import Source
+from presman.sources import Source, SourceRecipe
 
 if TYPE_CHECKING:
+    from presman.config.credentials import Renewal
     from presman.output.alert_notifier import AlertNotifier
     from presman.polling.poll_events import Event
     from presman.polling.sampler import Sampler
     from presman.recording.recording_source import RecordingSource
     from presman.services.live import EarlySampler
+    from presman.sources.subprocess_source import ProcessSource
     from presman.tui.app import MonitorEnd
     from presman.tui.feed import ActionGateway, MakeFeed
 
@@ -141,13 +143,25 @@ def _head_start(resolved: Resolved, gateway: ActionGateway | None) -> EarlySampl
         return None
     from presman.services.live import EarlySampler, sampler_of
 
+    renewal = resolved.renewal
+    renewed = None if renewal is None else partial(_with_new_password, source, renewal)
+
     def make_sampler(on_event: Callable[[Event], None]) -> Sampler:
-        target = resolved.live()._replace(make_source=lambda: source, renewed=None)
+        target = resolved.live()._replace(make_source=lambda: source, renewed=renewed)
         sampler = sampler_of(target, on_event, carry_out=None if gateway is None else gateway.carry_out)
         sampler.preview = partial(source.preview, first_look.budget)
         return sampler
 
     return EarlySampler(make_sampler, source.end)
+
+
+def _with_new_password(source: ProcessSource, renewal: Renewal) -> ProcessSource | None:
+    """Return the source with the password that config.ini has by now, None while that is the one that was refused."""
+    target = renewal.target()
+    if target is None or not isinstance(target.factory, SourceRecipe):
+        return None
+    source.change(target.factory)
+    return source
 
 
 def _feed(
@@ -163,7 +177,7 @@ def _feed(
         terminal_guard.start()
         return resolved.target.make_source()
 
-    target = resolved.live(notifier=notifier)._replace(make_source=make_source, renewed=None)
+    target = resolved.live(notifier=notifier)._replace(make_source=make_source)
     return sampler_feed(target, gateway.carry_out if gateway is not None else None)
 
 

@@ -60,14 +60,19 @@ class Renewal:
     def __init__(self, reread: Callable[[], Target], tried: Secret | None) -> None:
         self._reread, self.tried = reread, tried
 
-    def __call__(self) -> Source | None:
-        """Make a source with the new password; None while there is no new one. Raises InputError, OSError."""
+    def target(self) -> Target | None:
+        """Return the target with the new password; None while there is no new one. Raises InputError, OSError."""
         target = with_password(self._reread())
         password = target.connect.password if target.connect is not None else None
         if password is None or password == self.tried:
             return None
         self.tried = password
-        return target.make_source()
+        return target
+
+    def __call__(self) -> Source | None:
+        """Make a source with the new password; None while there is no new one. Raises InputError, OSError."""
+        target = self.target()
+        return None if target is None else target.make_source()
 
 
 def with_password(target: Target, ask: Callable[[str], str] | None = None) -> Target:

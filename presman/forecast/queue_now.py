@@ -236,8 +236,7 @@ def _note(found: dict[Key, str], each: QueuedStatement, reasons: Iterable[NotKno
 def _one_queue(facts: Facts, reading: Reading) -> bool | None:
     # In which order the queues of several containers are served is not documented if each has one queue for all groups.
     # Nor is it which plan orders the queues of a cluster whose instances run different ones.
-    places = {(each.inst_id, each.con_id) for each in reading.queue}
-    found = {facts.plans.has_one_queue(*each) for each in places}
-    several = len({con_id for _, con_id in places}) > 1
-    is_open = (several and True in found) or (reading.header.mixed_plans and False in found)
+    containers = {each.con_id for each in reading.queue}
+    found = set(map(facts.plans.has_one_queue, containers))
+    is_open = (len(containers) > 1 and True in found) or (reading.header.mixed_plans and False in found)
     return None if len(found) != 1 or is_open else found.pop()

@@ -121,6 +121,8 @@ class RecordingSource:
 
         Raises SourceError.
         """
+        if self._at or self._end_at:
+            return self.indexes
         recording = self.recording
         try:
             if recording.is_folder or recording.was_replaced():  # each day has its own file
@@ -131,8 +133,7 @@ class RecordingSource:
                 self.playback.refresh()
         except RecordingError as error:
             raise SourceError(str(error)) from error
-        if not (self._at or self._end_at):
-            self.indexes = range(self.indexes.start, len(self.playback))
+        self.indexes = range(self.indexes.start, len(self.playback))
         return self.indexes
 
     def _bounds(self, playback: Playback) -> tuple[datetime | None, datetime | None]:

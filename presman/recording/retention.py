@@ -71,6 +71,12 @@ class RecordingLocation:
         with self._turn:
             return list(self._stores.values())
 
+    @property
+    def open_bytes(self) -> int:
+        """The size of the open files, without their logs; 0 for a database."""
+        with self._turn:
+            return sum(each.file_bytes for each in self._stores.values())
+
     def days(self) -> list[Path]:
         """Return the files of a folder, the oldest first."""
         return sorted(expanded(self._location).glob(f"*{SUFFIX}")) if self.is_daily else []

@@ -79,7 +79,7 @@ def observed_plan(previous: Snapshot | None, snapshot: Snapshot, reading: Readin
     facts = Facts.of(previous, snapshot)
     first = facts.system.inst_ids[0]
     shares = facts.division.shares[first]
-    queues = {facts.plans.has_one_queue(first, row.con_id) for row in reading.cluster_groups()}
+    queues = {facts.plans.has_one_queue(row.con_id) for row in reading.cluster_groups()}
     directives = {Group(*key): row for key, row in shares.directives.items()}
     tree = plan_branch(shares.root) if shares.shares else None
     by_weight = frozenset(_by_weight(shares.root))

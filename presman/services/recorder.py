@@ -312,7 +312,10 @@ class DatabaseRecorder:
 
 
 TRIM_EVERY = 600.0
-"""Seconds between two checks for polls that are too old."""
+"""Seconds between two checks for polls that are too old or too many."""
+
+GROWTH = 20
+"""Files that have grown by this fraction of their limit are checked at once."""
 
 PATIENCE_AT_THE_END, LONGEST_END = 8.0, 60.0
 """Seconds that the shutdown waits for the next poll to be written, and for all of them."""
@@ -337,7 +340,7 @@ class Recorder:
     ) -> None:
         self.location = RecordingLocation(location)
         self._report, self._limits = report, limits
-        self._trimmed = 0.0
+        self._trimmed, self._bytes_then = 0.0, 0
         store = self.location.store(datetime.now(UTC))  # its errors are raised before polling starts
         named = () if is_url(location) else store.rows(select(DATABASES.c.target))
         if any(is_renamed(target) != (redact is not None) for (target,) in named):  # it could be passed on as redacted
@@ -374,9 +377,17 @@ class Recorder:
             if not each.is_over:
                 each.finish(max(0.0, end - time.monotonic()))
 
+    def _is_trim_due(self, now: float) -> bool:
+        if self._limits == NO_LIMITS:
+            return False
+        if not self._trimmed or now - self._trimmed >= TRIM_EVERY:
+            return True
+        size = self._limits.size
+        return size is not None and self.location.open_bytes - self._bytes_then > size / GROWTH
+
     def _trim(self) -> None:
         now = time.monotonic()
-        if self._limits == NO_LIMITS or (self._trimmed and now - self._trimmed < TRIM_EVERY):
+        if not self._is_trim_due(now):
             return
         # Noted before the attempt: one that fails is not repeated at each turn.
         self._trimmed = now
@@ -386,6 +397,8 @@ class Recorder:
         except RecordingError as error:
             self._report(LogEvent("not_trimmed", f"old polls could not be removed: {error}", "warning"))
             return
+        finally:
+            self._bytes_then = self.location.open_bytes
         if removed:
             what = counted(removed, "file" if self.location.is_daily else "poll")
             text = f"removed by --retain or --max-size: {what}"

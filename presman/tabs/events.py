@@ -26,7 +26,7 @@ TAB = Tab(
     notes=(
         "Enter goes to the time of the row, on the tab that shows it best. n and p go to the next event and to the "
         "one before, from any tab, and skip those that only end something; J and : go to a time (:19:08, "
-        ":-15m). End is live again.",
+        ":-15m). End goes to the newest poll.",
         "Parameters and directives are read once a minute: a change was made in the minute before its row. They are "
         "read more often while a statement is queued; V$RSRC_PLAN shows PARALLEL_SERVERS_TARGET at each poll.",
         "An alert that ended or got better has its row at once; one that keeps coming and going has it only after a "

@@ -101,8 +101,8 @@ class GrowthCheck:
         message = " ".join([*source.notes, *source.damage])
         self._post(PlaybackLoaded(playback.first, playback.last, strip, events, message))
 
-    def newest(self, source: RecordingSource, shown: datetime | None) -> tuple[int, int] | None:
-        """Return the indexes of the poll on screen, which may have moved, and of the newest; None if none is newer."""
+    def newest(self, source: RecordingSource, shown: datetime | None) -> int | None:
+        """Look for polls; return the index of the poll on screen, which may have moved, None if none is newer."""
         from presman.sources import SourceError
 
         try:
@@ -113,10 +113,9 @@ class GrowthCheck:
         self.trouble = ""
         if time.monotonic() - self._summed_up > _SUMMED_UP:
             self.post_summary(source)
-        last = source.playback.last
-        if not indexes or shown is None or last is None or last <= shown:
+        if not indexes or shown is None or ends_of(source)[1] <= shown:
             return None
-        return source.playback.index(shown), indexes.stop - 1  # old polls may have been removed meanwhile
+        return source.playback.index(shown)  # old polls may have been removed meanwhile
 
 
 def ends_of(source: RecordingSource) -> tuple[datetime, datetime]:
@@ -152,8 +151,8 @@ class Player(Feed):
     """A feed that plays a recording. Nothing heavy is imported before `start`.
 
     With `follow` it begins at the end and continues as the recording grows. Otherwise it stands at the time that the
-    words `begin` describe or, if they are "", plays from the first poll on. Other requests to a feed have no effect on
-    the past.
+    words `begin` describe or, if they are "", plays from the first poll on; past the last poll it looks once for polls
+    that were written meanwhile. Other requests to a feed have no effect on the past.
     """
 
     def __init__(
@@ -272,7 +271,10 @@ class Player(Feed):
             self._wait(source)
 
     def _end(self, text: str) -> None:
+        """Stop for a reason; "" for the last poll, of which the user is notified unless later ones cannot be read."""
         self.playing = False
+        if not (text or self._following.trouble):
+            self._post(PlaybackNotice("This is the last poll.", timeout=4))
         self._post(Stopped(text))
 
     def _wait(self, source: RecordingSource) -> None:
@@ -307,10 +309,12 @@ class Player(Feed):
 
     def _move(self, polls: int) -> None:
         """Aim at a poll before or after; past the end of a followed recording, at the newest that came meanwhile."""
-        assert self._source is not None
-        indexes, wanted = self._source.indexes, self._aim + polls
-        if wanted >= indexes.stop and self._follow and self._grow(self._source):
+        source = self._source
+        assert source is not None
+        if self._aim + polls >= source.indexes.stop and self._grow(source) and self._follow:
+            self._aim = source.indexes.stop - 1
             return
+        indexes, wanted = source.indexes, self._aim + polls
         if self._aim + 1 >= indexes.stop and polls > 0 and not self._follow:
             self._end("")
         last = max(self._aim, indexes.stop - 1)  # a file that was replaced may have fewer
@@ -320,25 +324,30 @@ class Player(Feed):
         """Aim at the last poll not after an instant, or (None) at the last of all; notify the user if there is none."""
         source = self._source
         assert source is not None
-        if self._follow and (at is None or at > ends_of(source)[1]):
+        if at is None or at > ends_of(source)[1]:
             self._grow(source)
-        indexes = source.indexes
+        indexes, before = source.indexes, self._aim
         wanted = indexes.stop - 1 if at is None else source.playback.index(at)
         self._aim, self._jumps = max(indexes.start, min(wanted, indexes.stop - 1)), True
         if at is not None and (text := beyond(at, *ends_of(source), "the last")):
             self._post(PlaybackNotice(text, timeout=8))
+        elif at is None and self._aim == before and not self._follow:
+            self._end("")
 
     def _grow(self, source: RecordingSource) -> bool:
-        """Look for newly written polls, and aim at the newest; return whether it is newer than that on screen."""
+        """Look for newly written polls; return whether the newest is newer than that on screen."""
         found = self._following.newest(source, self._shown_at)
         if self._following.trouble != self.trouble:
             self.trouble = self._following.trouble
             self._post(Stopped(self.trouble))
-        if found is not None and self._recall is not None:
-            # If old polls were removed, every poll has a smaller index now.
-            self._recall.move(found[0] - self._shown)
-        self._shown, self._aim = found or (self._shown, self._aim)
-        return found is not None
+        if found is None:
+            return False
+        # If old polls were removed, every poll has a smaller index now.
+        moved = found - self._shown
+        if self._recall is not None:
+            self._recall.move(moved)
+        self._shown, self._aim = found, self._aim + moved
+        return True
 
     def _due(self, playback: Playback) -> float | None:
         """Return how many seconds the poll on screen stays, None until a key asks for another one."""

@@ -52,7 +52,8 @@ REPLAY_KEYS = (
     time_keys.FORWARD.worded("One poll forward.", "poll on", when=has_data, why_not=NO_DATA),
     time_keys.FAR_BACK.worded("15 polls back.", when=has_data, why_not=""),
     time_keys.FAR_FORWARD.worded("15 polls forward.", "15 on", when=has_data, why_not=""),
-    AppKey(Key("live", "end", "End", "last", "The last poll."), lambda app: app.player.jump(None), has_data, NO_DATA),
+    AppKey(Key("live", "end", "End", "last", "The last poll, of those written meanwhile too."),
+           lambda app: app.player.jump(None), has_data, NO_DATA),
     AppKey(Key("slower", "plus,equals_sign", "+", "faster", "Play faster."), lambda app: speed(app, 1)),
     AppKey(Key("faster", "minus", "-", "slower", "Play slower."), lambda app: speed(app, -1)),
     AppKey(Key("poll_now", "f5", "F5", "jump", "Go to a time: 03:12, 3m ago, first, last."),
@@ -197,7 +198,7 @@ class ReplayApp(MonitorApp):
             self.monitor.choose(refresh=round(reading.interval, 1 if reading.interval < _WHOLE else None))
         player = self.player
         sign = f"▶ {player.speed:g}x" if player.playing else "‖"
-        if player.trouble or player.is_following:
+        if player.is_following:
             sign = "✕ not read since" if player.trouble else "● newest"
         self.monitor.replays(f"{sign} {spelled_instant(reading.at)}")
         self.scrub.show(reading.at, reads_past=self.monitor.timeline.watch.lacks_past)

@@ -97,11 +97,11 @@ def test_a_rival_that_starts_at_its_timeout_needs_no_room(left: float, action: s
 
 def test_in_one_queue_only_longer_waits_come_before() -> None:
     found = heads()
-    later, fifo = found.heads[1].statement.waited, replace(found.header, px_managed="FIFO")
+    later, fifo = found.heads[1].statement.waited, tuple(replace(each, one_queue=True) for each in found.heads)
     assert later is not None
-    assert rivals(replace(found, header=fifo), running(1, servers=30)) == (), "BATCH has waited longer"
+    assert rivals(replace(found, heads=fifo), running(1, servers=30)) == (), "BATCH has waited longer"
     first = replace(found.queue[1], waited=9999.0)
-    assert rivals(replace(found, header=fifo, queue=(found.queue[0], first)), running(1, servers=30)) == ("ETL",)
+    assert rivals(replace(found, heads=fifo, queue=(found.queue[0], first)), running(1, servers=30)) == ("ETL",)
 
 
 @pytest.mark.parametrize(("sooner", "taken"), [(1.0, ("ETL",)), (-0.5, ("ETL",)), (-1.0, ()), (-1.5, ())])
@@ -110,8 +110,8 @@ def test_a_wait_within_a_second_may_come_before(sooner: float, taken: tuple[str,
     waited = found.heads[0].statement.waited
     assert waited is not None
     rival = replace(found.queue[1], waited=waited + sooner)
-    fifo = replace(found.header, px_managed="FIFO")
-    assert rivals(replace(found, header=fifo, queue=(found.queue[0], rival)), running(1, servers=30)) == taken
+    fifo = tuple(replace(each, one_queue=True) for each in found.heads)
+    assert rivals(replace(found, heads=fifo, queue=(found.queue[0], rival)), running(1, servers=30)) == taken
 
 
 def test_a_rival_that_may_want_more_than_there_is() -> None:

@@ -754,7 +754,7 @@ def test_a_queue_of_a_minute_ago_still_takes_turns() -> None:
     assert way.answers
     own = replace(lately, heads=(replace(lately.heads[0], shortages=(Shortage(32, group="BATCH"),)),))
     assert advice(own).step is Step.END, "of BATCH's own limit ETL takes nothing"
-    fifo = replace(lately, header=replace(lately.header, px_managed="FIFO"))
+    fifo = replace(lately, heads=(replace(lately.heads[0], one_queue=True),))
     assert advice(fifo).step is Step.END, "in one queue later statements are behind"
 
 

@@ -12,9 +12,12 @@ from msgspec.structs import replace
 from presman import tabs
 from presman.analysis.alerts.alert_rules import all_clear
 from presman.analysis.assemble import analyse
+from presman.analysis.caches import RowCache
+from presman.analysis.facts.system_facts import SystemFacts
 from presman.analysis.groups.verdicts import explain
 from presman.analysis.plans.lint import LintCoverage, lint_coverage
 from presman.analysis.readings.group_readings import Verdict
+from presman.analysis.view_availability import without_rows
 from presman.base.release import SUPPORTED, Release
 from presman.figures.drawing.lines import plain
 from presman.output import text_report
@@ -27,6 +30,7 @@ from presman.tabs.alerts import alerts
 from presman.tabs.choices import Link
 from presman.tui.widgets.frame_lines import alert_line
 from tests.analysis.make import active_plan, directive, group, instance, row, snapshot
+from tests.yardstick import cost
 
 TABS = Path(tabs.__file__).parent
 TO_SERIAL = "Parallel operations downgraded to serial"
@@ -269,3 +273,13 @@ def test_a_counter_whose_column_is_not_there_is_not_zero(
     assert (group.totals.queued, group.totals.completed) == totals
     assert next(iter(group.sessions)) == sessions
     assert group.used == used
+
+
+def test_a_forged_poll_with_thousands_of_instances_costs_no_more_than_its_rows() -> None:
+    """Comparing each instance with each row took a minute."""
+    groups = [row(ConsumerGroup, inst_id=each) for each in range(5_000)]
+    forged = snapshot(*groups, *(row(Session, inst_id=each) for each in range(5_000, 10_000)))
+    found: list[str] = []
+    system = SystemFacts(forged, RowCache())
+    assert cost(lambda: found.append(without_rows(system, ConsumerGroup))) < 5
+    assert found[0].startswith("GV$RSRC_CONSUMER_GROUP has no rows of instances 5000, 5001, ")

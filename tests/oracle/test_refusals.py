@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import threading
+from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,9 +12,12 @@ import pytest
 
 from presman.base.release import Release
 from presman.cli import exit_codes
+from presman.cli.settings import load, resolve
+from presman.cli.start import _head_start
 from presman.polling import sampler
+from presman.polling.poll_events import Event, Polled, SourceLost
 from presman.polling.sampler import PolledSource
-from presman.sources import Source
+from presman.sources import LoginRefusal, Source
 from presman.sources.simulator_source import SimulatorSource
 from tests.cli.run import Run
 from tests.oracle_server import OracleServer
@@ -166,3 +170,26 @@ def test_presman_does_not_wait_if_the_password_was_never_right(
     assert done.returncode == exit_codes.SOURCE
     assert done.stderr.splitlines()[-1].startswith("presman: nothing is left to record: prod: ORA-01017")
     assert door.knocks == 1
+
+
+def test_a_monitor_takes_the_password_that_was_corrected_in_config_ini(
+    server: OracleServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its source is in a process of its own, which had begun with the wrong one."""
+    monkeypatch.setattr("presman.cli.settings.bound_memory", lambda: None)
+    config(tmp_path, server, "password = wrong")
+    names = ["packs", "refresh", "scope", "theme", "poll_timeout", "at", "start", "end", "thick"]
+    options = Namespace(**dict.fromkeys(names), config=str(tmp_path / "config.ini"))
+    events: list[Event] = []
+    head_start = _head_start(resolve("prod", load(options), options), None)
+    assert head_start is not None
+    try:
+        head_start.attach(events.append)
+        until(lambda: events, "the login is refused")
+        (lost, *_) = events
+        assert isinstance(lost, SourceLost)
+        assert (lost.refusal, lost.retry_in) == (LoginRefusal.PASSWORD, sampler.REFUSED_PAUSE)
+        config(tmp_path, server, "password = presman")
+        until(lambda: isinstance(events[-1], Polled), "a poll with the other password")
+    finally:
+        head_start.end()

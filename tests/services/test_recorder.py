@@ -13,6 +13,7 @@ import pytest
 from presman.base.log_event import LogEvent
 from presman.polling.poll_events import Polled, SourceEnded, SourceLost
 from presman.recording.retention import RecordingLocation, RetentionLimits
+from presman.recording.store import Store
 from presman.recording.store_errors import RecordingError, StoreLostError
 from presman.rows.snapshot import Snapshot
 from presman.services import recorder as recording
@@ -255,6 +256,26 @@ def test_old_polls_are_trimmed_at_once_and_every_ten_minutes(
         ("trimmed", "removed by --retain or --max-size: 3 polls"),
         ("not_trimmed", "old polls could not be removed: it is locked"),
     ]
+
+
+def test_a_file_that_has_grown_by_a_twentieth_of_its_limit_is_trimmed_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = Recorder([TARGET], str(tmp_path / "a.presman"), lambda _: None, limits=RetentionLimits(size=1_000_000))
+    tries, size = list[int](), [400_000]
+    monkeypatch.setattr(Store, "file_bytes", property(lambda _: size[0]))
+    for size[0] in (400_000, 450_000, 450_001, 480_000, 1_480_000):
+
+        def trim(*_: object) -> int:
+            tries.append(size[0])
+            size[0] -= 100 * (size[0] > 1_000_000)  # it shrinks: what is left counts from then on
+            return 0
+
+        monkeypatch.setattr(recording, "trim", trim)
+        one._trim()
+        one._trim()
+    assert tries == [400_000, 450_001, 1_480_000]
+    one.location.close()
 
 
 def test_without_limits_nothing_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

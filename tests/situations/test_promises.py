@@ -234,6 +234,61 @@ def container(*parameters: str, held: int, **more: str) -> Views:
     }  # fmt: skip
 
 
+def in_a_container(root: str, pdb: str) -> Views:
+    """Both want 16; the idle session of ADHOC keeps the 16 of the target. Root and SALES are managed like this."""
+    plans = ("1 | 1 | CDB_PLAN | TRUE | ON | 16 | 16", "1 | 3 | P | FALSE | ON | 16 | 16")
+    session = "1 | 3 | 5 | 1005 | MARTIN | INACTIVE | ADHOC | | SQL*Net message from client | WAITING | 900000000"
+    queue = table(WAITS, waits(9, "A", 300, con=3), waits(10, "B", 60, con=3), session)
+    parts = "\n".join(f"3 | P | {each} | CONSUMER_GROUP | 100 | |" for each in ("A", "B", "OTHER_GROUPS"))
+    return {
+        **RELEASE_19, **CDB,
+        "V$RSRC_PLAN": table(PLAN, *(f"{plan} | {each}" for plan, each in zip(plans, (root, pdb), strict=True))),
+        "DBA_CDB_RSRC_PLAN_DIRECTIVES": "PLAN | PLUGGABLE_DATABASE | SHARES | UTILIZATION_LIMIT | "
+        "PARALLEL_SERVER_LIMIT\nCDB_PLAN | SALES | 1 | |",
+        "CDB_RSRC_PLAN_DIRECTIVES": "CON_ID | PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1 | PARALLEL_SERVER_LIMIT | "
+        f"UTILIZATION_LIMIT\n{parts}",
+        "V$SYSTEM_PARAMETER": table(PARAMETERS, "parallel_servers_target | 16 | 3"),
+        "V$SESSION": queue.replace("MICRO", "MICRO | LAST_CALL_ET", 1).replace("000000\n", "000000 | 900\n") + " | 900",
+        "V$RSRC_SESSION_INFO": table(INFO, info(9, "A", con=3), info(10, "B", con=3)),
+        "V$PX_SESSION": table("CON_ID | SID | SERIAL# | QCSID | QCSERIAL# | SERVER_SET | DEGREE | REQ_DEGREE",
+                              *(f"3 | {500 + n} | 1 | 5 | 1005 | 1 | 16 | 16" for n in range(16))),
+        "V$RSRC_PDB": "CON_ID | PDB_NAME | CURRENT_PQ_SERVERS_ACTIVE\n3 | SALES | 16",
+        "V$RSRC_CONSUMER_GROUP": "CON_ID | NAME | CURRENT_PQ_SERVERS_ACTIVE\n3 | A | 0\n3 | B | 0\n3 | ADHOC | 16",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("root", "pdb", "step", "order"),
+    [
+        ("FIFO", "FULL", Step.WAIT, "the plan decides which is first, and no view shows it"),
+        ("FULL", "FIFO", Step.END, ""),
+    ],
+)
+def test_the_plan_of_a_container_says_which_of_its_queues_is_first(
+    tmp_path: Path, root: str, pdb: str, step: Step, order: str
+) -> None:
+    """DO asked only the root's plan: with one queue there it offered an end, though the plan of SALES decides."""
+    found = reading(tmp_path, in_a_container(root, pdb))
+    first, *_ = unblock(found)
+    todo = to_do(found)
+    assert todo is not None
+    assert (first.head.group, todo.step, first.order if first.turns else "") == ("A", step, order)
+
+
+def test_instances_that_are_managed_differently_have_no_known_order(tmp_path: Path) -> None:
+    plans = ("1 | 0 | P | TRUE | ON | 16 | 32 | FIFO", "2 | 0 | P | TRUE | ON | 16 | 32 | FULL")
+    views = dict(site(plans[0], (9, "A", 300), (10, "B", 60)))
+    views["V$INSTANCE"] = (
+        "INST_ID | INSTANCE_NUMBER | VERSION | STATUS\n1 | 1 | 19.22.0.0.0 | OPEN\n2 | 2 | 19.22.0.0.0 | OPEN"
+    )
+    one, both = tmp_path / "one", tmp_path / "both"
+    one.mkdir(), both.mkdir()
+    assert [each.one_queue for each in reading(one, site(plans[0], (9, "A", 300))).heads] == [True]
+    found = reading(both, {**views, "V$RSRC_PLAN": table(PLAN, *plans)})
+    assert [each.one_queue for each in found.heads] == [None, None]
+    assert not any(each.cause is Cause.BEHIND for each in found.heads)
+
+
 @pytest.mark.parametrize(
     ("parameters", "held", "limit"),
     [

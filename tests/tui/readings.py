@@ -128,10 +128,10 @@ def busy(number: int = 1) -> Reading:
     )
     heads = (
         QueueHead("BATCH", waiting[0], Cause.GROUP, Servers(32, 32), 64, 64, 206, 256, 32, WHY,
-                  shortages=(Shortage(32, group="BATCH"),)),
+                  shortages=(Shortage(32, group="BATCH"),), one_queue=False),
         QueueHead("ETL", waiting[12], Cause.SYSTEM, Servers(64, 64), 64, 128, 206, 256, 14,
                   "wants 64 servers (DOP 32, two sets); 206 of the target's 256 are in use; short by 14 servers",
-                  shortages=(Shortage(14, everybody=True),)),
+                  shortages=(Shortage(14, everybody=True),), one_queue=False),
     )  # fmt: skip
     return Reading(
         target="DWPROD", kind="simulator", at=AT + timedelta(seconds=2 * (number - 1)), number=number, interval=2.0,

@@ -115,21 +115,51 @@ def test_steps_and_jumps_start_where_the_previous_one_leads() -> None:
     found.step(-2)
     found.ask(lambda: posted.append(found.aimed_at))
     assert answered(found) == 7
-    notice, *instants = posted
+    notice, before, last, _, after = posted
     assert isinstance(notice, PlaybackNotice)
     assert (notice.text.startswith("No poll after "), notice.how) == (True, {"timeout": 8})
-    assert instants == [TEN.at(9), TEN.at(7)]
+    assert (before, last.text, after) == (TEN.at(9), "This is the last poll.", TEN.at(7))
 
 
-def test_a_step_past_the_end_stops_with_a_message() -> None:
+def test_a_key_past_the_end_stops_with_a_message() -> None:
     posted: list[Any] = []
     found = player(posted=posted)
     found.step(99)
     assert (answered(found), posted) == (9, [])
     found.step(1)
+    found.jump(None)
     assert answered(found) == 9
-    (stopped,) = posted
-    assert isinstance(stopped, Stopped)
+    assert [(type(each), each.text) for each in posted] == [
+        (PlaybackNotice, "This is the last poll."), (Stopped, ""),
+    ] * 2  # fmt: skip
+
+
+def test_past_the_end_of_a_recording_that_grew_a_replay_goes_on() -> None:
+    posted: list[Any] = []
+    found = player(posted=posted)
+    source: Any = found._source
+    for come, ask, index in ((3, lambda: found.step(99), 12), (2, lambda: found.jump(None), 14)):
+        source.come = come
+        ask()
+        assert answered(found) == index
+    found._shown, found._shown_at, source.come = 14, source.playback.at(14), 4
+    found.step(1)
+    found.step(1)
+    assert (answered(found), posted) == (16, []), "the next one, not the newest"
+    del source.playback.times[:5]  # the oldest were removed
+    source.come, source.indexes = 1, range(2, 14)
+    found.step(4)
+    assert (answered(found), found._shown) == (14, 9)
+    source.grow = lambda: _raise(SourceError("the file is gone"))
+    found._shown_at = source.playback.last
+    found.jump(None)
+    found.jump(None)
+    assert answered(found) == 14
+    assert [each.text for each in posted if each.text] == ["the file is gone"], "not that it is the last"
+
+
+def _raise(error: Exception) -> range:
+    raise error
 
 
 def test_a_key_past_the_end_reads_a_growing_recording_again() -> None:
@@ -307,9 +337,9 @@ def test_a_growing_recording_is_read_and_summed_every_few_seconds(
 
     following, summed_up = GrowthCheck(lambda _: None), list[float]()
     monkeypatch.setattr(following, "post_summary", lambda _: summed_up.append(now[0]))
-    source: Any = SimpleNamespace(grow=grow, playback=TEN)
+    source: Any = SimpleNamespace(grow=grow, playback=TEN, indexes=indexes[0])
     following._summed_up = 100.0
-    assert following.newest(source, TEN.at(4)) == (4, 9)
+    assert following.newest(source, TEN.at(4)) == 4
     assert following.newest(source, TEN.at(9)) is None, "it is shown already"
     assert following.newest(source, None) is None
     now[0] += _SUMMED_UP

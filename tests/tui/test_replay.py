@@ -369,6 +369,9 @@ async def test_a_replay_stops_at_the_named_time_until_space(tmp_path: Path) -> N
         await until(1)
 
 
+LAST = "This is the last poll."
+
+
 @pytest.fixture
 def holed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A recording of twelve polls of which the first four and the third four are damaged."""
@@ -417,7 +420,26 @@ def posted_by_player(path: Path, *asked: Callable[[Player], None], begin: str = 
 
 def test_damaged_polls_are_skipped_and_reported(holed: Path) -> None:
     passed = "4 polls before this cannot be read: the recording is damaged there."
-    assert posted_by_player(holed) == [">5", passed, "6", "7", "8", "13", passed, "14", "15", "16", ""]
+    assert posted_by_player(holed) == [">5", passed, "6", "7", "8", "13", passed, "14", "15", "16", LAST, ""]
+
+
+def test_the_end_of_a_recording_is_where_it_ends_now(tmp_path: Path) -> None:
+    """It is being written: the recorder adds polls after it was opened."""
+    path, moments = tmp_path / "a.presman", list(polled("quiet", 7))
+    writes = iter((moments[4:6], moments[6:]))
+
+    def grown(ask: Callable[[Player], None]) -> Callable[[Player], None]:
+        def run(player: Player) -> None:
+            record(path, next(writes))
+            ask(player)
+
+        return run
+
+    record(path, moments[:4])
+    asked = (lambda one: one.jump(None), grown(lambda one: one.step(1)), lambda one: one.step(1),
+             grown(lambda one: one.jump(None)), lambda one: one.jump(None))  # fmt: skip
+    shown = posted_by_player(path, *asked)
+    assert [each for each in shown if each][:6] == [">1", ">4", "5", "6", ">7", LAST]
 
 
 def test_steps_and_jumps_cross_damage_in_their_direction(holed: Path) -> None:

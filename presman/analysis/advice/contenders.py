@@ -310,7 +310,7 @@ def take_turns(
         and (row.px_queued_minute or 0.0) > 0.0
         and (row.con_id, row.name) not in now
         and is_rival(row.con_id, row.name)
-        and not (reading.header.has_one_queue() and row.con_id == head.con_id)
+        and not (head.one_queue and row.con_id == head.con_id)
         and not (row.is_full and _are_kept([Shortage(1, con_id=row.con_id, group=row.name)], freed, counts))
     ]
     return tuple(sorted({group_title(head), *others})) if others else ()
@@ -361,7 +361,7 @@ def _before(head: QueueHead, other: QueueHead, reading: Reading) -> list[QueuedS
     """Return the statements of another head's queue that may start before `head`."""
     queue = [each for each in reading.queue if (each.con_id, each.group) == (other.con_id, other.group)]
     queue = queue or [other.statement]
-    if reading.header.has_one_queue() and other.con_id == head.con_id:
+    if head.one_queue and other.con_id == head.con_id:
         # One queue serves all groups: only statements that have waited longer, or about as long, may come before.
         waited = head.statement.waited or 0.0
         return [each for each in queue if each.waited is None or each.waited > waited - SAME_WAIT]
@@ -406,11 +406,11 @@ def _left_of_container(head: QueueHead, freed: Iterable[RunningStatement]) -> fl
 
 def who_is_first(head: QueueHead, turns: Sequence[str], reading: Reading) -> str:
     """Return a sentence on which of the queues in `turns` is served first, as far as presman knows."""
-    if reading.header.has_one_queue() is False:
+    if head.one_queue is False:
         return "the plan decides which is first, and no view shows it"
     others = [name for name in turns if name != group_title(head)]
     near = {group_title(each) for each in reading.heads if each.con_id == head.con_id}
-    if reading.header.has_one_queue() and near.issuperset(others):
+    if head.one_queue and near.issuperset(others):
         return f"{listed(others)} waited longer and {'come' if len(others) > 1 else 'comes'} first"
     return "which is first is not known"
 

@@ -114,7 +114,7 @@ def _starts_some(each: RunningStatement, names: Sequence[str], reading: Reading,
     One of them certainly starts if it is enough for each and no other queue takes turns with them (`certain`).
     """
     heads = [head for head in reading.heads if group_title(head) in names]
-    is_open = reading.header.has_one_queue() is False and len(heads) == len(names) > 1
+    is_open = all(head.one_queue is False for head in heads) and len(heads) == len(names) > 1
     if not is_open or any(head.not_known for head in heads):
         return ""
     enough = [group_title(head) for head in heads if _is_enough(each, head, reading)]

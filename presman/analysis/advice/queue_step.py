@@ -61,12 +61,15 @@ def _without_decisions(found: Unblock) -> Unblock:
 def _beside_the_first(step: ToDo, first: Unblock, waits: ToDo) -> ToDo:
     """Return a step about another queue, with the wait for the first one, which is the most urgent.
 
-    The first queue can only wait, unless a person may decide to end a session.
+    The first queue can only wait, unless a person may decide to end a session. That its head leaves soon is named.
     """
     name, may_end = queue_name(first.head), any(each.proven for each in first.candidates)
     if not step.subject or name == step.subject or name in step.text:
         return step
-    text = f"{step.text}; for {name}{f', {waits.short}' if may_end else ' you can only wait'}"
+    if first.leaves_soon:
+        text = f"{step.text}; {waits.short.removeprefix('wait: ')}"
+    else:
+        text = f"{step.text}; for {name}{f', {waits.short}' if may_end else ' you can only wait'}"
     return step._replace(text=text, between=(step.text, *step.between))
 
 

@@ -162,9 +162,11 @@ class PlanFacts(Struct, frozen=True, dict=True):
         row = self.plan_rows.get((inst_id, con_id)) or self.top_rows.get(inst_id)
         return row is None or row.cpu_managed.upper() != "OFF"
 
-    def has_one_queue(self, inst_id: int, con_id: int) -> bool | None:
-        """Whether a single queue serves all groups of a container, None if not known."""
-        return is_one_queue(self.managed(inst_id, con_id))
+    def has_one_queue(self, con_id: int) -> bool | None:
+        """Whether a single queue serves all groups of a container, None if not known or if its instances differ."""
+        inst_ids = self.open_on(con_id) or self.system.inst_ids
+        found = {is_one_queue(self.managed(inst_id, con_id)) for inst_id in inst_ids}
+        return found.pop() if len(found) == 1 else None
 
     @cached_property
     def autonomous(self) -> bool:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from presman.analysis.caches import RowCache
+from presman.analysis.caches import RowCache, once
 from presman.base.sums import grouped
 from presman.rows.group_rows import ConsumerGroup, RsrcPlan
 from presman.rows.instance_rows import SEED, ActiveService, Database, Instance, Osstat, Parameter, Pdb
@@ -89,11 +89,12 @@ class ParameterFacts(Struct, frozen=True, dict=True):
         return {(row.inst_id, row.con_id, row.name): row.value for row in self.snapshot.rows(Parameter)}
 
 
-def answers(snapshot: Snapshot, inst_id: int) -> bool:
-    """Whether an instance has rows in all views that always have some of each instance, without V$INSTANCE."""
-    sections = (snapshot.section(record) for record in (RsrcPlan, ConsumerGroup, Session))
-    found = [{row.inst_id for row in each.rows} for each in sections if each.rows and not each.problem]
-    return bool(found) and all(inst_id in there for there in found)
+@once
+def answering(system: SystemFacts) -> frozenset[int]:
+    """Return the instances with rows in all views that always have some of each instance, without V$INSTANCE."""
+    sections = (system.snapshot.section(record) for record in (RsrcPlan, ConsumerGroup, Session))
+    found = [frozenset(map(_first, each.rows)) for each in sections if each.rows and not each.problem]
+    return frozenset.intersection(*found) if found else frozenset()
 
 
 class SystemFacts(Struct, frozen=True, dict=True):
@@ -129,12 +130,12 @@ class SystemFacts(Struct, frozen=True, dict=True):
         rows = self.instances
         if self.snapshot.scope is Scope.INSTANCE or not rows or self.snapshot.section(Instance).problem:
             return False
-        return (inst_id not in rows and not answers(self.snapshot, inst_id)) or inst_id in self.not_open
+        return (inst_id not in rows and inst_id not in answering(self)) or inst_id in self.not_open
 
     @cached_property
     def gone(self) -> tuple[GoneInstance, ...]:
         """The instances that were seen within the last hour and are not open now, by V$INSTANCE and the other views."""
-        return tuple(row for row in self.snapshot.rows(GoneInstance) if not answers(self.snapshot, row.inst_id))
+        return tuple(row for row in self.snapshot.rows(GoneInstance) if row.inst_id not in answering(self))
 
     @property
     def part(self) -> str:

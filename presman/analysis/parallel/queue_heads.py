@@ -190,7 +190,7 @@ class Queues(NamedTuple):
 
     def _ahead(self, head: QueuedStatement) -> int:
         """Return how many statements of other groups have waited longer in the single queue of a container."""
-        if not self.facts.plans.has_one_queue(head.inst_id, head.con_id):
+        if not self.facts.plans.has_one_queue(head.con_id):
             return 0
         others = [each for each in self.statements if each.con_id == head.con_id and each.group != head.group]
         return sum((each.waited or 0.0) > (head.waited or 0.0) + SAME_WAIT for each in others)
@@ -250,6 +250,7 @@ def _head(queues: Queues, head: QueuedStatement) -> QueueHead:
         fits_with=fits_with,
         not_known=not_known(head.wants, cause, state),
         as_large=cause is Cause.NEVER_FITS and queues.as_large(head, limit),
+        one_queue=facts.plans.has_one_queue(head.con_id),
     )
 
 
@@ -275,7 +276,7 @@ def _passed_over(queues: Queues, head: QueuedStatement, state: QueueState) -> st
 def _is_passed_over(queues: Queues, head: QueuedStatement, state: QueueState, *, contested: bool) -> bool:
     if not passed_over(queues.facts, head, state.system, state.limits, contested=contested):
         return False
-    if queues.facts.plans.has_one_queue(head.inst_id, head.con_id):
+    if queues.facts.plans.has_one_queue(head.con_id):
         return True
     firsts = (one for each in queues.first for one in (each, *queues.alike(each)))
     return not any(_may_hold_up(queues, head, each) for each in firsts)

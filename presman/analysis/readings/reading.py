@@ -177,10 +177,6 @@ class Header(Struct, frozen=True):
         """Return the seconds that an instance has been up, None if not known."""
         return next((each.uptime for each in self.instances if each.inst_id == inst_id), None)
 
-    def has_one_queue(self) -> bool | None:
-        """Whether a single queue serves all groups, None if not known."""
-        return is_one_queue(self.px_managed)
-
     @property
     def youngest(self) -> str:
         """The instance that `uptime` belongs to, in words; "" if all were started within some minutes."""

@@ -394,6 +394,8 @@ class QueueHead(Struct, frozen=True):
     fits_with: tuple[int, ...] = ()
     not_known: NotKnown | None = None
     as_large: bool = False
+    one_queue: bool | None = None
+    """Whether a single queue serves all groups of its container, None if not known."""
 
     @property
     def is_too_large_for_target(self) -> bool:
