@@ -15,8 +15,8 @@ from presman.analysis.instances import ROOT, container_of
 from presman.analysis.readings.group_readings import IMPOSSIBLE, GroupReading, GroupTotals, Verdict
 from presman.analysis.readings.reading import CLUSTER, Evidence, InstanceReading, UnavailableView
 from presman.analysis.readings.statement_readings import Downgrades, is_downgrade
+from presman.base.formats import counted, spelled
 from presman.base.formats import listed as in_words
-from presman.base.formats import spelled
 from presman.base.sums import summed
 from presman.rows.group_rows import (
     CPU_COLUMNS,
@@ -184,7 +184,25 @@ def unavailable_views(facts: Facts) -> tuple[UnavailableView, ...]:
 
 
 def _without_some_rows(facts: Facts, record: RecordType) -> str:
-    return unlisted_servers(facts) if record is PxSession else without_rows(facts.system, record)
+    if record is PxSession:
+        return unlisted_servers(facts) or _without_coordinator(facts.snapshot)
+    return without_rows(facts.system, record) or (_without_status(facts) if record is Session else "")
+
+
+def _without_coordinator(snapshot: Snapshot) -> str:
+    """Return the sentence that V$PX_SESSION does not show whose some servers are, "" if it does."""
+    unnamed = sum(not row.qcsid and row.degree is not None for row in snapshot.rows(PxSession))
+    return f"{view_of(snapshot, PxSession)} lacks QCSID of {counted(unnamed, 'server')}" if unnamed else ""
+
+
+def _without_status(facts: Facts) -> str:
+    """Return the sentence that V$SESSION does not show whether a session that holds servers is idle, "" if it does."""
+    snapshot = facts.snapshot
+    if not (unknown := {(row.inst_id, row.sid) for row in snapshot.rows(Session) if not row.status}):
+        return ""
+    held = {(row.inst_id if row.qcinst_id is None else row.qcinst_id, row.qcsid) for row in snapshot.rows(PxSession)}
+    names = [f"{inst_id}:{sid}" for inst_id, sid in sorted(unknown & held)]
+    return f"{view_of(snapshot, Session)} lacks STATUS of {in_words(names)}" if names else ""
 
 
 _COLUMNS_OF = {

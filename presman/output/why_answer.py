@@ -192,7 +192,7 @@ def as_text(reading: Reading, asked: AskedStatement, history: ReasonHistory) -> 
     if row is None:
         lines: Iterable[str] = _not_found(reading, asked)
     elif isinstance(row, RunningStatement):
-        lines = _running(row, why_not_known(reading, asked), history)
+        lines = _running(row, reading, why_not_known(reading, asked), history)
     else:
         lines = _queued(row, reading, asked, history)
     lines = [*lines]
@@ -223,7 +223,7 @@ def why_not_known(reading: Reading, asked: AskedStatement) -> str:
     if isinstance(row, QueuedStatement) or (row is None and (_held(reading, asked) or _quiescer(reading, asked))):
         return ""
     if isinstance(row, RunningStatement):
-        return "" if row.seen or row.orphaned else reading.why_unavailable("V$SESSION") or reading.part
+        return "" if (row.seen and row.status) or row.orphaned else reading.why_unavailable("V$SESSION") or reading.part
     is_in_view = reading.lists_queue() and asked.inst_id in {each.inst_id for each in reading.header.instances}
     queue = "" if is_in_view else reading.why_unknown("queue")
     return listed_views(filter(None, (queue, reading.why_unavailable("V$PX_SESSION"))))
@@ -259,16 +259,20 @@ def _quiesces(row: SessionReading) -> str:
     return f"quiesces the database: it {since} all calls under way have ended"
 
 
-def _running(row: RunningStatement, unseen: str, history: ReasonHistory) -> Iterator[str]:
+def _running(row: RunningStatement, reading: Reading, unseen: str, history: ReasonHistory) -> Iterator[str]:
+    # V$PX_SESSION may have answered without an instance, or without the coordinator of some servers.
+    is_part = reading.why_unavailable("V$PX_SESSION") and not reading.age_of("V$PX_SESSION")
+    servers = f"{'at least ' if is_part else ''}{counted(row.servers, 'server')}"
     if unseen:
-        yield f"session {row.inst_id}:{row.sid}{comma_serial(row.serial)} holds {counted(row.servers, 'server')}"
-        yield f"  cannot tell whether it runs or is idle, or whose it is: {unseen}"
+        who = _describe(row) if row.seen else f"session {row.inst_id}:{row.sid}{comma_serial(row.serial)}"
+        yield f"{who} holds {servers}"
+        yield f"  cannot tell whether it runs or is idle{'' if row.seen else ', or whose it is'}: {unseen}"
         return
     if row.orphaned:
-        yield f"{_describe(row)} is gone with instance {row.inst_id}: {counted(row.servers, 'server')} not freed yet"
+        yield f"{_describe(row)} is gone with instance {row.inst_id}: {servers} not freed yet"
         return
     state = f"is idle for {row.idle_time} and keeps" if row.idle is not None else f"{runs(row)} with"
-    yield f"{_describe(row)} has started: it {state} {counted(row.servers, 'server')}"
+    yield f"{_describe(row)} has started: it {state} {servers}"
     yield from _past(row, history)
 
 

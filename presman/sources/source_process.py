@@ -64,8 +64,12 @@ class PreviewedSource:
         begun = time.monotonic()
         return PreviewAnswer(make(_Noting(self._source, self._release, self._noted)), time.monotonic() - begun)
 
-    def read(self, scope: Scope, requests: tuple[Request, ...], within: float | None = None) -> Answer:
-        """Read in `scope`, or return what the preview has just read."""
+    def read(
+        self, scope: Scope, requests: tuple[Request, ...], within: float | None = None, advances: bool = False
+    ) -> Answer:
+        """Read in `scope`, or return what the preview has just read; with `advances` at the next instant."""
+        if advances:
+            self._source.advance()
         now = time.monotonic()
         self._noted[:] = [noted for noted in self._noted if now - noted.ended < FRESH]
         for index, noted in enumerate(self._noted):
@@ -109,7 +113,7 @@ class _Noting:
         """Keep the source open."""
 
 
-CALLS = frozenset({"open", "advance", "read", "close", "container", "perform", "preview"})
+CALLS = frozenset({"open", "read", "close", "container", "perform", "preview"})
 """The calls that the process answers: those of :class:`presman.sources.Source`, those of actions, and the preview."""
 
 _AHEAD = frozenset({"open", "preview"})

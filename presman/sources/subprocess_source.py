@@ -28,7 +28,7 @@ from presman.base.child import Child
 from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.base.terminal_guard import log_path
-from presman.rows.queries import RecordType, Scope
+from presman.rows.queries import Query, RecordType, Scope
 from presman.rows.snapshot import Section
 from presman.sources import Answer, OutcomeUnknown, Request, Source, SourceError, SourceRecipe
 
@@ -45,6 +45,16 @@ def _read_only(items: dict[Any, Any]) -> MappingProxyType[Any, Any]:
 
 def _section(record: RecordType, rows: tuple[tuple[Any, ...], ...], *more: Any) -> Section:
     return Section(tuple(map(tuple.__new__, repeat(record), rows)), *more)
+
+
+_QUERIES: dict[int, Query] = {}
+"""The queries that have been received, by the numbers that the other end gave them."""
+
+
+def _query(number: int, fields: tuple[Any, ...]) -> Query:
+    if fields:
+        _QUERIES[number] = Query(*fields)
+    return _QUERIES[number]
 
 
 def _reduced_section(section: Section) -> tuple[Any, ...]:
@@ -75,10 +85,12 @@ class Channel:
     def __init__(self, end: socket.socket) -> None:
         self._end = end
         self._turn = threading.Lock()
+        self._sent: dict[int, Query] = {}
+        self._writers = {**_WRITERS, Query: self._reduced_query}
 
     def send(self, value: Any) -> None:
         """Send a value. Raises ChannelEndedError."""
-        self._send(_written(value, _WRITERS))
+        self._send(_written(value, self._writers))
 
     def send_with_secrets(self, value: Any) -> None:
         """Send a value including its secrets, which nothing else ever serializes. Raises ChannelEndedError."""
@@ -90,6 +102,13 @@ class Channel:
             return pickle.loads(self._taken(*_SIZE.unpack(self._taken(_SIZE.size))))
         except (EOFError, OSError, ValueError, pickle.UnpicklingError) as error:  # ValueError: it was closed here
             raise ChannelEndedError from error
+
+    def _reduced_query(self, query: Query) -> tuple[Any, ...]:
+        """Send a query in full only once, afterwards its number: its text is most of a request."""
+        number = id(query)
+        is_known = number in self._sent
+        self._sent[number] = query  # no other gets its number
+        return _query, (number, () if is_known else structs.astuple(query))
 
     def _taken(self, size: int) -> bytearray:
         data = bytearray(size)
@@ -195,6 +214,7 @@ class ProcessSource:
         self._is_opening = self._is_previewing = False
         self._opened: Release | Exception | None = None
         self._patience_ends = NEVER
+        self._advances = False
 
     def begin(self, preview: MakePreview | None = None) -> None:
         """Start the process, which opens and previews the source. Raises SourceError if no process can be started."""
@@ -247,12 +267,15 @@ class ProcessSource:
         return release
 
     def advance(self) -> None:
-        """Move to the next instant of the source."""
-        self._call("advance", limit=SOON)
+        """Move to the next instant of the source, together with the next `read`. Raises SourceError if it is closed."""
+        if self._channel is None:
+            raise SourceError(f"{self.name} is not open")
+        self._advances = True
 
     def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
-        """Run `requests`. Raises SourceError if the connection, or the process, is lost."""
-        answer: Answer = self._call("read", self.scope, tuple(requests), within, limit=_limit(within))
+        """Run `requests`. Raises SourceError if the connection, or the process, is lost, and what `advance` raises."""
+        advances, self._advances = self._advances, False
+        answer: Answer = self._call("read", self.scope, tuple(requests), within, advances, limit=_limit(within))
         return answer
 
     def container(self) -> int | None:

@@ -19,6 +19,7 @@ from presman.tui.keyed_app import TIDY, KeyedApp
 from presman.tui.monitor import Moments, Monitor
 from presman.tui.monitor_screen import MonitorScreen
 from presman.tui.tab_panels import PACE, PageReader, TabPanels
+from presman.tui.terminal_app import AlarmClock
 from presman.tui.widgets.page import Page
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class FrameApp(KeyedApp):
         self.recording = self.csv_recording()
         self.poll_recording = PollRecording(folder, partial(self.call_from_thread, self.notify, severity="error"))
         self.begun = False
+        self._clock = AlarmClock(partial(self.call_later, self._tick))
         self.take_theme(theme)
 
     def restore_view(self) -> None:
@@ -114,7 +116,7 @@ class FrameApp(KeyedApp):
         self.panels.focus_first()
         self.repaint()
         self.call_after_refresh(self._paint)
-        self.set_interval(1.0, self._tick)
+        self._tick()
         self.show_notice()
 
     def _paint(self) -> None:
@@ -212,7 +214,7 @@ class FrameApp(KeyedApp):
 
     def _tick(self) -> None:
         if not self.is_leaving:
-            self.frame.tick(self.monitor, taking(self.recording.measure, self.poll_recording))
+            self._clock.ring_after(self.frame.tick(self.monitor, taking(self.recording.measure, self.poll_recording)))
 
     def repaint(self) -> None:
         """Draw everything from the state. A panel that fails reports that and does not affect the rest."""
@@ -234,7 +236,8 @@ class FrameApp(KeyedApp):
     def paint_lines(self) -> None:
         """Draw the lines above and below the body."""
         exporting = taking(self.recording.measure, self.poll_recording)
-        self.frame.paint_lines(self.monitor, exporting, self.panels.hidden(), self.keys_here())
+        tick_after = self.frame.paint_lines(self.monitor, exporting, self.panels.hidden(), self.keys_here())
+        self._clock.ring_after(tick_after)
         self.show_around()
 
     def bind_tab_keys(self, names: Iterable[str] = ()) -> None:

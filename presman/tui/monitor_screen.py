@@ -11,7 +11,16 @@ from presman.tabs.choices import LinkState
 from presman.tui.base_screen import BaseScreen, too_small
 from presman.tui.monitor import Monitor
 from presman.tui.textual_internals import PatientScreen
-from presman.tui.widgets.frame_lines import KeysLine, Labelled, StateView, TabLine, TopLine, TopLines, is_ticking
+from presman.tui.widgets.frame_lines import (
+    KeysLine,
+    Labelled,
+    StateView,
+    TabLine,
+    TopLine,
+    TopLines,
+    is_ticking,
+    tick_after,
+)
 from presman.tui.widgets.line_api import Container
 
 
@@ -33,24 +42,25 @@ class MonitorScreen(PatientScreen, BaseScreen):
         for length, names in ((size.width, widths), (size.height, heights)):
             self.add_class(max((least, name) for least, name in names if least <= length)[1])
 
-    def paint_top(self, monitor: Monitor, exporting: str) -> None:
+    def _paint_top(self, monitor: Monitor, top: TopLine) -> None:
         """Draw the line of facts, the state, the line of alerts and the to-do line."""
-        top = _top_line(monitor, exporting)
         self._top.show(top, monitor.alerts, monitor.to_do)
         self._state.show(top)
 
-    def paint_lines(self, monitor: Monitor, exporting: str, hidden: Sequence[str], keys: Sequence[Labelled]) -> None:
-        """Draw the lines above and below the body."""
-        self.paint_top(monitor, exporting)
+    def paint_lines(self, monitor: Monitor, exporting: str, hidden: Sequence[str], keys: Sequence[Labelled]) -> float:
+        """Draw the lines above and below the body. Return after how many seconds to call `tick`."""
+        self._paint_top(monitor, top := _top_line(monitor, exporting))
         needle = monitor.choices.filter
         self._tabs.show(monitor.choices.tab, f"filter: {needle}" if needle else "", hidden)
         self._keys.show(keys)
         self.body.set_class(monitor.link.state is LinkState.LOST, "-old")
+        return tick_after(top)
 
-    def tick(self, monitor: Monitor, exporting: str) -> None:
-        """Update the figures that change every second."""
-        if is_ticking(_top_line(monitor, exporting)):
-            self.paint_top(monitor, exporting)
+    def tick(self, monitor: Monitor, exporting: str) -> float:
+        """Update the figures that change every second. Return after how many seconds to call this again."""
+        if is_ticking(top := _top_line(monitor, exporting)):
+            self._paint_top(monitor, top)
+        return tick_after(top)
 
     def paint_message(self, monitor: Monitor, leaving: str = "quits", *, is_page_open: bool = False) -> bool:
         """Draw a message in place of the body; return whether there is one. `leaving` is what q does."""

@@ -129,6 +129,20 @@ class TypedKeys:
         await self._send_first()
 
 
+class AlarmClock:
+    """Calls `act` once, some seconds after it was last set. A Textual timer is a task, and costs ten times as much."""
+
+    def __init__(self, act: Callable[[], object]) -> None:
+        self._act = act
+        self._set: asyncio.TimerHandle | None = None
+
+    def ring_after(self, seconds: float) -> None:
+        """Set the clock anew."""
+        if self._set is not None:
+            self._set.cancel()
+        self._set = asyncio.get_running_loop().call_later(seconds, self._act)
+
+
 # ---- The app itself.
 
 

@@ -45,7 +45,7 @@ def calm(after: float = 0.0, **changes: Any) -> Snapshot:
         active_plan(),
         directive("DAY", "A", 100),
         group,
-        row(Session, sid=1),
+        row(Session, sid=1, status="ACTIVE"),
         row(PxSession, sid=2, qcsid=1),
         row(Sysstat, name=TO_SERIAL, value=7),
     ]

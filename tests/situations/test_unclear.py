@@ -74,6 +74,8 @@ UNCLEAR = (
     Edge(65, "LOADS", CONTRADICTED),
     Edge(105, "LOADS", CONTRADICTED, start="keeps 16 servers that LOADS wants, and QUERIES and SMALL did"),
     Edge(120, "", "", "which statements are queued (GV$SESSION lacks EVENT)", "check why V$SESSION does not show"),
+    Edge(130, "LOADS", "", "idle or blocked (GV$SESSION lacks STATUS of 1:301)", "find out who holds the servers"),
+    Edge(140, "LOADS", "", "idle or blocked", "GV$PX_SESSION lacks QCSID of 8 servers"),
     Edge(150, "LOADS", "", "idle or blocked (GV$PX_SESSION lacks QCSID)", "find out who holds the servers"),
     Edge(160, "LOADS", "how many servers LOADS may hold is not known (PARALLEL_EXECUTION_MANAGED is OFF)"),
     Edge(180, "LOADS", "whether the limit of servers of LOADS has changed", "(GV$RSRC_PLAN lacks NAME)"),
@@ -207,6 +209,26 @@ def test_a_timeout_is_an_event_although_its_group_was_missing_when_it_came() -> 
 def test_servers_of_a_holder_are_at_least_as_many_while_an_instance_is_not_listed() -> None:
     shown = [alert.short for alert in wrong(course("unclear_rac", 60)) if alert.key == "idle_holder"]
     assert shown == ["1 idle holder keeps at least 8 servers"]
+
+
+@pytest.mark.parametrize(
+    ("second", "alert", "why"),
+    [
+        (
+            130,
+            "1 idle holder keeps 8 servers",
+            "holds 16 servers\n  cannot tell whether it runs or is idle: GV$",
+        ),
+        (140, "2 idle holders keep at least 16 servers", "it is idle for 12:16 and keeps at least 8 servers"),
+    ],
+)
+def test_a_session_without_status_may_be_idle_and_one_without_all_servers_holds_more(
+    second: int, alert: str, why: str
+) -> None:
+    """A session without STATUS was said to run, and one of which a view names half the servers to keep only these."""
+    found = course("unclear", second)
+    assert alert in [each.short for each in wrong(found)]
+    assert why in as_text(found, AskedStatement(sid=301), ReasonHistory())
 
 
 @pytest.mark.parametrize(

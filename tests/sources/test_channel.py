@@ -9,7 +9,10 @@ from types import MappingProxyType
 
 import pytest
 
+from presman.base.release import Release
 from presman.base.secret import Secret
+from presman.rows.queries import load
+from presman.sources import Request
 from presman.sources.subprocess_source import Channel, ChannelEndedError
 
 Ends = tuple[Channel, Channel]
@@ -72,6 +75,17 @@ def test_an_end_in_the_middle_of_a_value_is_the_end(ends: Ends) -> None:
         there.receive()
     with pytest.raises(ChannelEndedError):
         here.send(2)
+
+
+def test_a_query_is_sent_in_full_only_once(ends: Ends) -> None:
+    here, there = ends
+    asked = [Request(query) for query in load(Release(19)).values()]
+    sizes = []
+    for _ in range(2):
+        here.send(asked[:5])
+        sizes.append(len(there._end.recv(100_000, socket.MSG_PEEK)))
+        assert there.receive() == asked[:5]
+    assert sizes[1] < sizes[0] / 5
 
 
 def test_secrets_are_sent_only_on_request(ends: Ends) -> None:

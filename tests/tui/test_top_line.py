@@ -28,6 +28,7 @@ from presman.tui.widgets.frame_lines import (
     state_runs,
     state_width,
     tab_key,
+    tick_after,
     top_line,
 )
 from tests.tui.readings import AT, busy, cluster, header, quiet
@@ -166,6 +167,12 @@ def test_data_of_two_intervals_is_live_and_older_is_late() -> None:
     assert "newest ≤4s old" in parts(top(busy(), now=104.0, behind=3)), "that on screen is older"
     assert "age 0:04" in parts(top(busy(), now=104.1))
     assert is_ticking(top(busy(), paused=100.0))
+
+
+def test_the_line_is_looked_at_each_second_only_where_it_may_change_before_the_next_poll() -> None:
+    assert [tick_after(top(busy(), now=now)) for now in (100.0, 101.0, 101.1, 104.1)] == [3.0, 3.0, 1.0, 1.0]
+    assert [tick_after(top(busy(), now=100.0, refresh=each)) for each in (0.5, 60.0)] == [1.0, 90.0]
+    assert tick_after(top(busy(), now=100.0, paused=100.0)) == 1.0
 
 
 def test_each_state_has_its_words() -> None:

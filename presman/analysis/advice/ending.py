@@ -89,6 +89,8 @@ def _refusals(row: ParallelStatement | SessionReading) -> Iterator[str]:
         yield f"{running.outdated} did not answer, so {so}"
     if running is not None and not running.seen:
         yield "V$SESSION has no row for its coordinator, so its user is not known"
+    if running is not None and running.seen and not running.status:
+        yield "whether it is idle is not known (V$SESSION lacks its STATUS)"
     kind = row.kind if isinstance(row, RunningStatement | SessionReading) else None
     if kind is not None and kind.is_background:
         yield _background(kind, running)

@@ -131,7 +131,7 @@ def idle_holders(reading: Reading) -> list[Alert]:
     held, (by_list, by_servers) = sum(statement.servers for statement in idle), _where_old(reading)
     named = _first_three([_idle_in_words(each, AGO if by_list else "") for each in idle])
     longest = max(statement.idle or 0.0 for statement in idle)
-    # It may have rows of some instances only.
+    # It may have rows of some instances only, or rows without a coordinator.
     least = "at least " if reading.why_unavailable("V$PX_SESSION") and not by_servers else ""
     keep = f"keep{'s' * (len(idle) == 1)} {least}{counted(held, 'server')}"
     short = f"{counted(len(idle), 'idle holder')}{by_list} {keep}{by_servers}"

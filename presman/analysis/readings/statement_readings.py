@@ -317,8 +317,9 @@ def elapsed_time(row: RunningStatement) -> str:
 
 
 def runs(row: RunningStatement) -> str:
-    """Return the words that a statement runs, and for how long if that is known."""
-    return "runs" if row.elapsed is None else f"runs {elapsed_time(row)}"
+    """Return the words that a statement runs, and for how long if that is known; without STATUS it may be idle."""
+    word = "may run" if row.seen and not row.status else "runs"
+    return word if row.elapsed is None else f"{word} {elapsed_time(row)}"
 
 
 def running_in_words(statements: Iterable[RunningStatement]) -> list[str]:

@@ -93,8 +93,8 @@ class StatementRun(Struct):
         return found
 
     def waited(self, at: datetime) -> float | None:
-        """Return how many seconds it had waited by an instant, None if it was not seen in the queue."""
-        end = self.started or self.ended or at
+        """Return how many seconds it was seen to wait until an instant, None if it was not seen in the queue."""
+        end = self.started or self.ended or min(at, self.waiting_at or at)
         return None if self.queued is None else max(0.0, (end - self.queued).total_seconds())
 
     def ran(self, at: datetime) -> float | None:

@@ -257,6 +257,12 @@ def is_ticking(top: TopLine) -> bool:
     return top.link.state is LinkState.LOST or top.choices.paused is not None or not _is_fresh(top) or bool(_late(top))
 
 
+def tick_after(top: TopLine) -> float:
+    """Return after how many seconds to look whether the top line has changed. Usually a poll comes first."""
+    later = 1.5 * top.choices.refresh
+    return 1.0 if is_ticking(top._replace(now=top.now + later)) else max(1.0, later)
+
+
 def _is_fresh(top: TopLine) -> bool:
     """Return whether the newest data is at most two intervals old, or is of the past anyway."""
     return top.link.is_past or top.now - top.link.fresh <= _freshness_limit(top)

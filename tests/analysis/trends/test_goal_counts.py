@@ -57,6 +57,15 @@ def test_a_longer_wait_is_bad_before_its_start_and_stays_so() -> None:
     assert good_and_bad(*late, at(20, held=[runs(1, 5.0, serial=serial)]), at(30)) == (0, 1)
 
 
+def test_a_statement_that_no_view_lists_is_not_known_to_wait() -> None:
+    """It had started in time while V$PX_SESSION did not answer, and counted as late."""
+    silent = (UnavailableView("V$PX_SESSION", "V$PX_SESSION: ORA-00942"),)
+    unseen = [replace(at(second), unseen=silent) for second in (10, 40)]
+    serial = waits(1, 5.0).serial
+    assert good_and_bad(at(0, [waits(1, 5.0)]), *unseen) == (0, 0)
+    assert good_and_bad(at(0, [waits(1, 5.0)]), *unseen, at(50, held=[runs(1, 45.0, serial=serial)])) == (1, 0)
+
+
 def test_a_statement_that_leaves_the_queue_early_does_not_count() -> None:
     assert good_and_bad(at(0, [waits(1, 5.0)]), at(10)) == (0, 0)
 
