@@ -66,9 +66,8 @@ def _why_no_moment(before: str, dsn: str) -> str:
 
     if "/" in dsn or not is_time(dsn):
         return ""
-    path = expanded(before)
-    is_named = before.endswith(".presman")
-    missing = f"no such recording: {before}; " if is_named and not exists(path) else ""
+    is_missing = before.endswith(".presman") and not exists(expanded(before))
+    missing = f"no such recording: {before}; " if is_missing else ""
     return f"{missing}{dsn!r} is a time, not a database: write FILE.presman --at {dsn!r}"
 
 

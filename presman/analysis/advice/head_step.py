@@ -250,10 +250,9 @@ def _wait(found: Unblock, reading: Reading) -> str:
 
     The time of a statement that may be ended stands beside its name.
     """
-    starts, first = found.head.statement.starts, None if found.turns else found.may_end_first
-    has_forecast = starts is not None and reading.forecast is not None and not reading.forecast.record.is_poor()
+    starts, first = reading.trusted_start(found.head), None if found.turns else found.may_end_first
     known = []
-    if starts is not None and starts.low is not None and has_forecast:
+    if starts is not None and starts.low is not None:
         known.append(f"it should start in {duration(starts.low)}-{duration(starts.high)}, by its forecast")
     if first is not None and first not in _answer(found)[:_NAMED]:
         known.append(f"{first.statement.who} may end {in_about(first.statement.remaining)}")
@@ -355,13 +354,10 @@ def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tupl
     reason = why.removeprefix(f"{idle}, so ")
     if too_early(found):
         reason = reason.partition(": ")[0]
-    if has_just_stopped(each):
-        text, short = (
-            f"wait: {kept_in_words(each)} that {the_head} could use; {reason}",
-            f"wait: {kept_in_words(each)}; {reason}",
-        )
-    else:
-        text, short = f"wait: {keeps} that {the_head} could use; {why}", f"wait: {keeps}, {idle}; {reason}"
+    stopped = has_just_stopped(each)
+    kept = kept_in_words(each) if stopped else keeps
+    text = f"wait: {kept} that {the_head} could use; {reason if stopped else why}"
+    short = f"wait: {kept}{'' if stopped else f', {idle}'}; {reason}"
     if why != pause(each) or why != candidate.why_not or found.needed > 1 or saves_little(candidate.effect):
         return f"{text}{lasting_cure(reading)}", short, text
     end = "end it if it stays idle"

@@ -50,9 +50,7 @@ def why_none_named(head: QueueHead) -> str:
         back = f"it fits again once {instances_are(head.fits_with)} back; until then " if head.fits_with else ""
         run = "if it cannot wait, run it with a lower DOP or in another group"
         return f"{back}it is too large for its limit: ending others may not help; {run}"
-    if head.cause is Cause.UNEXPLAINED or (
-        head.cause is Cause.NOT_CHOSEN and head.statement.reason is QueueReason.UNKNOWN
-    ):
+    if head.cause in {Cause.UNEXPLAINED, Cause.NOT_CHOSEN} and head.statement.reason is QueueReason.UNKNOWN:
         return "the servers it wants are free: no running statement is known to hold it up"
     if head.cause in {Cause.UNKNOWN, Cause.SYSTEM, Cause.GROUP, Cause.CONTAINER}:
         return "how many servers it lacks is not known, so no session is named"
@@ -303,9 +301,8 @@ def _not_known_of(reading: Reading) -> NotKnown | None:
 
 def _starts_within(head: QueueHead, reading: Reading) -> float | None:
     """Return the seconds within which a head should start by its forecast, None unless that is soon."""
-    starts = head.statement.starts
-    has_forecast = starts is not None and reading.forecast is not None and not reading.forecast.record.is_poor()
-    latest = starts.high if starts is not None and has_forecast else None
+    starts = reading.trusted_start(head)
+    latest = None if starts is None else starts.high
     return latest if latest is not None and latest <= NEARLY_DONE else None
 
 

@@ -123,9 +123,8 @@ class AlertTransitions:
         # Reversed, so that of several alerts with one mark the worst remains.
         now = {alert_id(each): each for each in reversed(worst_first(wrong(reading))) if each.state in _STATES}
         for mark in dict.fromkeys((*reversed(now), *self._courses)):
-            course = self._courses.setdefault(
-                mark, ReportedState(at, at, quiet_period=quiet_period_of(key_and_subject(mark)[0]))
-            )
+            key, _ = key_and_subject(mark)
+            course = self._courses.setdefault(mark, ReportedState(at, at, quiet_period=quiet_period_of(key)))
             rank = _STATES.index(now[mark].state) if mark in now else 0
             if rank >= course.reported or whole:
                 is_new = mark in now and not (course.text and now[mark].unchecked)

@@ -252,14 +252,12 @@ class AlertChanges:
         changes = [change for mark, alert in now.items() if (change := self._changed(mark, alert, at)) is not None]
         for mark in [each for each in self.reported if each not in now] if whole else ():
             # It ends only after a while without it: an alert that comes and goes is one alert.
-            before = self.reported[mark]
+            before, (key, subject) = self.reported[mark], key_and_subject(mark)
             left = at if before.left is None else before.left
             self.reported[mark] = replace(before, left=left)
-            if not 0 <= at - before.seen < max(QUIET, quiet_period_of(key_and_subject(mark)[0])):
+            if not 0 <= at - before.seen < max(QUIET, quiet_period_of(key)):
                 if before.state != UNREPORTED:
-                    changes.append(
-                        AlertChange("ended", *key_and_subject(mark), before.state, before.text, before.since, left)
-                    )
+                    changes.append(AlertChange("ended", key, subject, before.state, before.text, before.since, left))
                 del self.reported[mark]
         silent, self.is_silent = self.is_silent, False
         return [] if silent else sorted(changes, key=lambda change: change.state != "bad")

@@ -105,8 +105,7 @@ def _own_cost(reading: Reading, setting: AlertSetting) -> RuleAnswer:
 
 
 def _no_plan(reading: Reading, setting: AlertSetting) -> RuleAnswer:
-    lacking = next((each.why for each in reading.unseen if each.view.endswith("V$RSRC_PLAN")), "")
-    if lacking:
+    if lacking := reading.why_unavailable("V$RSRC_PLAN"):
         return RuleAnswer(unknown=f"{setting.key}: {lacking}")
     without = [each for each in reading.header.instances if not each.plan]
     if not without:

@@ -111,14 +111,10 @@ class Queues(NamedTuple):
             part=self.facts.system.part,
         )
         if placed.confined_by:
-            state = self._confined(state, placed)
+            # The target is the cluster's, but the head cannot use free servers of other instances.
+            state = state._replace(system=self.budget(placed), inst_ids=tuple(sorted(placed.inst_ids)))
         not_enough = pool_too_small(head.wants, state)
         return state._replace(not_known=(*self.not_known(key, head.inst_id), *filter(None, (not_enough,))))
-
-    def _confined(self, state: QueueState, placed: Placement) -> QueueState:
-        """Return the state with the budget of the instances on which the servers of a head may run."""
-        # The target is the cluster's, but the head cannot use free servers of other instances.
-        return state._replace(system=self.budget(placed), inst_ids=tuple(sorted(placed.inst_ids)))
 
     def budget(self, placed: Placement) -> ServerBudget:
         """Return the servers of the instances on which those of a statement may run."""

@@ -444,6 +444,11 @@ class Reading(Struct, frozen=True, dict=True):
         heads = tuple(replace(each, statement=queue[each.statement.executing()]) for each in self.heads)
         return replace(self, queue=tuple(queue.values()), heads=heads, forecast=forecast)
 
+    def trusted_start(self, head: QueueHead) -> StartForecast | None:
+        """Return the forecast of a head's start, None without one or if too many forecasts were wrong."""
+        is_poor = self.forecast is None or self.forecast.record.is_poor()
+        return None if is_poor else head.statement.starts
+
     def effect_of(self, *way: RunningStatement) -> EndingEffect | None:
         """Return the effect of ending these statements on the whole queue, None if not forecast.
 
