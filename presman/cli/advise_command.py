@@ -16,7 +16,7 @@ from presman.base.group_names import as_named
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.output_file import ADVICE, JSON, PAGE, output_path, write_whole
-from presman.cli.parser import Parser, add_format, command, option, output
+from presman.cli.parser import Parser, add_format, command, option, output, positive
 from presman.cli.whatif_command import WatchedPlan, add_observed, arrivals_of, refuse_unknown
 from presman.reports.advice import AdviceWanted
 from presman.reports.advise_report import advise
@@ -55,6 +55,7 @@ def arguments(parser: Parser) -> None:
         f"may end them; on an Autonomous Database {','.join(kinds_of(autonomous=True))} (default both)"
     )
     option(parser, "--may-change LIST", words, type=_kinds, default=())
+    option(parser, "--script N", "print the scripts of choice N (default 1, the best)", type=positive, default=1)
     add_format(parser, "text", "json", "html")
     output(parser, "-o --output FILE", "write the advice to FILE; a file that advise wrote is replaced")
     option(parser, "--seed N", "seed of the random order of the groups", type=int, default=1)
@@ -93,7 +94,7 @@ def run(options: Namespace) -> int:
     seen = sorted({each.group for each in arrivals})
     refuse_unknown("--goal", [goal.group for goal in options.goal], seen)
     refuse_unknown("--keep", keep, seen)
-    wanted = AdviceWanted(options.goal, keep, options.may_change, options.seed)
+    wanted = AdviceWanted(options.goal, keep, options.may_change, options.seed, scripted=options.script)
     found = advise(arrivals, watched.plan(), wanted, _progress(options.goal[0]), demands.found).advice
     if options.format == "json":
         from presman.output.json_document import plain, written

@@ -57,7 +57,10 @@ exit codes of a printed fleet:
 )
 def arguments(parser: Parser) -> None:
     """Add the options of `presman fleet`."""
-    words = "sections of config.ini ('prod-*' names several), other targets, or a central store"
+    words = (
+        "sections of config.ini ('prod-*' names several) and other live databases; or one recording (a file, a folder, "
+        "a central store), then databases in it"
+    )
     option(parser, "targets TARGET", words, nargs="*")
     option(parser, "--format F", "print it once: text, json, csv", type=OneOf("text", "json", "csv"))
     option(parser, "--interval S", "seconds between polls of each (default 5; when printed: 1)", type=seconds)
@@ -99,6 +102,9 @@ def _of_store(store: Target, options: Namespace) -> int:
     from presman.services.store_fleet import StoreFleet  # imported here, because live databases do not need it
 
     assert store.recorded is not None
+    if (second := next(filter(is_recording, options.targets[1:]), None)) is not None:
+        one = "a fleet shows the databases of one. presman record writes many databases into one file or folder"
+        raise Failure(f"{options.targets[0]} is a recording and {second} another: {one}")
     fleet = StoreFleet(store.recorded.location, options.interval or INTERVAL, options.targets[1:])
     if options.format is not None:
         return _printed(fleet, options)

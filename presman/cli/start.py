@@ -160,7 +160,8 @@ def _with_new_password(source: ProcessSource, renewal: Renewal) -> ProcessSource
     target = renewal.target()
     if target is None or not isinstance(target.factory, SourceRecipe):
         return None
-    source.change(target.factory)
+    source.end()
+    source.recipe = target.factory
     return source
 
 

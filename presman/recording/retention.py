@@ -74,8 +74,11 @@ class RecordingLocation:
     @property
     def open_bytes(self) -> int:
         """The size of the open files, without their logs; 0 for a database."""
-        with self._turn:
-            return sum(each.file_bytes for each in self._stores.values())
+        size = 0
+        with self._turn, suppress(OSError):
+            for location in self._stores:
+                size += 0 if is_url(location) else expanded(location).stat().st_size
+        return size
 
     def days(self) -> list[Path]:
         """Return the files of a folder, the oldest first."""

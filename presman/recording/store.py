@@ -331,14 +331,6 @@ class Store:
             pages, free, size = (connection.exec_driver_sql(f"PRAGMA {name}").scalar_one() for name in names)
         return int((pages - free) * size)
 
-    @property
-    def file_bytes(self) -> int:
-        """The size of its file without the log, 0 if it has none."""
-        try:
-            return self._path.stat().st_size if self.kind == "sqlite" else 0
-        except OSError:
-            return 0
-
     def shrink(self) -> None:
         """Return free pages to the file system."""
         if self.kind != "sqlite":

@@ -118,7 +118,7 @@ class Advice(Struct, frozen=True):
     `before` is the number of statements that came before the observation: they are replayed but not counted. `cpu` is
     () if the first choice changes neither levels nor shares, or no CPU was observed; `servers_maximum` is
     PARALLEL_MAX_SERVERS of all instances. `autonomous_target` is the target of an Autonomous Database, which follows
-    its CPUs, None elsewhere.
+    its CPUs, None elsewhere. `scripts` are those of the choice `scripted`, counted from 1.
     """
 
     verdict: str
@@ -141,12 +141,14 @@ class Advice(Struct, frozen=True):
     servers_maximum: int | None = None
     before: int = 0
     autonomous_target: int | None = None
+    scripted: int = 1
 
 
 class AdviceWanted(NamedTuple):
     """A request for advice: goals, groups that must not lose, kinds of changes (none: the usual), the seed.
 
     `quick` is the most choices that quick advice tries, with fewer orders and days and without curves; 0: full advice.
+    `scripted` is the number of the choice whose scripts are wanted; that of the last one if there are fewer.
     """
 
     goals: Sequence[Goal]
@@ -154,6 +156,7 @@ class AdviceWanted(NamedTuple):
     kinds: Sequence[str]
     seed: int = 1
     quick: int = 0
+    scripted: int = 1
 
 
 class AdviceFound(NamedTuple):

@@ -46,7 +46,7 @@ def advise(
 
     `cpu` are the CPU demands of the same period, if they were observed.
     """
-    goals, keep, kinds, seed, quick = wanted
+    goals, keep, kinds, seed, quick, scripted = wanted
     kinds = kinds or advise_search.kinds_of(autonomous=plan.autonomous)[:4]
     load, courses = ObservedLoad.of(arrivals, plan, goals, seed), 3 if quick else _replays(arrivals, COURSES, 3)
     before = load.played(PRESENT, courses)
@@ -65,7 +65,7 @@ def advise(
     def replayed(choice: Choice, after: ReplayOutcome) -> ReplayedChoice:
         return _replayed_choice(load, choice, before, after, _meets_all(after, asked, error_now))
 
-    scripts, notes = _script_and_notes(load, best, kinds, [after.replayed.peak for _, after in finals])
+    scripts, notes = _script_and_notes(load, results, kinds, scripted)
     advice = Advice(
         verdict=verdict,
         message=message,
@@ -87,6 +87,7 @@ def advise(
         servers_maximum=plan.maximum,
         before=load.skipped,
         autonomous_target=load.rules.target if plan.autonomous else None,
+        scripted=scripted,
     )
     return AdviceFound(advice, tuple(choice for choice, _ in finals))
 
@@ -168,12 +169,16 @@ def _judged(met: Sequence[bool | None], kinds: Sequence[str], error_now: float |
 
 
 def _script_and_notes(
-    load: ObservedLoad, best: Choice, kinds: Sequence[str], peaks: Sequence[int]
+    load: ObservedLoad, results: _Results, kinds: Sequence[str], scripted: int
 ) -> tuple[Scripts | None, tuple[str, ...]]:
-    """Return the scripts of the first choice, None if there are none, and notes about the advice."""
-    script, notes = written(load, best)
+    """Return the scripts of the choice of that number, None if there are none, and notes about the advice."""
+    choices = [choice for choice, _ in results.finals] or [PRESENT]
+    peaks = [after.replayed.peak for _, after in results.finals]
+    script, notes = None, [f"there is no choice {scripted}, and so no script of it"]
+    if scripted <= len(choices):
+        script, notes = written(load, choices[scripted - 1])
     too_many = filter(None, [peak_beyond_maximum(peaks, load.plan.maximum)])
-    more = (*_on_no_more_cpu(load, best), *too_many, *_notes(load, kinds))
+    more = (*_on_no_more_cpu(load, results.best), *too_many, *_notes(load, kinds))
     return script, (*notes, *more, "with --keep you name a group that must not wait longer")
 
 

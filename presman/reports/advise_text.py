@@ -27,13 +27,28 @@ def as_text(advice: Advice) -> str:
     blocks += [[*_choices(advice), *outcome]] if advice.choices else []
     lines = [line for block in blocks if block for line in ("", *block)][1:]
     if advice.scripts is not None:
-        lines += ["", "The first choice as a script, which presman never runs:", "", advice.scripts.change]
+        lines += [
+            "",
+            f"{_script_of(advice)}, which presman never runs{_other_scripts(advice)}:",
+            "",
+            advice.scripts.change,
+        ]
         lines += ["The script that undoes it:", "", advice.scripts.undo.rstrip()]
     for name, texts in (("notes", advice.notes), ("assumptions", advice.assumptions)):
         if texts:
             lines += ["", f"{name}:"]
             lines += [each for text in texts for each in wrap(f"  - {text}", _WIDE, subsequent_indent="    ")]
     return "\n".join(lines) + "\n"
+
+
+def _script_of(advice: Advice) -> str:
+    return f"{'The first choice' if advice.scripted == 1 else f'Choice {advice.scripted}'} as a script"
+
+
+def _other_scripts(advice: Advice) -> str:
+    """Return how to get the script of another choice, in brackets; "" if there is none."""
+    other = 1 if advice.scripted > 1 else 2
+    return f" (--script {other} prints that of choice {other})" if len(advice.choices) > 1 else ""
 
 
 def _first(advice: Advice) -> str:
@@ -219,8 +234,8 @@ def as_page(advice: Advice, made: datetime) -> str:
         parts.append(section(f"{curve.goal} against {curve.what}", element("figure", _picture(curve)), note=note))
     parts += [_choice_section(number, choice) for number, choice in enumerate(advice.choices, 1)]
     if advice.scripts is not None:
-        note = "presman never runs it."
-        parts.append(section("The first choice as a script", element("pre", advice.scripts.change), note=note))
+        note = f"presman never runs it{_other_scripts(advice)}."
+        parts.append(section(_script_of(advice), element("pre", advice.scripts.change), note=note))
         parts.append(section("The script that undoes it", element("pre", advice.scripts.undo)))
     for name, texts in (("Notes", advice.notes), ("Assumptions", advice.assumptions)):
         if texts:

@@ -206,7 +206,8 @@ class ProcessSource:
         self.name = name
         self.scope = Scope.CLUSTER
         self.instance = 0
-        self._recipe = recipe
+        self.recipe = recipe
+        """How the source is made. Another one applies after `end`, from the next `open` on."""
         self._child: Child | None = None
         self._logged = 0
         self._channel: Channel | None = None
@@ -225,7 +226,7 @@ class ProcessSource:
         self._channel = Channel(self._child.line)
         self._is_opening, self._is_previewing = True, preview is not None
         try:
-            self._channel.send_with_secrets(self._recipe)
+            self._channel.send_with_secrets(self.recipe)
             self._channel.send(("open", ()))
             if preview is not None:
                 self._channel.send(("preview", (preview,)))
@@ -304,11 +305,6 @@ class ProcessSource:
         if self._channel is not None and not self._is_opening:
             with suppress(SourceError):
                 self._call("close", limit=CLOSING)
-
-    def change(self, recipe: SourceRecipe) -> None:
-        """Make the source of another recipe from the next `open` on, in a process of its own."""
-        self.end()
-        self._recipe = recipe
 
     def end(self) -> None:
         """End the process, even during a call: the caller that waits for the answer gets SourceError."""

@@ -1,6 +1,7 @@
 """View settings of a user, saved between runs: one private file for all targets, strictly validated.
 
-Filters are not saved: a user would not expect yesterday's filter to hide rows.
+All are habits of the user and of a table, not of a database: none is saved for each target. Filters are not saved: a
+user would not expect yesterday's filter to hide rows.
 """
 
 import re

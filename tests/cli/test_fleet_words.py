@@ -47,6 +47,16 @@ def test_one_wrong_name_is_reported_and_no_database_is_read(inside: Run) -> None
     assert "asked" not in inside("fleet", "nosuch").stderr
 
 
+def test_a_fleet_shows_one_recording(inside: Run) -> None:
+    done = inside("fleet", "a.presman", "b.presman")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "presman: recording: no such file or folder: a.presman\n"
+    Path("a.presman").touch()
+    done = inside("fleet", "a.presman", "b.presman")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith("presman: a.presman is a recording and b.presman another: a fleet shows")
+
+
 def test_the_code_shows_whether_all_databases_answered() -> None:
     assert [_code(members) for members in ([LIVE, LIVE], [LIVE, LOST], [LIVE, BLIND], [BLIND], [LOST])] == [
         exit_codes.OK, exit_codes.PARTIAL, exit_codes.PARTIAL, exit_codes.PARTIAL, exit_codes.SOURCE,

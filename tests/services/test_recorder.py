@@ -13,7 +13,6 @@ import pytest
 from presman.base.log_event import LogEvent
 from presman.polling.poll_events import Polled, SourceEnded, SourceLost
 from presman.recording.retention import RecordingLocation, RetentionLimits
-from presman.recording.store import Store
 from presman.recording.store_errors import RecordingError, StoreLostError
 from presman.rows.snapshot import Snapshot
 from presman.services import recorder as recording
@@ -263,7 +262,7 @@ def test_a_file_that_has_grown_by_a_twentieth_of_its_limit_is_trimmed_at_once(
 ) -> None:
     one = Recorder([TARGET], str(tmp_path / "a.presman"), lambda _: None, limits=RetentionLimits(size=1_000_000))
     tries, size = list[int](), [400_000]
-    monkeypatch.setattr(Store, "file_bytes", property(lambda _: size[0]))
+    monkeypatch.setattr(RecordingLocation, "open_bytes", property(lambda _: size[0]))
     for size[0] in (400_000, 450_000, 450_001, 480_000, 1_480_000):
 
         def trim(*_: object) -> int:

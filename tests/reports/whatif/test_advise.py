@@ -127,6 +127,25 @@ def test_the_effect_of_levels_on_cpu_is_shown() -> None:
     assert "lack under the first choice: BATCH 0:00 -> 1:20; REPORTS 1:20 -> 0:00." in " ".join(as_text(found).split())
 
 
+def test_another_choice_has_its_own_script() -> None:
+    """Either REPORTS goes before BATCH, or there is room for both."""
+    arrivals, plan = swapped()
+    goals, kinds = [Goal("REPORTS", 0.9, 15.0)], ("levels", "target")
+    first, second, third = (
+        advise(arrivals, plan, AdviceWanted(goals, (), kinds, quick=QUICK, scripted=each)).advice for each in (1, 2, 3)
+    )
+    assert (len(second.choices), second.scripted) == (2, 2)
+    assert first.scripts is not None
+    assert "new_mgmt_p1" in first.scripts.change
+    assert "PARALLEL_SERVERS_TARGET" not in first.scripts.change
+    assert second.scripts is not None
+    assert second.scripts.change.endswith("ALTER SYSTEM SET PARALLEL_SERVERS_TARGET = 64;\n")
+    assert (third.scripts, third.notes[0]) == (None, "there is no choice 3, and so no script of it")
+    for found, head, other in ((first, "The first choice", 2), (second, "Choice 2", 1)):
+        assert f"{head} as a script, which presman never runs (--script {other} prints that of" in as_text(found)
+        assert f"<h2>{head} as a script</h2>" in as_page(found, NOON)
+
+
 def test_a_lower_degree_keeps_servers_times_seconds() -> None:
     arrivals = steady(32, 50, 100)
     seen = ObservedLoad.of(arrivals, ObservedPlan(), [GOAL], 1)
