@@ -126,7 +126,7 @@ def key_figures_of(reading: Reading) -> KeyFigures:
         plan=header.plan,
         used=sum_of_known(group.used for group in groups),
         waiting=sum_of_known(group.waiting for group in groups),
-        capacity=header.num_cpus or None,
+        capacity=header.num_cpus,
         queued=queued_now(reading),
         head_waited=longest_wait(reading.queue),
         servers_in_use=header.servers.in_use,

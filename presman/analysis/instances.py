@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from presman.analysis.facts.facts import Facts
 from presman.analysis.readings.reading import Header, InstanceReading, ServerPool
+from presman.base.sums import added
 from presman.rows.instance_rows import SEED, Database, Instance, Osstat, Pdb, SystemEvent
 
 
@@ -39,7 +40,7 @@ def _instance(facts: Facts, inst_id: int, pool: ServerPool, busy: float | None) 
         cpu_managed=plan.cpu_managed if plan else "",
         caging=plan.instance_caging if plan else "",
         px_managed=plan.parallel_execution_managed if plan else "",
-        num_cpus=facts.plans.num_cpus(inst_id),
+        num_cpus=facts.plans.num_cpus(inst_id) or None,
         host_cpus=facts.system.host_cpus(inst_id),
         host_busy=busy,
         load=facts.system.osstat.get((inst_id, "LOAD")),
@@ -68,7 +69,7 @@ def header(facts: Facts, found: tuple[InstanceReading, ...], cluster: ServerPool
         cpu_managed=first.cpu_managed if first else "",
         caging=first.caging if first else "",
         px_managed=first.px_managed if first else "",
-        num_cpus=sum(each.num_cpus for each in found),
+        num_cpus=added(each.num_cpus for each in found) or None,
         servers=cluster,
         uptime=min((each.uptime for each in found if each.uptime is not None), default=None),
         mixed_plans=len(_plans(facts, found)) > 1,

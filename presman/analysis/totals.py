@@ -92,7 +92,7 @@ def totals(reading: Reading) -> Totals:
         downgrades=downgrades_in_a_minute(reading),
         used=added(None if each.doubt else each.used for each in groups) if groups else None,
         waiting=added(None if each.doubt else each.waiting for each in groups) if groups else None,
-        cpus=reading.header.num_cpus or None,
+        cpus=reading.header.num_cpus,
         held=_held(reading, sessions_visible=queue is not None),
     )
 

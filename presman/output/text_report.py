@@ -156,7 +156,7 @@ def _head(reading: Reading, width: int | None) -> list[str]:
 
 def _plan(header: Header, name: str) -> str:
     mixed = " (instances differ)" if header.mixed_plans else ""
-    cpus = number(header.num_cpus or None, 0)
+    cpus = number(header.num_cpus, 0)
     managed, caging, px = (each or ABSENT for each in (header.cpu_managed, header.caging, header.px_managed))
     up = f"up {duration(header.uptime)}{header.youngest}"
     return f"plan {name}{mixed}  CPU {managed} of {cpus}  caging {caging}  PX {px}  {up}"

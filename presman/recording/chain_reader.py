@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Select, Table, case, func, literal_column, se
 
 from presman.base.formats import counted
 from presman.base.private_files import expanded
+from presman.base.sums import grouped
 from presman.recording.codec import poll_codec
 from presman.recording.codec.old_formats import OldChain
 from presman.recording.codec.poll_codec import MOST_POLLS, FrameDecoder, is_whole
@@ -80,7 +81,8 @@ class ChainIndex:
 
     def __init__(self, chains: Iterable[Chain]) -> None:
         self.chains = _in_order(chains)
-        neighbours = (pair for pair in pairwise(self.chains) if pair[0].store is pair[1].store)
+        of_stores = grouped(self.chains, lambda each: each.store).values()
+        neighbours = (pair for chains in of_stores for pair in pairwise(chains))
         self.went_back = [(one, other) for one, other in neighbours if other.first_at < one.last_at]
         # Chains overlap in time where the clock went back: then the one that reaches nearest to an instant is taken.
         self._instants, self._numbers = [each.first_at for each in self.chains], [*range(len(self.chains))]
@@ -111,7 +113,7 @@ class ChainIndex:
         return bisect_right(self._starts, index) - 1
 
     def at(self, microseconds: int) -> tuple[Chain, int] | None:
-        """Return the last chain that begins not after an instant, and the index of its first poll; None without one."""
+        """Return the chain that reaches nearest to an instant, and the index of its first poll; None before all."""
         place = bisect_right(self._instants, microseconds) - 1
         if place < 0:
             return None

@@ -74,7 +74,7 @@ class CpuDemands:
             unseen = "" if rows else reading.why_unknown("starved group")
             if hidden := unseen or next(filter(None, (_hidden(row, shares) for row in rows)), ""):
                 self._hidden[hidden] += 1
-            if hidden or not rows or instance.num_cpus <= 0:
+            if hidden or not rows or not instance.num_cpus:
                 continue
             loads = {}
             for row in rows:

@@ -252,4 +252,4 @@ def io_levels(moment: Moment) -> list[GroupLevel]:
 
 def capacity(moment: Moment) -> float | None:
     """Return the CPUs available to all groups together."""
-    return moment.reading.header.num_cpus or None
+    return moment.reading.header.num_cpus

@@ -97,6 +97,16 @@ def test_a_run_of_chains_ends_with_their_store(indexes: range, chains: list[int]
     assert [*ChainIndex(stored).run(indexes)] == [stored[number] for number in chains]
 
 
+def test_a_copy_beside_a_recording_does_not_hide_that_the_clock_went_back() -> None:
+    """The chains of both lie side by side: no two neighbours were of one store, so times were sought out of order."""
+    one, copy = cast(Store, object()), cast(Store, object())
+    index = ChainIndex(Chain(store, 1, *each) for store in (one, copy) for each in ((0, 3, 20, 25), (3, 3, 5, 8)))
+    assert len(index.went_back) == 2
+    found = index.at(7)
+    assert found is not None
+    assert (found[0].first_at, found[0].last_at) == (5, 8)
+
+
 def test_the_oldest_polls_are_removed_first_and_no_others(tmp_path: Path) -> None:
     """The chain with the earliest time went first, with all rows of figures up to its last poll."""
     place = recorded(tmp_path)

@@ -113,7 +113,9 @@ def test_a_database_that_shows_only_its_name_has_no_figures(tmp_path: Path) -> N
     figures = dict(each.split("=") for each in perfdata(found, ()).split(" "))
     assert figures.pop("poll") != "U"
     assert {name: text.rstrip(";0") for name, text in figures.items()} == dict.fromkeys(figures, "U")
-    assert as_json(found)["header"]["servers"]["in_use"] is None
+    head = as_json(found)["header"]
+    assert head["servers"]["in_use"] is None
+    assert [head["num_cpus"], *(each["num_cpus"] for each in head["instances"])] == [None, None]
     assert found.activity is None
     states = {line.split()[1]: line.split()[0] for line in listed((), found, ()).splitlines() if line[:1].islower()}
     seen_by = {"session_pool", "cpu_without_plan", "host_shared", "servers_at_maximum", "idle_holder", "downgrades"}

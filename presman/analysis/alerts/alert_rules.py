@@ -410,7 +410,7 @@ def _pressed(reading: Reading) -> str:
         return ""
     numbers = f" of instance{'s' * (len(full) > 1)} {listed([str(each.inst_id) for each in full])}"
     where = numbers if len(reading.header.instances) > 1 else ""
-    cpus, more = sum(each.num_cpus for each in full), sum(full.values())
+    cpus, more = sum(each.num_cpus or 0.0 for each in full), sum(full.values())
     return f"All {cpus:.0f} CPUs{where} are in use, sessions wait for {number(more)} more"
 
 

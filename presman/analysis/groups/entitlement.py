@@ -157,12 +157,12 @@ def host_of(instance: InstanceReading) -> Host:
     if instance.host_busy >= FULL:
         return Host.FULL
     idle = (1 - instance.host_busy) * instance.host_cpus
-    return Host.SPARE if idle >= SPARE * instance.num_cpus else Host.UNKNOWN
+    return Host.SPARE if idle >= SPARE * (instance.num_cpus or 0.0) else Host.UNKNOWN
 
 
 def has_spare_host(instance: InstanceReading) -> bool:
     """Whether an instance is caged (CPU_COUNT) on a host that has more CPUs and is not known to be full."""
-    caged = instance.caging == "ON" and (instance.host_cpus or 0) > instance.num_cpus
+    caged = instance.caging == "ON" and (instance.host_cpus or 0.0) > (instance.num_cpus or 0.0)
     return caged and (instance.host_busy is None or instance.host_busy < FULL)
 
 
@@ -174,7 +174,7 @@ def frame_of(
     `inside` means that only one container is visible: the CPUs that others leave it are not known, so those that its
     groups used count.
     """
-    capacity, managed = instance.num_cpus, instance.cpu_managed
+    capacity, managed = instance.num_cpus or 0.0, instance.cpu_managed
     spare, host = has_spare_host(instance), host_of(instance)
     used = sum(load.used for load in loads.values())
     outside = sum([load.used for key, load in loads.items() if not shares.has(key)])

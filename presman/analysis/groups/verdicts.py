@@ -255,7 +255,7 @@ def _of_instance(
         due=due,
         missing=missing,
         used=total,
-        capacity=instance.num_cpus,
+        capacity=instance.num_cpus or 0.0,
         host_cpus=instance.host_cpus,
         host_busy=instance.host_busy,
         sentence=f"{kept}{shareless} {_pressure(instance, total, rows)}".strip(),

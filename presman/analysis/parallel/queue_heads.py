@@ -140,14 +140,8 @@ class Queues(NamedTuple):
         directive = self.facts.division.shares[inst_id].directives.get(key)
         if directive is not None and bypasses_queue(directive):
             yield NotKnown(f"why statements of {group} queue", "PARALLEL_STMT_CRITICAL is BYPASS_QUEUE")
-        if why := server_pools.group_limit(key, self.facts, self.budgets).why_unknown:
-            yield NotKnown(f"how many servers {group} may hold", why)
-        elif why := server_pools.why_queue_unmanaged(key, self.facts):
-            yield NotKnown(f"what limits the queue of {group}", why)
-        elif old := server_pools.old_limit(key, self.facts, inst_id):
-            yield old
-        elif recent := server_pools.limit_by_metric(key, self.facts, self.budgets, inst_id):
-            yield recent
+        if limit := server_pools.limit_not_known(key, self.facts, self.budgets, inst_id):
+            yield limit
 
     def unexplained(self, head: QueuedStatement) -> NotKnown | None:
         """Return the unknown reason why a head that once had room was not started, None if that was not seen."""

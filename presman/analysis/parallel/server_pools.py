@@ -428,13 +428,17 @@ def _unmanaged(managed: str) -> str:
     return "" if managed in {"FULL", "FIFO", ""} else f"PARALLEL_EXECUTION_MANAGED is {managed}"
 
 
-def why_queue_unmanaged(key: Key, facts: Facts) -> str:
-    """Return why it is not known that the target holds back what a group queues, "" if that is known."""
-    found = (_unmanaged(facts.plans.managed(inst_id, key[0])) for inst_id in facts.system.inst_ids)
-    return next(filter(None, found), "")
+def limit_not_known(key: Key, facts: Facts, found: Mapping[int, ServerBudget], inst_id: int) -> NotKnown | None:
+    """Return what is not known of the limits that hold back what a group queues, None if they are known and current."""
+    if why := group_limit(key, facts, found).why_unknown:
+        return NotKnown(f"how many servers {key[1]} may hold", why)
+    managed = (facts.plans.managed(each, key[0]) for each in facts.system.inst_ids)
+    if why := next(filter(None, map(_unmanaged, managed)), ""):  # then the target may not hold it back either
+        return NotKnown(f"what limits the queue of {key[1]}", why)
+    return old_limit(key, facts, inst_id) or _limit_of_last_minute(key, facts, found, inst_id)
 
 
-def limit_by_metric(key: Key, facts: Facts, found: Mapping[int, ServerBudget], inst_id: int) -> NotKnown | None:
+def _limit_of_last_minute(key: Key, facts: Facts, found: Mapping[int, ServerBudget], inst_id: int) -> NotKnown | None:
     """Return the unknown fact whether a limit has changed since the last full minute, None if it is current.
 
     V$RSRCMGRMETRIC and V$RSRCPDBMETRIC show a limit as it was in a minute that is over when they are read.

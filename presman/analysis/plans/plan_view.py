@@ -163,8 +163,9 @@ def plan_view(reading: Reading, snapshot: Snapshot, plan: str = "") -> PlanView:
     shown = [row for row in reading.groups if active and row.inst_id in (on if partly else (CLUSTER,))]
     rows = grouped(shown, lambda row: (row.con_id, row.name))
     instances = [each for each in reading.header.instances if not partly or each.inst_id in on]
-    capacity, target = sum(each.num_cpus for each in instances), reading.queue_target()
-    trees = [(facts.division.shares[each.inst_id].root, each.num_cpus) for each in instances if each.inst_id in on]
+    cpus, target = {each.inst_id: each.num_cpus or 0.0 for each in instances}, reading.queue_target()
+    capacity = sum(cpus.values())
+    trees = [(facts.division.shares[inst_id].root, number) for inst_id, number in cpus.items() if inst_id in on]
     placed = _together(trees or [(shares.root, capacity)])
     lines = tuple(_with_plan(_line(*each, capacity, target, rows, shares.unclear), facts, on) for each in placed)
     if any(facts.plans.server_wide(inst_id) for inst_id in on):

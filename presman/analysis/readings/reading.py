@@ -64,9 +64,9 @@ class ServerPool(Struct, frozen=True):
 class InstanceReading(Struct, frozen=True):
     """One instance: identity, what its plan manages, its CPUs and its parallel servers.
 
-    `num_cpus` is the number of CPUs that Resource Manager hands out (CPU_COUNT when caged, else the host's).
-    `host_busy` is the part of host CPU time that was busy since the last poll (0..1). `uptime` is seconds since it
-    `started`.
+    `num_cpus` is the number of CPUs that Resource Manager hands out (CPU_COUNT when caged, else the host's), None if no
+    view shows it. `host_busy` is the part of host CPU time that was busy since the last poll (0..1). `uptime` is
+    seconds since it `started`.
     """
 
     inst_id: int
@@ -77,7 +77,7 @@ class InstanceReading(Struct, frozen=True):
     cpu_managed: str
     caging: str
     px_managed: str
-    num_cpus: float
+    num_cpus: float | None
     host_cpus: float | None
     host_busy: float | None
     load: float | None
@@ -149,7 +149,7 @@ class Header(Struct, frozen=True):
     cpu_managed: str
     caging: str
     px_managed: str
-    num_cpus: float
+    num_cpus: float | None
     servers: ServerPool
     uptime: float | None
     mixed_plans: bool = False

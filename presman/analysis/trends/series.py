@@ -65,7 +65,7 @@ class Series:
             for name in CLASSES:
                 self._append({"active": reading.activity.by_class.get(name, 0)}, CLUSTER, 0, name)
         header = reading.header
-        whole = {"in_use": header.servers.in_use, "queued": queued_now(reading), "cpus": header.num_cpus or None}
+        whole = {"in_use": header.servers.in_use, "queued": queued_now(reading), "cpus": header.num_cpus}
         self._append(whole, CLUSTER, 0, "")
         self._trim()
 

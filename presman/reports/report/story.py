@@ -97,7 +97,7 @@ def _in_force(plan: str) -> str:
 
 def _cpus_managed(samples: Sequence[Sample]) -> str:
     """Return the CPUs at the last poll, and whether Resource Manager managed them at the polls read again."""
-    cpus = number(samples[-1].reading.header.num_cpus or None, 0)
+    cpus = number(samples[-1].reading.header.num_cpus, 0)
     states = {each.reading.header.cpu_managed for each in samples}
     if states == {"ON"}:
         return f"{cpus} CPUs managed"

@@ -152,7 +152,7 @@ class LatencyPanel(Panel):
             columns=columns,
             first=first,
             bounds=history.bounds,
-            cpus=moment.reading.header.num_cpus,
+            cpus=moment.reading.header.num_cpus or 0.0,
             cursor=cursor,
             event=track.event,
             inst_id=track.inst_id,

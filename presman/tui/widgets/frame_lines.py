@@ -227,7 +227,8 @@ def _release(header: Header, gone: int) -> str:
 
 def _managed(header: Header) -> Line:
     caged = ", caged" if header.caging.upper() == "ON" else ""
-    cpu = f"CPU {header.cpu_managed.lower() or '?'}{caged} {header.num_cpus:g}"
+    cpus = "?" if header.num_cpus is None else f"{header.num_cpus:g}"
+    cpu = f"CPU {header.cpu_managed.lower() or '?'}{caged} {cpus}"
     return ((cpu, "" if header.cpu_managed.upper() == "ON" else "dim"), (f"  PX {header.px_managed or '?'}", ""))
 
 

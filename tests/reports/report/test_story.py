@@ -73,7 +73,7 @@ def test_the_frame_has_the_database_its_plans_and_its_cpus() -> None:
     assert whole(samples=samples).startswith(
         "120 polls of DWPROD in 10 min. Resource plan: DAYTIME_PLAN, then NIGHT; 16 CPUs managed. "
     )
-    unknown_cpus = replace(CALM.header, database="", num_cpus=0.0)
+    unknown_cpus = replace(CALM.header, database="", num_cpus=None)
     sentences = whole(samples=(look(0, header=unknown_cpus),))
     assert "120 polls of prod in" in sentences
     assert "- CPUs managed" in sentences
