@@ -82,7 +82,7 @@ def test_no_rows_raise(previous: Snapshot | None, current: Snapshot) -> None:
 
 def test_nothing_at_all_is_a_reading() -> None:
     reading = analyse(None, snapshot())
-    assert (reading.groups, reading.header.instances, reading.header.num_cpus) == ((), (), 0.0)
+    assert (reading.groups, reading.header.instances, reading.header.num_cpus) == ((), (), None)
     assert analyse(snapshot(), snapshot(after=2.0)).interval == 2.0
 
 

@@ -306,10 +306,10 @@ def test_groups_outside_the_plan_are_shown_only_when_active() -> None:
             8,
         ),
         ([row(Parameter, name="cpu_count", value="8")], 8),
-        ([], 0),
+        ([], None),
     ],
 )
-def test_capacity(rows: list[Any], cpus: float) -> None:
+def test_capacity(rows: list[Any], cpus: float | None) -> None:
     (found,) = analyse(None, snapshot(instance(), *rows)).header.instances
     assert found.num_cpus == cpus
 

@@ -22,8 +22,8 @@ def test_full_text_has_every_part() -> None:
         assert part in text
 
 
-@pytest.mark.parametrize(("cpus", "expected"), [(8.0, "CPU ON of 8  caging"), (0.0, "CPU ON of -  caging")])
-def test_the_cpus_that_the_plan_divides_are_shown_if_known(cpus: float, expected: str) -> None:
+@pytest.mark.parametrize(("cpus", "expected"), [(8.0, "CPU ON of 8  caging"), (None, "CPU ON of -  caging")])
+def test_the_cpus_that_the_plan_divides_are_shown_if_known(cpus: float | None, expected: str) -> None:
     header = replace(reading().header, num_cpus=cpus, cpu_managed="ON")
     assert expected in full(replace(reading(), header=header))
 
