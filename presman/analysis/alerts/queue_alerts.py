@@ -167,10 +167,7 @@ def blocked_holders(reading: Reading) -> list[Alert]:
         return []
     held, (by_list, by_servers) = sum(statement.servers for statement in blocked), _where_old(reading)
     waits = ((s, session_words(s.blocker, reading, AGO if by_list else "") or s.blocker) for s in blocked)
-    named = [
-        f"{s.user} {s.inst_id}:{s.sid}{comma_serial(s.serial)} ({s.servers}) waits for {blocker}"
-        for s, blocker in waits
-    ]
+    named = [f"{s.user} {s.inst_id}:{s.sid}{comma_serial(s.serial)} ({s.servers}) waits for {of}" for s, of in waits]
     short = f"{counted(held, 'server')}{by_servers} held by blocked statements{by_list}"
     return [Alert("warn", "▲", f"{short}: {_first_three(named)}", short, "blocked_holder", amount=held)]
 

@@ -115,11 +115,9 @@ def _hidden(facts: Facts, inst_id: int) -> str:
 def _tree(names: Mapping[int, str], given: Mapping[int, Allocation]) -> Branch:
     branches = []
     for con_id, name in names.items():
-        allocation = given.get(con_id, Allocation())
-        cap = f"{name} ({allocation.limited_by})"
-        branches.append(
-            Branch(name, (allocation.weight,), (con_id, name), allocation.limit, allocation.servers, cap=cap)
-        )
+        each = given.get(con_id, Allocation())
+        cap = f"{name} ({each.limited_by})"
+        branches.append(Branch(name, (each.weight,), (con_id, name), each.limit, each.servers, cap=cap))
     return Branch("", (100.0,), by_weight=True, branches=tuple(branches))
 
 

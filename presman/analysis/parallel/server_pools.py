@@ -105,7 +105,8 @@ def pools(facts: Facts) -> dict[int, ServerPool]:
     sees_sessions = not unavailable(facts.snapshot, PxSession)
     is_counted = all((inst_id, "servers in use") in statistics for inst_id in facts.system.inst_ids)
     busy = Counter[int]() if is_counted else servers_held(facts)
-    is_older = _is_older_than_the_pools(facts)
+    # The servers counted by an older V$RSRC_PLAN would contradict those in use, which are shown beside them.
+    is_older = facts.snapshot.age_if_late(RsrcPlan) is not None and section.problem is None
     found: dict[int, ServerPool] = {}
     for inst_id in facts.system.inst_ids:
         row = facts.plans.top_rows.get(inst_id)
@@ -134,15 +135,6 @@ def servers_held(facts: Facts) -> Counter[int]:
     serves_gv_query = facts.sessions.servers.serves_gv_query
     rows = (row for row in facts.snapshot.rows(PxSession) if not is_coordinator(row))
     return Counter(row.inst_id for row in rows if not serves_gv_query(row.inst_id, row.sid, row.serial))
-
-
-def _is_older_than_the_pools(facts: Facts) -> bool:
-    """Whether V$RSRC_PLAN did not answer at this poll and V$PX_PROCESS_SYSSTAT did.
-
-    The servers counted then would contradict those in use, which are shown beside them.
-    """
-    plan, pool = (facts.snapshot.section(record) for record in (RsrcPlan, PxProcessSysstat))
-    return plan.problem is not None and plan.problem.late and pool.problem is None
 
 
 def together(found: Iterable[ServerPool]) -> ServerPool:

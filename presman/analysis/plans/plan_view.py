@@ -146,7 +146,7 @@ def plan_name(reading: Reading) -> str:
     """Return the plan's name, "none" if no plan is active, "not known" if no view shows it."""
     if reading.header.plan:
         return reading.header.plan
-    return NOT_KNOWN if any(each.view.endswith("RSRC_PLAN") for each in reading.unseen) else "none"
+    return NOT_KNOWN if reading.why_unavailable("V$RSRC_PLAN") else "none"
 
 
 def plan_view(reading: Reading, snapshot: Snapshot, plan: str = "") -> PlanView:

@@ -200,24 +200,22 @@ def why_block(
     return WhyBlock(top, ordered, nothing, _worse(compared))
 
 
-def why_lines(why_block: WhyBlock, width: int, most: int | None = None, room: int | None = None) -> list[Line]:
+def why_lines(found: WhyBlock, width: int, most: int | None = None, room: int | None = None) -> list[Line]:
     """Return the block, wrapped to `width`: the first head in full, the others while they fit `most` lines.
 
     Heads without room are named. `most` None means no limit. If the first head needs more than `room`, its arithmetic
     is omitted: the table of the queue is more useful.
     """
-    lines = [*why_block.top, *(wrap(why_block.nothing, width, 3) if why_block.nothing else [])]
-    blocks = [
-        _head(why_block.heads, index, width, key=why_block.key and not index) for index in range(len(why_block.heads))
-    ]
+    lines = [*found.top, *(wrap(found.nothing, width, 3) if found.nothing else [])]
+    blocks = [_head(found.heads, index, width, key=found.key and not index) for index in range(len(found.heads))]
     if blocks and room is not None and len(blocks[0]) > room:
-        blocks[0] = _head(why_block.heads, 0, width, key=why_block.key, brief=True)
-    if why_block.worse:
-        blocks.append(wrap(why_block.worse, width, _INDENT))
+        blocks[0] = _head(found.heads, 0, width, key=found.key, brief=True)
+    if found.worse:
+        blocks.append(wrap(found.worse, width, _INDENT))
     for index, block in enumerate(blocks):
-        rest = len(why_block.heads) - index - 1
+        rest = len(found.heads) - index - 1
         if index and most is not None and len(lines) + len(block) + (rest > 0) > most:
-            return [*lines, *_heads_not_shown(why_block.heads[index:], width)]
+            return [*lines, *_heads_not_shown(found.heads[index:], width)]
         lines += block
     return lines
 
