@@ -75,6 +75,8 @@ class MonitorScreen(PatientScreen, BaseScreen):
         again = "Press F5 to try again now." if link.retry_at else "presman does not retry by itself: press F5."
         if link.wants_password and link.retry_at:
             again = "Correct the password in config.ini: presman reads it again. F5 tries at once; each try counts."
+        elif link.wants_password:  # it was typed, or is in the environment or the keyring
+            again = "For another password start presman again. F5 tries this one again; each try counts."
         texts = ((link.text, ""), (f"{again} q {leaving}.", "dim"))
         lines = [((f"  {line}", style),) for text, style in texts for line in wrap(text, width - 3)]
         return [(), (("  ✕ No data", "bad"),), *lines]

@@ -26,6 +26,10 @@ def test_a_database_never_reached_has_a_reason_and_advice() -> None:
     assert message(lost) == ["", "  ✕ No data", "  ORA-12541: no listener", "  Press F5 to try again now. q quits."]
     refused = Link(LinkState.LOST, "ORA-01017")
     assert message(refused)[3:] == ["  presman does not retry by itself: press F5. q quits."]
+    typed = Link(LinkState.LOST, "ORA-01017", wants_password=True)
+    assert message(typed)[3].startswith("  For another password start presman again. F5 tries this one again;")
+    in_file = Link(LinkState.LOST, "ORA-01017", retry_at=9.0, wants_password=True)
+    assert message(in_file)[3].startswith("  Correct the password in config.ini: presman reads it again.")
     assert message(lost, reading=object()) == [], "the last reading stays on the screen"
     assert message(Link(LinkState.CONNECTING)) == []
     assert max(map(len, message(Link(LinkState.LOST, "word " * 40), width=60))) <= 60
