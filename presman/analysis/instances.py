@@ -79,6 +79,7 @@ def header(facts: Facts, found: tuple[InstanceReading, ...], cluster: ServerPool
             snapshot.rows(Database), snapshot.rows(Instance), snapshot.rows(Pdb), events, snapshot.cloud_service
         ),
         idle_blocker_minutes=facts.system.parameters.number(first.inst_id, "max_idle_blocker_time") if first else None,
+        plan_starts=facts.deltas.plan_starts(),
     )
 
 

@@ -26,7 +26,7 @@ from presman.analysis.plans.plan_changes import PlanSwitch, plan_switches
 from presman.analysis.plans.plan_view import PlanView, plan_view
 from presman.analysis.readings.container_readings import PdbReading
 from presman.analysis.readings.group_readings import GroupReading
-from presman.analysis.readings.reading import Alert, Reading
+from presman.analysis.readings.reading import Alert, Header, Reading
 from presman.analysis.readings.statement_readings import QueueHead
 from presman.analysis.session_list import CpuWaiter, cpu_waiters
 from presman.output.cells import json_value, word
@@ -186,5 +186,6 @@ _SHOWN_OTHERWISE: Mapping[type[Any], Collection[str]] = {
     Alert: ("words", "brief", "others", "age", "unchecked"),
     GroupReading: ("counters",),
     QueueHead: ("one_queue",),
+    Header: ("plan_starts",),
 }
 """Fields of a record that only repeat others, in words or from the header, or from which its totals are computed."""

@@ -113,6 +113,23 @@ def test_compared_with_the_hour() -> None:
     assert one.worse
 
 
+@pytest.mark.parametrize(("hours_ago", "mean"), [((1,), 72 / 3600), ((1, 1), 72 / 3600), ((1, 5), None)])
+def test_since_the_plan_of_its_container_was_activated(hours_ago: tuple[int, ...], mean: float | None) -> None:
+    """The time since the root's plan was set divided the counters: a queue as usual was called worse."""
+    starts = [NOON - timedelta(hours=each) for each in hours_ago]
+    windows = [
+        row(RsrcPlanHistory, inst_id=number, con_id=con_id, sequence=1, name="DAY", start_time=start)
+        for number, begun in enumerate(starts, 1)
+        for con_id, start in ((1, NOON - timedelta(days=30)), (3, begun))
+    ]
+    plans = (active_plan(con_id=1), active_plan(con_id=3, is_top_plan="FALSE"))
+    batch = group("BATCH", con_id=3, current_pqs_queued=9, pqs_queued=10, pq_queued_time=72_000)
+    found = analyse(None, snapshot(instance(), instance(2), *plans, *windows, batch))
+    (plan,) = [each.plan for each in compare(found) if each.con_id == 3]
+    assert plan is not None
+    assert plan.mean_queue == (None if mean is None else pytest.approx(mean))
+
+
 def test_a_short_queue_is_not_called_worse() -> None:
     (one,) = compare(reading(1, minute(1, "BATCH", 0.1, 2, 32), pqs_queued=10))
     assert not one.worse

@@ -105,10 +105,9 @@ def instance(inst_id: int = 1) -> InstanceReading:
 
 
 def header() -> Header:
-    one = instance()
-    return Header("DWPROD", "19.22.0.0.0", "PRIMARY", False, "", (one,), "DAYTIME_PLAN",
-                  AT - timedelta(hours=3), "ON", "ON", "FULL", 24.0, replace(one.servers, inst_id=0),
-                  41 * 86_400.0)  # fmt: skip
+    one, since = instance(), AT - timedelta(hours=3)
+    return Header("DWPROD", "19.22.0.0.0", "PRIMARY", False, "", (one,), "DAYTIME_PLAN", since, "ON", "ON", "FULL",
+                  24.0, replace(one.servers, inst_id=0), 41 * 86_400.0, plan_starts={0: since})  # fmt: skip
 
 
 WHY = (

@@ -7,7 +7,7 @@ reconnect. Every rate of a reading is computed here.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from operator import sub
 from typing import Any, NamedTuple, TypeVar
 
@@ -23,6 +23,8 @@ SHORTEST = 0.05
 
 _USUAL = 5.0
 """Seconds between two polls, unless more passed."""
+
+_TOGETHER = timedelta(minutes=1)
 
 ContainerKey = tuple[int, int]
 """Instance and container."""
@@ -99,6 +101,15 @@ class Deltas(Struct, frozen=True):
             before, now = old.at or before, new.at or now
         seconds = (now - before).total_seconds()
         return seconds if seconds >= SHORTEST else None
+
+    def plan_starts(self) -> dict[int, datetime | None]:
+        """Return when the plan of each container was activated, None if its instances do not agree to the minute."""
+        found: dict[int, datetime | None] = {}
+        for (_, con_id), window in self.windows.items():
+            start, other = window.start, found.get(con_id, window.start)
+            is_same = start is not None and other is not None and abs(start - other) < _TOGETHER
+            found[con_id] = start if is_same else None
+        return found
 
     def outlived(self, timeout: float | None, longest: float | None, waiting: str) -> str:
         """Return a sentence if `waiting` has waited for `longest` seconds, two polls longer than a timeout; "" if not.

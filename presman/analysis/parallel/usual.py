@@ -155,7 +155,7 @@ def compare(reading: Reading, recent: GroupMarks = _NO_MARKS, hour: GroupMarks =
         mark = CounterMark.of(reading.at, group)
         if not (mark.came or group.totals.queued):
             continue
-        plan = between(None, mark, _since(reading, reading.header.plan_since))
+        plan = between(None, mark, _since(reading, reading.header.plan_starts.get(group.con_id)))
         before = (marks.get(key) for marks in (recent, hour))
         now, watched = (between(old, mark, _since(reading, old.at)) if old is not None else None for old in before)
         past = _together(known.get(key), watched, reading.at)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from math import inf
+from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -157,6 +158,8 @@ class Header(Struct, frozen=True):
     autonomous: bool = False
     nature: tuple[str, ...] = ()
     idle_blocker_minutes: int | None = None
+    plan_starts: Mapping[int, datetime | None] = MappingProxyType({})
+    """When the plan of each container was activated, by CON_ID; None if not known, or not the same on all instances."""
 
     @property
     def target(self) -> str:
