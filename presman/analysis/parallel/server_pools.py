@@ -458,10 +458,11 @@ def other_limit(key: Key, facts: Facts, found: Mapping[int, ServerBudget], inst_
     Without V$INSTANCE the instance may be alone: then no other limit proves anything.
     """
     may_be_alone = facts.system.is_alone or not facts.snapshot.rows(Instance)
-    if key not in facts.plans.shown_servers_limits or not may_be_alone:
+    is_documented = facts.snapshot.release >= _DOCUMENTED
+    if is_documented or key not in facts.plans.shown_servers_limits or not may_be_alone:
         return ""
     directive, limit = facts.division.shares[inst_id].directives.get(key), group_limit(key, facts, found).servers
-    if directive is None or directive.parallel_server_limit is not None or facts.snapshot.release >= _DOCUMENTED:
+    if directive is None or directive.parallel_server_limit is not None:
         return ""
     shown, view = facts.plans.shown_servers_limits[key], view_of(facts.snapshot, GroupMetric)
     is_other = limit is not None and abs(shown - limit) > 1
