@@ -10,7 +10,7 @@ from presman.analysis.goals import share
 from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.group_readings import GroupReading
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import Reading, is_one_queue
 from presman.analysis.readings.statement_readings import (
     QueuedStatement,
     RunningStatement,
@@ -53,8 +53,7 @@ _MINUTES = 12
 def queue_line(reading: Reading, watch: Watch) -> Line:
     """Return how the queue is managed, servers in use against target and maximum, those in no group, and downgrades."""
     header, pool = reading.header, reading.header.servers
-    name = header.px_managed.upper()
-    facts: list[Run] = [(" Queue ", "dim"), (name or "?", ""), (f" {_MANAGED.get(name, '')}", "dim")]
+    facts: list[Run] = [(" Queue ", "dim"), (header.px_managed.upper() or "?", ""), (f" {_management(reading)}", "dim")]
     in_use = as_of(count(pool.in_use), reading.age_of("V$PX_PROCESS_SYSSTAT"))
     # Statements that bypass the queue use servers, too, but V$RSRC_PLAN does not count those against the target.
     in_queue = as_of(count(pool.counted), reading.age_of("V$RSRC_PLAN"))
@@ -77,6 +76,13 @@ def queue_line(reading: Reading, watch: Watch) -> Line:
     if reading.statements_to_come:
         facts.append((f"   {reading.statements_to_come} plans still to be read", "note"))
     return (*facts, *_downgrades(reading, watch))
+
+
+def _management(reading: Reading) -> str:
+    """Return what the management of the queue means; a container or another instance may have a different one."""
+    name = reading.header.px_managed.upper()
+    is_same = all(each.one_queue is is_one_queue(name) for each in reading.heads)
+    return _MANAGED.get(name, "") if is_same else "not everywhere"
 
 
 def _uncounted(reading: Reading) -> str:
@@ -153,8 +159,8 @@ def summary(reading: Reading, width: int, most: int = 2) -> list[Line]:
     The queue's management follows if it fits; no text is cut in the middle.
     """
     held = holders(reading)
-    name = reading.header.px_managed.upper()
-    words: Line = ((f" · {name}: {_MANAGED[name]}", "dim"),) if name in _MANAGED else ()
+    managed = _management(reading)
+    words: Line = ((f" · {reading.header.px_managed.upper()}: {managed}", "dim"),) if managed else ()
     runs, more = [*held, *words], False
     while len(runs) > 2 and len(wrap((*runs, *_MORE[:more]), width, 6)) > most:
         more = len(runs) <= len(held)

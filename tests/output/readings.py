@@ -127,6 +127,7 @@ def reading(
     )  # fmt: skip
     statements = tuple(queue) or (queued(),)
     head = QueueHead("BATCH", statements[0], Cause.GROUP, Servers(16, 32), 48, 64, 48, 128, 16, "BATCH is short by 16.")
+    head = replace(head, one_queue=False)
     return Reading(
         target="demo:mixed",
         kind="simulator",

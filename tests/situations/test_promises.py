@@ -17,11 +17,13 @@ from presman.analysis.assemble import analyse
 from presman.analysis.facts.facts import Facts
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, QueueReason
+from presman.analysis.trends import Watch
 from presman.figures.drawing.lines import plain
 from presman.forecast.queue_now import queue_rules
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
 from presman.rows.session_rows import Session
 from presman.services.live import Readings
+from presman.tabs.parallel import queue_line
 from presman.tui.pages.advice_lines import to_start_line
 from tests.cli.run import Run
 from tests.recording.recorded import record
@@ -276,6 +278,7 @@ def test_the_plan_of_a_container_says_which_of_its_queues_is_first(
     todo = to_do(found)
     assert todo is not None
     assert (first.head.group, todo.step, first.order if first.turns else "") == ("A", step, order)
+    assert plain(queue_line(found, Watch())).startswith(f" Queue {root} not everywhere ")
 
 
 def of_the_second_instance(table: str) -> str:
