@@ -190,13 +190,13 @@ class QueueRules(NamedTuple):
 
 
 def queue_rules(facts: Facts, reading: Reading) -> QueueRules:
-    """Return the rules of the queue of a reading; the plan is that of the first instance."""
+    """Return the rules of the queue of a reading; the plan is that of the instance that has most of its queues."""
     found = server_pools.pools(facts)
     cluster = server_pools.together(found[inst_id] for inst_id in facts.system.inst_ids)
     budgets = server_pools.budgets(facts, cluster)
     groups = {(row.con_id, row.name): row for row in reading.cluster_groups()}
     queues = Queues(facts, reading.queue, groups, budgets, found)
-    shares = facts.division.shares[facts.system.inst_ids[0]]
+    shares = facts.division.naming_most(_queues(reading))
     placed = ((each, placement(facts, each)) for each in reading.queue)
     confined = ((each.inst_id, each.sid) for each, where in placed if where.confined_by or not where.known)
     # A timeout that a statement has outlived may not apply to its queue: the courses have none then.
@@ -239,4 +239,11 @@ def _one_queue(facts: Facts, reading: Reading) -> bool | None:
     containers = {each.con_id for each in reading.queue}
     found = set(map(facts.plans.has_one_queue, containers))
     is_open = (len(containers) > 1 and True in found) or (reading.header.mixed_plans and False in found)
-    return None if len(found) != 1 or is_open else found.pop()
+    # The queues of containers that are open on different instances are in no plan together.
+    others = _queues(reading) - facts.division.naming_most(_queues(reading)).shares.keys()
+    is_split = any(not others.isdisjoint(each.shares) for each in facts.division.shares.values())
+    return None if len(found) != 1 or is_open or is_split else found.pop()
+
+
+def _queues(reading: Reading) -> set[Key]:
+    return {(each.con_id, each.group) for each in reading.queue}

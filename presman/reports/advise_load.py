@@ -77,8 +77,7 @@ class ObservedPlan(Struct, frozen=True):
 def observed_plan(previous: Snapshot | None, snapshot: Snapshot, reading: Reading) -> ObservedPlan:
     """Return the plan of a poll."""
     facts = Facts.of(previous, snapshot)
-    first = facts.system.inst_ids[0]
-    shares = facts.division.shares[first]
+    shares = facts.division.naming_most({(row.con_id, row.name) for row in reading.cluster_groups()})
     queues = {facts.plans.has_one_queue(row.con_id) for row in reading.cluster_groups()}
     directives = {Group(*key): row for key, row in shares.directives.items()}
     tree = plan_branch(shares.root) if shares.shares else None

@@ -13,9 +13,12 @@ from presman.analysis.advice.step import Step
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import wrong
+from presman.analysis.assemble import analyse
+from presman.analysis.facts.facts import Facts
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, QueueReason
 from presman.figures.drawing.lines import plain
+from presman.forecast.queue_now import queue_rules
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
 from presman.rows.session_rows import Session
 from presman.services.live import Readings
@@ -273,6 +276,40 @@ def test_the_plan_of_a_container_says_which_of_its_queues_is_first(
     todo = to_do(found)
     assert todo is not None
     assert (first.head.group, todo.step, first.order if first.turns else "") == ("A", step, order)
+
+
+def of_the_second_instance(table: str) -> str:
+    return "\n".join(f"{'2' if number else 'INST_ID'} | {line}" for number, line in enumerate(table.split("\n")))
+
+
+def test_the_order_of_queues_is_that_of_an_instance_on_which_their_container_is_open(tmp_path: Path) -> None:
+    """It was that of the first instance, where SALES is closed: all groups were forecast as equal."""
+    views = dict(in_a_container("FULL", "FULL"))
+    for name in ("V$RSRC_PDB", "V$RSRC_CONSUMER_GROUP"):
+        views[name] = of_the_second_instance(views[name])
+    for name in ("V$SESSION", "V$RSRC_SESSION_INFO"):
+        views[name] = views[name].replace("\n1 |", "\n2 |")
+    opened = (f"{number} | {number} | 19.22.0.0.0 | OPEN | YES" for number in (1, 2))
+    views["V$INSTANCE"] = table("INST_ID | INSTANCE_NUMBER | VERSION | STATUS | PARALLEL", *opened)
+    pdbs = (
+        "1 | 2 | PDB$SEED | READ ONLY",
+        "1 | 3 | SALES | MOUNTED",
+        "1 | 4 | HR | READ WRITE",
+        "2 | 3 | SALES | READ WRITE",
+    )
+    views["V$PDBS"] = table("INST_ID | CON_ID | NAME | OPEN_MODE", *pdbs)
+    plans = ("1 | 1 | CDB_PLAN | TRUE", "1 | 4 | P | FALSE", "2 | 1 | CDB_PLAN | TRUE", "2 | 3 | P | FALSE")
+    views["V$RSRC_PLAN"] = table(PLAN, *(f"{each} | ON | 0 | 16 | FULL" for each in plans))
+    directives = views["CDB_RSRC_PLAN_DIRECTIVES"]
+    views["CDB_RSRC_PLAN_DIRECTIVES"] += directives[directives.index("\n") :].replace("\n3 |", "\n4 |")
+    (taken,) = snapshots(tmp_path, views)
+    found, facts = analyse(None, taken), Facts.of(None, taken)
+    rules = queue_rules(facts, found)
+    assert rules.plan is not None
+    assert [branch.name for branch in rules.plan.branches] == ["SALES"]
+    assert rules.one_queue is False
+    moved = tuple(replace(each, con_id=4) if each.group == "B" else each for each in found.queue)
+    assert queue_rules(facts, replace(found, queue=moved)).one_queue is None, "no instance has both"
 
 
 def test_instances_that_are_managed_differently_have_no_known_order(tmp_path: Path) -> None:

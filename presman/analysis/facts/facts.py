@@ -5,7 +5,7 @@ They include the parts of the CPUs that the plans in force give each container a
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Set
 from functools import cached_property
 from typing import Any
 
@@ -62,6 +62,11 @@ class PlanDivision(Struct, frozen=True, dict=True):
     def with_different_plans(self) -> tuple[int, ...]:
         """The open instances, one of those with the same plans in the same containers."""
         return tuple({id(self.shares[inst_id]): inst_id for inst_id in self.system.inst_ids}.values())
+
+    def naming_most(self, keys: Set[Key]) -> PlanShares:
+        """Return the figures of the first instance that has most of these groups: on others their PDB may be closed."""
+        found = map(self.shares.__getitem__, self.system.inst_ids)
+        return max(found, key=lambda each: len(each.shares.keys() & keys))
 
     def _containers(self) -> dict[int, tuple[int, ...]]:
         """Return the containers that have plans of their own on each instance."""
