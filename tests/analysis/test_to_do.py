@@ -211,6 +211,7 @@ def test_working_sessions_are_cancelled_and_idle_ones_ended() -> None:
     lets = "then the head of BATCH can start, and the work of MARTIN 1:144 is lost"
     assert found.text.endswith(f"; wait, or decide whether to {together}: {lets}")
     assert (found.short, found.commands) == (f"wait, or {together}: you decide", ())
+    assert lines(one_queue(idle, running(144, servers=16)), 60) == ["wait, or end MARTIN 1:526 and cancel MARTIN 1:144"]
     smaller = replace(idle, servers=8)
     both = advice(one_queue(smaller, running(144, servers=16), running(145, servers=8)))
     lost = "then the head of BATCH can start, and the work of 2 of them is lost"

@@ -406,9 +406,9 @@ def _longer_shorter(found: ToDo) -> tuple[list[str], list[str]]:
     aside = [text for each in longer if (text := _ASIDE.sub("", each)) not in longer]
     wait = [clause for clause in short.split("; ")[1:] if clause.startswith("wait")]
     between = [each for each in found.between if each not in longer]
-    brief, least = (short.rpartition(end)[0] or short for end in ("; ", ": "))
-    bare = [text for text in [_ASIDE.sub("", short)] if text != short]
-    return [*longer, *aside], [*bare, *between, *wait, brief, least]
+    bare = _ASIDE.sub("", short)
+    brief, least = (bare.rpartition(end)[0] or bare for end in ("; ", ": "))
+    return [*longer, *aside], [bare, *between, *wait, brief, least]
 
 
 def tab_key(name: str) -> str:
@@ -433,7 +433,7 @@ def _counted(found: Sequence[Alert], width: int, *, listed: bool) -> str:
 _CLAUSES = re.compile(r"; | and (?!\d+ \()|, | each by ")
 """Where the short words of an alert may be cut: not between two shortages, which apply together."""
 
-_ASIDE = re.compile(r" \((?:idle|it may end) [^()]*\)")
+_ASIDE = re.compile(r" \((?:idle|it may end|no estimate) [^()]*\)")
 """The parts that the short words of a to-do may lose: times of a session matter less than what to do about it."""
 
 
