@@ -195,6 +195,7 @@ class Forecaster:
         self._missed: dict[_Wait, _Missed] = {}
         self._rules: object = None
         self._pending: dict[_Wait, datetime] = {}
+        self._working: frozenset[Executing] = frozenset()
         self._number = 0
         self._steps = self._steps_at_first
         self._at: datetime | None = None
@@ -241,6 +242,7 @@ class Forecaster:
             return self._nothing(reading, few)
         found = rules()
         self._forget_old(reading.at, found)
+        self._forget_ends_of_idle(reading)
         # With the budget overdrawn, the forecasts come from the courses of earlier readings alone.
         model = modelled(reading, found, self._history) if self._steps > 0 else None
         if model is not None:
@@ -306,6 +308,12 @@ class Forecaster:
         self._rules = now
         while self._courses and at - self._courses[0].at > (_LASTS if len(self._courses) > ENOUGH else _LASTS_LONG):
             self._courses.popleft()
+
+    def _forget_ends_of_idle(self, reading: Reading) -> None:
+        """Forget courses in which a statement ends that has gone idle since and keeps its servers."""
+        if any(each.idle is not None and each.executing() in self._working for each in reading.running):
+            self._courses.clear()
+        self._working = frozenset(each.executing() for each in reading.running if each.idle is None)
 
     def _play(self, model: Modelled, reading: Reading) -> None:
         """Play as many courses as the budget allows; half of the steps is for the effects of ends.

@@ -647,22 +647,29 @@ def test_a_head_that_should_start_soon_is_waited_for() -> None:
         return replace(reading, heads=(replace(head, statement=soon),), forecast=QueueForecast(record))
 
     good = ForecastRecord(3, 3, 30.0)
-    for held in (running(526, **IDLE), running(526, elapsed=10.0)):
-        reading = starting(14.0, good, held)
-        (way,) = unblock(reading)
-        assert (way.answers, way.wait) == ((), 14.0)
-        assert (
-            plain(to_start_line(way, key=True))
-            == " TO START IT  wait: it should start by itself within 0:14, by its forecast"
-        )
-        assert advice(reading).text == "wait: the head of BATCH should start by itself within 0:14, by its forecast"
-        assert advice(reading).short == "wait: BATCH should start by itself within 0:14"
-        assert not offers_for(reading.heads[0].statement, reading).commands
-        assert unblock(starting(31.0, good, held))[0].answers
-        assert unblock(starting(14.0, ForecastRecord(5, 2, 30.0), held))[0].answers, "such forecasts have failed"
+    held = running(526, elapsed=10.0)
+    reading = starting(14.0, good, held)
+    (way,) = unblock(reading)
+    assert (way.answers, way.wait) == ((), 14.0)
+    said = "should start by itself within 0:14, by its forecast"
+    assert plain(to_start_line(way, key=True)) == f" TO START IT  wait: it {said}"
+    assert advice(reading).text == f"wait: the head of BATCH {said}"
+    assert advice(reading).short == "wait: BATCH should start by itself within 0:14"
+    assert not offers_for(reading.heads[0].statement, reading).commands
+    assert unblock(starting(31.0, good, held))[0].answers
+    assert unblock(starting(14.0, ForecastRecord(5, 2, 30.0), held))[0].answers, "such forecasts have failed"
+    late = (reading.heads[0].statement.executing(),)
+    assert unblock(replace(reading, late_starts=late))[0].wait is None, "an earlier one has failed for this statement"
     proven = foreseen(reading, 0, 700.0, 900.0, proven=True)
     assert unblock(proven)[0].wait == 14.0
+    pauses = starting(14.0, good, running(526, **PAUSE), running(144, servers=8, elapsed=10.0))
+    assert unblock(pauses)[0].wait is None, "it started only if the idle holder ended, which waits for its user"
+    assert "should start" not in advice(pauses).text
+    slow = starting(14.0, good, running(526, **PAUSE), step(144, 154.0))
+    assert unblock(slow)[0].wait is None, "the one that works has too much left to do"
+    assert unblock(starting(14.0, good, running(526, **PAUSE), step(144, 24.0)))[0].wait == 14.0
     idle = starting(14.0, good, running(526, **IDLE))
+    assert advice(idle).step is Step.END
     assert advice(foreseen(idle, 0, 700.0, 900.0, proven=True)).step is Step.END, "the last of the queue starts sooner"
 
 
