@@ -584,7 +584,8 @@ def test_a_statement_near_the_end_of_its_operation_is_waited_for() -> None:
         assert way.answers, "it runs longer than it takes to decide, does not progress, or is not enough"
     assert advice(one_queue(step(526, 14.0), running(144, **IDLE))).step is Step.END, "no work is lost by that"
     both = one_queue(step(526, 14.0, servers=16), step(144, 20.0, servers=16))
-    assert unblock(both)[0].sentence.startswith("wait: MARTIN 1:144 may end by itself in about 0:20"), "the last of two"
+    last = "MARTIN 1:144 (after MARTIN 1:526) may end by itself in about 0:20"
+    assert unblock(both)[0].sentence.startswith(f"wait: {last}"), "the last of two"
     beside_idle = one_queue(step(526, 14.0, servers=16), running(144, **IDLE, servers=16))
     (way,) = unblock(beside_idle)
     assert way.answers == ()
@@ -594,6 +595,19 @@ def test_a_statement_near_the_end_of_its_operation_is_waited_for() -> None:
     )
     far = one_queue(step(526, 14.0, servers=16), running(144, servers=16))
     assert unblock(far)[0].answers == (), "nor is one if another works for longer"
+
+
+def test_the_ends_that_come_first_are_named_whatever_ending_others_would_lose() -> None:
+    """DO named the last of those with least work to lose (0:48), and two others ended before it and were enough."""
+    least = step(144, 29.0, servers=16, elapsed=26.0), step(405, 48.0, servers=16, elapsed=26.0)
+    reading = one_queue(step(526, 22.0, servers=16, elapsed=4000.0), *least)
+    (way,) = unblock(reading)
+    assert [each.statement.sid for each in way.candidates] == [144, 405, 526]
+    said = "wait: MARTIN 1:144 (after MARTIN 1:526) may end by itself in about 0:29, when its Table Scan is done"
+    assert (way.sentence, advice(reading).text) == (said, f"{said}, and then the head of BATCH can start")
+    later = one_queue(step(526, 42.0, servers=16, elapsed=4000.0), replace(least[0], remaining=41.0), least[1])
+    assert [each.sid for each in unblock(later)[0].answers[0]] == [144, 405]
+    assert "wait (MARTIN 1:526 (after MARTIN 1:144) may end in about 0:42), or decide" in advice(later).text
 
 
 PAUSE = {"idle": 80.0, "status": "INACTIVE"}

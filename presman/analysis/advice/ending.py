@@ -200,6 +200,14 @@ def step_left(statement: RunningStatement, within: float = NEARLY_DONE) -> float
     return left if left is not None and left <= within else None
 
 
+def work_left(statement: RunningStatement) -> float | None:
+    """Return the seconds after which a statement that works should or may end, None if not known, or if it is idle."""
+    if statement.idle is not None:
+        return None
+    left = time_left(statement)
+    return step_left(statement, inf) if left is None else left
+
+
 def starts_within(head: QueueHead, reading: Reading) -> float | None:
     """Return the seconds within which a head should start by its forecast, None unless that is soon."""
     starts = reading.trusted_start(head)

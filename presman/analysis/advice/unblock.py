@@ -33,7 +33,7 @@ from presman.analysis.advice.ending import (
     refusal,
     starts_within,
 )
-from presman.analysis.advice.freeing import Freeing, by_time, covers, freeing, in_order, limit_name
+from presman.analysis.advice.freeing import Freeing, by_step, by_time, covers, freeing, in_order, limit_name
 from presman.analysis.advice.kept import kept_for_others, kept_servers, queues_want, still_short, too_few
 from presman.analysis.caches import once
 from presman.analysis.parallel.counted_servers import Counted
@@ -276,6 +276,7 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
         soon=soon,
         blocked=blocked,
         by_itself=by_itself,
+        by_step=() if doubt is not None else tuple(each.statement for each in by_step(helpers, short)),
         rivals=rivals,
         turns=turns,
         order=who_is_first(head, turns or rivals, reading),
