@@ -170,8 +170,9 @@ def _while_holders_stay(found: Unblock, reading: Reading) -> tuple[str, ...]:
 
     The first case counts. The last is that a person decides which work to lose.
     """
-    if found.refused is not None:
-        text = f"wait: {refused_holder(found.refused)}"
+    fixed = found.refused
+    if fixed is not None and (fixed.statement.idle is None or not _leaves_a_decision(found)):
+        text = f"wait: {refused_holder(fixed)}"
         return text, text
     late = next((each.statement for each in found.candidates if each.statement.overdue), None)
     if late is not None:
@@ -360,6 +361,9 @@ def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tupl
     short = f"wait: {kept}{'' if stopped else f', {idle}'}; {reason}"
     if why != pause(each) or why != candidate.why_not or found.needed > 1 or saves_little(candidate.effect):
         return f"{text}{lasting_cure(reading)}", short, text
+    if not each.idle_known:
+        text = f"{text}, and DO offers no end of a session whose LAST_CALL_ET is not known"
+        return f"{text}{lasting_cure(reading)}", short
     end = "end it if it stays idle"
     later = f"{end} (from {duration(LONG_IDLE)} on DO offers it)"
     between = f"{text}: {later}", f"{short}: {later}", f"{short}: {end}"
@@ -395,8 +399,11 @@ def _why_beside(found: Unblock, candidate: Candidate, reading: Reading) -> tuple
     if none_start and candidate.frees == candidate.perhaps:
         lacking = none_start.partition(", so")[0]
         return none_start, f"wait: {each.who} keeps {counted(each.servers, 'server')}, {lacking}"
+    if each.kind is not None and each.kind.loss in candidate.objection:
+        return f"it is {each.kind.name}, so never offered: if it is ended, {each.kind.loss}", short
     # If its servers certainly count, they are too few; otherwise the objection says that this is not known.
-    unsure = too_little(candidate, found.head, reading) if candidate.frees == candidate.perhaps else candidate.objection
+    counts = candidate.frees == candidate.perhaps and not candidate.enough
+    unsure = too_little(candidate, found.head, reading) if counts else candidate.objection
     return str(found.head.not_known or unsure), short
 
 

@@ -376,8 +376,8 @@ class Reading(Struct, frozen=True, dict=True):
 
     `io_limited` are the containers with MAX_IOPS or MAX_MBPS, on each instance. `missed_minimums` are the containers
     that wait for CPU while they get less than their CPU_MIN_COUNT. `switched` is the latest plan change. `gone` are the
-    instances that were seen within the last hour and are not open now; `missing` are those that may be gone, while
-    V$INSTANCE does not answer. `quiesce` is set while the database is being quiesced, or is quiesced. `since_startup`
+    instances that were seen within the last hour and are not open now; `just_gone` are those of them that the poll before still showed;
+    `missing` are those that may be gone, while V$INSTANCE does not answer. `quiesce` is set while the database is being quiesced, or is quiesced. `since_startup`
     has the counters of each instance, computed on first access. `group_names` are the names of all defined consumer
     groups, None if DBA_RSRC_CONSUMER_GROUPS returned nothing.
 
@@ -423,6 +423,7 @@ class Reading(Struct, frozen=True, dict=True):
     missed_minimums: tuple[MissedMinimum, ...] = ()
     switched: SwitchedPlan | None = None
     gone: tuple[GoneInstance, ...] = ()
+    just_gone: tuple[int, ...] = ()
     missing: tuple[MissingInstance, ...] = ()
     quiesce: Quiesce | None = None
     activity: Activity | None = None
@@ -459,7 +460,7 @@ class Reading(Struct, frozen=True, dict=True):
         have changed since it was read: courses played before rest on it.
         """
         found = None if self.forecast is None else self.forecast.effect_of(*(each.executing() for each in way))
-        is_open = any(head.not_known is not None for head in self.heads)
+        is_open = bool(self.just_gone) or any(head.not_known is not None for head in self.heads)
         return replace(found, proven=False) if found is not None and is_open else found
 
     @once
