@@ -41,7 +41,8 @@ def head_step(found: Unblock, reading: Reading) -> ToDo:
         )
     if found.leaves_soon and not found.outdated:
         text, short = (f"wait: {each} {found.leaves_soon}" for each in (head_in_words(head), name))
-        return _step(found, Step.WAIT, text, short.partition(", by")[0].partition(": then")[0])
+        timeout, when, _ = short.partition(": then")
+        return _step(found, Step.WAIT, text, f"{timeout}{found.unless_started}" if when else short.partition(", by")[0])
     if found.soon is not None and not found.outdated:
         return _wait_for(found, "should start by itself")
     if found.itself is not None:
