@@ -191,7 +191,8 @@ def _nobody_idle(found: Unblock, reading: Reading) -> tuple[str, ...]:
         text = f"no idle session holds servers that {the_head} could use: {_wait_or_decide(found, reading)}"
         return f"{text}{slowed}", _shortly(found), text
     early, name = too_early(found), queue_name(found.head)
-    why = f"{the_head} {early}" if early else f"ending a session may not start {the_head}: {found.sentence}"
+    because = found.sentence.replace(", so ending a session may not help", "")
+    why = f"{the_head} {early}" if early else f"ending a session may not start {the_head}: {because}"
     short = f"wait: too early to end a session for {name}" if early else f"wait: ending a session may not start {name}"
     text = f"{_wait(found, reading)}: {why}"
     return f"{text}{slowed}", short, text, f"wait: {why}"
@@ -202,7 +203,7 @@ def _one_of_them_may_end(found: Unblock) -> str:
     for each in found.candidates[: found.needed]:
         left = step_left(each.statement)
         if left is not None and each.why_not == each.objection and not found.turns:
-            return f"wait: {each.statement.who} may end by itself {in_about(left)}; then fewer have to be ended"
+            return f"wait: {each.statement.who} may end by itself {in_about(left)}; then fewer sessions have to be ended"
     return ""
 
 
@@ -250,7 +251,7 @@ def _wait(found: Unblock, reading: Reading) -> str:
     starts, first = reading.trusted_start(found.head), None if found.turns else found.may_end_first
     known = []
     if starts is not None and starts.low is not None:
-        known.append(f"it should start in {duration(starts.low)}-{duration(starts.high)}, by its forecast")
+        known.append(f"the head should start in {duration(starts.low)}-{duration(starts.high)}, by its forecast")
     if first is not None and first not in _answer(found)[:_NAMED]:
         known.append(f"{first.statement.who} may end {in_about(first.statement.remaining)}")
     return f"wait ({'; '.join(known)})" if known else "wait"
