@@ -34,7 +34,7 @@ RUNS: Table[RunLine] = Table(
         Line("every_s", "every", SECONDS, "Seconds between two polls.", "database.every", width=6,
              text=lambda row: f"{row.database.every:g}s" if row.database.every else "-"),
         Line("waiting", "waiting", COUNT, "Polls that are not written yet.", "database.waiting", narrow=False),
-        Line("given_up", "lost", COUNT, "Polls that could not be written and are lost.", "database.given_up",
+        Line("given_up", "given up", COUNT, "Polls that could not be written and are lost.", "database.given_up",
              narrow=False),
         Line("retry_s", "retry in", SECONDS, "Time until a lost database is tried again; - where it is not lost, or not "
              "tried again.", "retry_in", width=5),

@@ -203,7 +203,9 @@ def _one_of_them_may_end(found: Unblock) -> str:
     for each in found.candidates[: found.needed]:
         left = step_left(each.statement)
         if left is not None and each.why_not == each.objection and not found.turns:
-            return f"wait: {each.statement.who} may end by itself {in_about(left)}; then fewer sessions have to be ended"
+            return (
+                f"wait: {each.statement.who} may end by itself {in_about(left)}; then fewer sessions have to be ended"
+            )
     return ""
 
 
