@@ -19,7 +19,7 @@ from presman.analysis.alerts.queue_alerts import session_words
 from presman.analysis.readings.container_readings import IoVerdict, LimitedContainer
 from presman.analysis.readings.forecast_readings import helps_none
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Cause, NotKnown, QueueHead, RunningStatement, group_title
+from presman.analysis.readings.statement_readings import Cause, QueueHead, RunningStatement, group_title
 from presman.base.formats import counted, duration, in_about, instances_are, listed
 
 _NAMED = 2
@@ -35,10 +35,14 @@ def head_step(found: Unblock, reading: Reading) -> ToDo:
         step = look_at_blocker(held, reading, name).aged(age)
         return step._replace(text=f"{step.text}{found.too_few}", between=(step.text,))
     if found.doubt is not None and not found.unknown:
-        return _not_known(found.doubt, found, reading)
+        text = f"wait: {found.doubt}, so no session to end is named for {head_in_words(head)}"
+        return _step(
+            found, Step.WAIT, f"{text}{_slowed_by_io(found, reading)}", f"wait: {found.doubt.what} is not known"
+        )
     if found.leaves_soon and not found.outdated:
         text, short = (f"wait: {each} {found.leaves_soon}" for each in (head_in_words(head), name))
-        return _step(found, Step.WAIT, text, short.partition(", by")[0].partition(": then")[0])
+        timeout, when, _ = short.partition(": then")
+        return _step(found, Step.WAIT, text, f"{timeout}{found.unless_started}" if when else short.partition(", by")[0])
     if found.soon is not None and not found.outdated:
         return _wait_for(found, "should start by itself")
     if found.itself is not None:
@@ -50,13 +54,6 @@ def head_step(found: Unblock, reading: Reading) -> ToDo:
 def _step(found: Unblock, step: Step, text: str, short: str, *between: str) -> ToDo:
     """Return a step for a head: about its queue, without a command."""
     return ToDo(step, text, short, "parallel", subject=queue_name(found.head), between=between)
-
-
-def _not_known(doubt: NotKnown, found: Unblock, reading: Reading) -> ToDo:
-    """Return the step to wait while it is not known how many servers a head lacks."""
-    slowed, the_head = _slowed_by_io(found, reading), head_in_words(found.head)
-    text = f"wait: {doubt}, so no session to end is named for {the_head}{slowed}"
-    return _step(found, Step.WAIT, text, f"wait: {doubt.what} is not known")
 
 
 def _too_large(found: Unblock, reading: Reading) -> ToDo:
