@@ -36,8 +36,8 @@ RUNS: Table[RunLine] = Table(
         Line("waiting", "waiting", COUNT, "Polls that are not written yet.", "database.waiting", narrow=False),
         Line("given_up", "given up", COUNT, "Polls that could not be written and are lost.", "database.given_up",
              narrow=False),
-        Line("retry_s", "retry in", SECONDS, "Time until a lost database is tried again; - where it is not lost, or not "
-             "tried again.", "retry_in", width=5),
+        Line("retry_s", "retry in", SECONDS, "Time until a lost database is tried again; - where it is not lost, or "
+             "not tried again.", "retry_in", width=5),
         Line("cpu_percent", "CPU %", PERCENT, "CPU of the whole process in the last seconds, in percent of one CPU.",
              "run.cpu_percent", width=5, text=lambda row: number(row.run.cpu_percent)),
         Line("cpu_s", "CPU", SECONDS, "CPU of the whole process since it began.", "run.cpu_seconds", narrow=False,
