@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from operator import attrgetter
 
-from presman.analysis.advice.steady_step import About, SteadyStep
+from presman.analysis.advice.steady_step import MARGIN, About, SteadyStep
 from presman.analysis.advice.step import Step
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.alert_transitions import BEGAN, ENDED, ReportedState
@@ -50,6 +50,10 @@ class Narration:
         self._steady = SteadyStep()
         self._said: About | None = None
         self._offered = False
+        self._decides: frozenset[str] = frozenset()
+        """The sessions that the last step reported names for a decision."""
+        self._outdated: datetime | None = None
+        """Since when the last step reported no longer applies, None if it does."""
         self._summed: datetime | None = None
         self._silent_views: dict[tuple[str, str], ReportedState] = {}
         self._about_views: set[str] = set()
@@ -104,18 +108,22 @@ class Narration:
             yield _dated(since, text, reading.at)
 
     def _step_now(self, reading: Reading) -> Iterator[str]:
-        """Report the step of DO if its kind or subject has changed. New times in its text do not count.
+        """Report the step of DO if its kind, or a session that it names, has changed. New times do not count.
 
-        Neither do other queues that want a session's servers. A withdrawn command is reported at once. So is a step
-        that names a view which has just stopped answering, and a step whose view answers again. What a step adds for
-        the queue counts as advice to wait.
+        Neither do other queues that want a session's servers. Advice to wait is reported once the last step has not
+        applied for a while, or named a session for a decision that is gone. A withdrawn command is reported at once. So
+        is a step that names a view which has just stopped answering, and a step whose view answers again. What a step
+        adds for the queue counts as advice to wait.
         """
-        step, now, held = self._steady.take(reading)
+        step, now, held, decides = self._steady.take(reading)
         unseen = {each.view.removeprefix("G") for each in reading.unseen}
         about_views = {view for view in unseen if step is not None and view in step.text}
         answered = self._about_views - unseen
         waits = step is None or step.step is Step.WAIT or self._adds_another(now)
-        urgent = self._offered or answered or about_views & self._fell_silent
+        is_gone = bool(self._decides - {each.who for each in reading.running}) and not unseen
+        urgent = self._offered or answered or is_gone or about_views & self._fell_silent
+        self._outdated = None if now == self._said else self._outdated or reading.at
+        held = held or (self._outdated is not None and (reading.at - self._outdated).total_seconds() >= MARGIN)
         if now == self._said or (waits and not held and not urgent):
             return
         if step is not None:
@@ -123,9 +131,12 @@ class Narration:
             yield from (f"command: {each.text} (affects {step.affects})" for each in step.commands)
         elif self._offered:
             yield "do: nothing now; the command above no longer applies"
+        elif self._decides:
+            yield "do: nothing now; the step above no longer applies"
         elif answered:
             yield f"do: nothing now; {', '.join(sorted(answered))} answers again"
-        self._said, self._offered = now, step is not None and bool(step.commands)
+        self._said, self._decides, self._outdated = now, decides, None
+        self._offered = step is not None and bool(step.commands)
         self._about_views = about_views
 
     def _adds_another(self, now: About | None) -> bool:

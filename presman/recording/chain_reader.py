@@ -81,8 +81,7 @@ class ChainIndex:
 
     def __init__(self, chains: Iterable[Chain]) -> None:
         self.chains = _in_order(chains)
-        of_stores = grouped(self.chains, lambda each: each.store).values()
-        neighbours = (pair for chains in of_stores for pair in pairwise(chains))
+        neighbours = (pair for own in grouped(self.chains, lambda each: each.store).values() for pair in pairwise(own))
         self.went_back = [(one, other) for one, other in neighbours if other.first_at < one.last_at]
         # Chains overlap in time where the clock went back: then the one that reaches nearest to an instant is taken.
         self._instants, self._numbers = [each.first_at for each in self.chains], [*range(len(self.chains))]

@@ -149,11 +149,9 @@ def is_session_number(number: object) -> bool:
 
 
 def _numbers(victim: Victim) -> tuple[int, int, int]:
-    numbers = (victim.inst_id, victim.sid, victim.serial)
-    for name, number in zip(("instance", "SID", "SERIAL#"), numbers, strict=True):
-        if not is_session_number(number):
-            raise ValueError(f"not a usable {name}: {number!r}")
-    return numbers
+    if not all(map(is_session_number, victim[:3])):
+        raise ValueError(f"not a usable session: {victim[:3]}")
+    return victim[:3]
 
 
 def _sql_id(victim: Victim) -> str:

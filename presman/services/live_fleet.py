@@ -171,8 +171,7 @@ class WatchedDatabase:
         elif isinstance(live_event, SourceLost):
             self._lose(live_event)
         elif isinstance(live_event, SourceEnded):
-            reason = "no more data will come"
-            ended = replace(self._state.member, connection=ConnectionState.STOPPED, reason=reason)
+            ended = replace(self._state.member, connection=ConnectionState.STOPPED, reason="no more data will come")
             self._state = replace(self._state, member=ended, since=self._clock())
         return live_event
 

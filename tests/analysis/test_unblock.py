@@ -172,7 +172,7 @@ def test_a_pausing_session_is_not_offered_nor_another_with_it() -> None:
     pause = "idle 1:59, so perhaps between two fetches"
     assert one.sentence.endswith(f"that let it start; but U1 1:1: {pause}")
     assert [each.why_not for each in one.candidates][:3] == [
-        pause, f"not enough alone; of another one that must end: {pause}",
+        pause, f"not enough alone, and of another that would have to end: {pause}",
         "perhaps not enough alone: it frees 16 of 32 servers",
     ]  # fmt: skip
 

@@ -158,7 +158,7 @@ def test_of_a_spool_once_and_check_know_the_earlier_polls_as_why_does(tmp_path: 
     folder = tmp_path / "spool"
     folder.mkdir()
     spool(folder, polls(24, 24, 24, 64, 24))
-    for command in (["once"], ["check", "-v"], ["why"]):
+    for command in (["once"], ["check", "-v", "--at", "last"], ["why"]):
         said = inside(*command, f"spool:{folder}", *(["9"] if command == ["why"] else [])).stdout
         assert "and 40 are free, as they were before: the server counts do not explain why it waits" in said
 

@@ -76,6 +76,8 @@ UNCLEAR = (
     Edge(60, "FEEDS", UNEXPLAINED, step="check what else limits the head of FEEDS: the servers it wants are free"),
     Edge(65, "FEEDS", UNEXPLAINED, step="check what else limits the head of FEEDS: the servers it wants are free"),
     Edge(65, "LOADS", CONTRADICTED),
+    Edge(80, "FEEDS", UNEXPLAINED, step="; FEEDS reaches its queue timeout in 0:26, unless you start it now"),
+    Edge(95, "FEEDS", UNEXPLAINED, step="; FEEDS reaches its queue timeout in 0:11, unless you start it now"),
     Edge(105, "LOADS", CONTRADICTED, start="keeps 16 servers that LOADS wants, and QUERIES and SMALL did"),
     Edge(120, "", "", "which statements are queued (GV$SESSION lacks EVENT)", "check why V$SESSION does not show"),
     Edge(130, "LOADS", "", "idle or blocked (GV$SESSION lacks STATUS of 1:301)", "find out who holds the servers"),

@@ -44,7 +44,9 @@ def answered(found: Unblock, reading: Reading) -> Unblock:
         if none_offered:
             return none_offered
         if index < found.needed:
-            return objections[index] or (objected and f"not enough alone; of another one that must end: {objected}")
+            return objections[index] or (
+                objected and f"not enough alone, and of another that would have to end: {objected}"
+            )
         if each in alone and found.needed == 1:
             return ""
         return _why_not_this(each, waits) or _why_not_beside(each, found, reading)

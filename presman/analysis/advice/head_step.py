@@ -19,7 +19,7 @@ from presman.analysis.alerts.queue_alerts import session_words
 from presman.analysis.readings.container_readings import IoVerdict, LimitedContainer
 from presman.analysis.readings.forecast_readings import helps_none
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Cause, NotKnown, QueueHead, RunningStatement, group_title
+from presman.analysis.readings.statement_readings import Cause, QueueHead, RunningStatement, group_title
 from presman.base.formats import counted, duration, in_about, instances_are, listed
 
 _NAMED = 2
@@ -35,10 +35,14 @@ def head_step(found: Unblock, reading: Reading) -> ToDo:
         step = look_at_blocker(held, reading, name).aged(age)
         return step._replace(text=f"{step.text}{found.too_few}", between=(step.text,))
     if found.doubt is not None and not found.unknown:
-        return _not_known(found.doubt, found, reading)
+        text = f"wait: {found.doubt}, so no session to end is named for {head_in_words(head)}"
+        return _step(
+            found, Step.WAIT, f"{text}{_slowed_by_io(found, reading)}", f"wait: {found.doubt.what} is not known"
+        )
     if found.leaves_soon and not found.outdated:
         text, short = (f"wait: {each} {found.leaves_soon}" for each in (head_in_words(head), name))
-        return _step(found, Step.WAIT, text, short.partition(", by")[0].partition(": then")[0])
+        timeout, when, _ = short.partition(": then")
+        return _step(found, Step.WAIT, text, f"{timeout}{found.unless_started}" if when else short.partition(", by")[0])
     if found.soon is not None and not found.outdated:
         return _wait_for(found, "should start by itself")
     if found.itself is not None:
@@ -50,13 +54,6 @@ def head_step(found: Unblock, reading: Reading) -> ToDo:
 def _step(found: Unblock, step: Step, text: str, short: str, *between: str) -> ToDo:
     """Return a step for a head: about its queue, without a command."""
     return ToDo(step, text, short, "parallel", subject=queue_name(found.head), between=between)
-
-
-def _not_known(doubt: NotKnown, found: Unblock, reading: Reading) -> ToDo:
-    """Return the step to wait while it is not known how many servers a head lacks."""
-    slowed, the_head = _slowed_by_io(found, reading), head_in_words(found.head)
-    text = f"wait: {doubt}, so no session to end is named for {the_head}{slowed}"
-    return _step(found, Step.WAIT, text, f"wait: {doubt.what} is not known")
 
 
 def _too_large(found: Unblock, reading: Reading) -> ToDo:
@@ -195,7 +192,8 @@ def _nobody_idle(found: Unblock, reading: Reading) -> tuple[str, ...]:
         text = f"no idle session holds servers that {the_head} could use: {_wait_or_decide(found, reading)}"
         return f"{text}{slowed}", _shortly(found), text
     early, name = too_early(found), queue_name(found.head)
-    why = f"{the_head} {early}" if early else f"ending a session may not start {the_head}: {found.sentence}"
+    because = found.sentence.replace(", so ending a session may not help", "")
+    why = f"{the_head} {early}" if early else f"ending a session may not start {the_head}: {because}"
     short = f"wait: too early to end a session for {name}" if early else f"wait: ending a session may not start {name}"
     text = f"{_wait(found, reading)}: {why}"
     return f"{text}{slowed}", short, text, f"wait: {why}"
@@ -206,7 +204,9 @@ def _one_of_them_may_end(found: Unblock) -> str:
     for each in found.candidates[: found.needed]:
         left = step_left(each.statement)
         if left is not None and each.why_not == each.objection and not found.turns:
-            return f"wait: {each.statement.who} may end by itself {in_about(left)}; then fewer have to be ended"
+            return (
+                f"wait: {each.statement.who} may end by itself {in_about(left)}; then fewer sessions have to be ended"
+            )
     return ""
 
 
@@ -254,7 +254,7 @@ def _wait(found: Unblock, reading: Reading) -> str:
     starts, first = reading.trusted_start(found.head), None if found.turns else found.may_end_first
     known = []
     if starts is not None and starts.low is not None:
-        known.append(f"it should start in {duration(starts.low)}-{duration(starts.high)}, by its forecast")
+        known.append(f"the head should start in {duration(starts.low)}-{duration(starts.high)}, by its forecast")
     if first is not None and first not in _answer(found)[:_NAMED]:
         known.append(f"{first.statement.who} may end {in_about(first.statement.remaining)}")
     return f"wait ({'; '.join(known)})" if known else "wait"

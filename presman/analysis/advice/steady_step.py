@@ -21,11 +21,15 @@ About = tuple[object, ...]
 
 
 class SteadyNow(NamedTuple):
-    """The step, its subject (`about`), and whether that has `held` for a while or is the first one."""
+    """The step, its subject (`about`), and whether the advice has `held` for a while or is the first one.
+
+    `decides` are the sessions that the step names for a decision.
+    """
 
     step: ToDo | None
     about: About | None
     held: bool
+    decides: frozenset[str]
 
 
 class _Lasting:
@@ -53,16 +57,25 @@ class SteadyStep:
     def take(self, reading: Reading) -> SteadyNow:
         """Return the step for a reading, given those before it; that of an earlier reading is not changed."""
         step, for_now = to_do(reading), to_do_for_now(reading)
-        about = None if step is None else _about(step, reading)
         if self._at is not None and reading.at < self._at:
-            return SteadyNow(step, about, held=True)
+            return _now(step, reading, held=True)
         # Without rates half of the rules are silent, so the alerts that the first reading with rates adds are no
         # change.
         is_first = self._about.value is None or not self._has_rates
-        held = self._about.holds(about, reading.at, is_first=is_first)
-        named = self._named.holds(_named(step, for_now, reading), reading.at, is_first=is_first)
+        held = self._about.holds(_about(step, reading), reading.at, is_first=is_first)
+        if not self._named.holds(_named(step, for_now, reading), reading.at, is_first=is_first):
+            step = for_now
         self._at, self._has_rates = reading.at, self._has_rates or reading.interval is not None
-        return SteadyNow(step if named else for_now, about, held)
+        return _now(step, reading, held=held)
+
+
+def _now(step: ToDo | None, reading: Reading, *, held: bool) -> SteadyNow:
+    return SteadyNow(step, _about(step, reading), held, _decides(step, reading))
+
+
+def _decides(step: ToDo | None, reading: Reading) -> frozenset[str]:
+    """Return the sessions that a person may decide to end, as a step says."""
+    return frozenset(_holders_in("" if step is None else step.text.partition("decide whether to ")[2], reading))
 
 
 def _named(step: ToDo | None, for_now: ToDo | None, reading: Reading) -> frozenset[str]:
@@ -72,16 +85,19 @@ def _named(step: ToDo | None, for_now: ToDo | None, reading: Reading) -> frozens
     return frozenset(_holders_in(step.text, reading)) - frozenset(_holders_in(for_now.text, reading))
 
 
-def _about(step: ToDo, reading: Reading) -> About:
-    """Return the subject of a step: its commands, else the holder of servers that it names first, else its `subject`.
+def _about(step: ToDo | None, reading: Reading) -> About | None:
+    """Return the subject of a step: its commands, else the holders of servers that it names, else its `subject`.
 
-    The last part is the holder that its addition for the queue names first, None without such an addition.
+    The last part are the holders that its addition for the queue names, None without such an addition, and those that a
+    person may decide to end.
     """
-    beside = next(iter(_holders_in(step.beside, reading)), "") if step.beside else None
+    if step is None:
+        return None
+    beside = tuple(_holders_in(step.beside, reading)) if step.beside else None, _decides(step, reading)
     if step.commands:
         return step.step, step.commands, beside
-    holders = _holders_in(step.short if step.beside else step.text, reading)
-    return step.step, next(iter(holders), step.subject), beside
+    holders = tuple(_holders_in(step.short if step.beside else step.text, reading))
+    return step.step, holders or step.subject, beside
 
 
 def _holders_in(words: str, reading: Reading) -> list[str]:

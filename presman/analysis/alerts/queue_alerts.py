@@ -75,7 +75,7 @@ def _head(head: QueueHead, reading: Reading) -> Alert:
     # Without an amount no threshold can lower the severity: that it never starts is critical however short it waits.
     amount = None if head.never_starts else head.statement.waited
     state: Severity = "bad" if head.is_critical else "warn"
-    waits = f"the first {duration(amount)}, {spelled(head.queue_waited)} in total{then}; "
+    waits = f"the first {duration(amount)}, together {spelled(head.queue_waited)}{then}; "
     few = f"{listed} of {queued} queued are listed" if queued > listed and not age else ""
     waits = f"{few or f'{listed} wait'}{'' if then else old}, {waits}"
     waits = f"1 waits {spelled(head.queue_waited)}{then}; " if listed == 1 and not few else waits

@@ -146,11 +146,9 @@ class StatementRuns:
             if key in seen:
                 continue
             if not (hides_servers or (hides_queue and run.started is None)):
-                run.cut = cut
-                self._end(key, halfway)
+                self._end(key, halfway, cut=cut)
             elif run.started is None and reading.at - (last := run.waiting_at or run.began) > _HIDDEN:
-                run.cut = True
-                self._end(key, last)
+                self._end(key, last, cut=True)
 
     def _queued(self, row: QueuedStatement, at: datetime) -> Executing:
         key = row.executing()
@@ -190,9 +188,9 @@ class StatementRuns:
             run.degree, run.requested = row.degree, row.requested
         return key
 
-    def _end(self, key: Executing, at: datetime) -> None:
+    def _end(self, key: Executing, at: datetime, *, cut: bool = False) -> None:
         run = self._open.pop(key)
-        run.ended = at
+        run.ended, run.cut = at, cut
         self._ended.append(run)
 
     @property
