@@ -30,7 +30,8 @@ def holder(sid: int, name: str, servers: int, *, idle: int | None = None, elapse
     own = {"sql_id": "9md3ukhghgj58"} if idle is None else {"prev_sql_id": "9md3ukhghgj58"}
     session = row(
         Session, sid=sid, serial=sid + 1000, resource_consumer_group=name, status=status, last_call_et=idle or 5,
-        sql_exec_start=None if idle is not None else NOON - timedelta(seconds=elapsed), username=f"U{sid}", program="batch", **own,
+        sql_exec_start=None if idle is not None else NOON - timedelta(seconds=elapsed), username=f"U{sid}",
+        program="batch", **own,
     )  # fmt: skip
     return [session, *(
         row(PxSession, sid=5000 + sid * 50 + n, serial=1, qcsid=sid, qcserial=sid + 1000, qcinst_id=1, server_set=1,

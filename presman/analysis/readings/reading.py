@@ -376,10 +376,11 @@ class Reading(Struct, frozen=True, dict=True):
 
     `io_limited` are the containers with MAX_IOPS or MAX_MBPS, on each instance. `missed_minimums` are the containers
     that wait for CPU while they get less than their CPU_MIN_COUNT. `switched` is the latest plan change. `gone` are the
-    instances that were seen within the last hour and are not open now; `just_gone` are those of them that the poll before still showed;
-    `missing` are those that may be gone, while V$INSTANCE does not answer. `quiesce` is set while the database is being quiesced, or is quiesced. `since_startup`
-    has the counters of each instance, computed on first access. `group_names` are the names of all defined consumer
-    groups, None if DBA_RSRC_CONSUMER_GROUPS returned nothing.
+    instances that were seen within the last hour and are not open now; `just_gone` are those of them that the poll
+    before still showed; `missing` are those that may be gone, while V$INSTANCE does not answer. `quiesce` is set while
+    the database is being quiesced, or is quiesced. `since_startup` has the counters of each instance, computed on first
+    access. `group_names` are the names of all defined consumer groups, None if DBA_RSRC_CONSUMER_GROUPS returned
+    nothing.
 
     `alerts` are the results of thresholds and durations applied to the rules, None without such settings. `forecast` is
     the basis of the queue's forecasts, None without forecasts. `bypassed` are running statements whose group, as
