@@ -1,7 +1,7 @@
 """Assembly of a reading from two snapshots."""
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
@@ -34,7 +34,15 @@ from presman.rows.group_rows import ConsumerGroupDefinition, GroupMetricHistory,
 from presman.rows.instance_rows import EventHistogram, Instance
 from presman.rows.queries import OF_AN_UPDATE
 from presman.rows.session_rows import PxSession, Session, SessionCount
-from presman.rows.snapshot import REMEMBERED, SHOWN, MissingInstance, PromisedStart, Section, Snapshot
+from presman.rows.snapshot import (
+    REMEMBERED,
+    SHOWN,
+    GoneInstance,
+    MissingInstance,
+    PromisedStart,
+    Section,
+    Snapshot,
+)
 
 
 def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None = None) -> Reading:
@@ -132,6 +140,7 @@ def _of_groups(facts: Facts, parallel: _Parallel) -> dict[str, Any]:
             hour, current.rows(GroupMetricHistory), whole_minute(int(current.at.timestamp() // 60))
         ),
         "gone": facts.system.gone,
+        "just_gone": just_gone(facts),
         "missing": current.rows(MissingInstance),
         "late_starts": tuple(row[:4] for row in current.rows(PromisedStart) if row.until < current.at),
         "switched": facts.cache.call(newest_switch, current.rows(RsrcPlanHistory)),
@@ -166,6 +175,19 @@ def _placed(facts: Facts, statement: _Statement) -> _Statement:
 def whole_minute(number: int) -> datetime:
     """Return the start of a minute since 1970, always as the same object, so that cached results hold for it."""
     return datetime.fromtimestamp(60 * number, UTC)
+
+
+_FOR_ONE_POLL = timedelta(minutes=1)
+"""For how long an instance without rows counts as seen a poll ago if the poll before is not known."""
+
+
+def just_gone(facts: Facts) -> tuple[int, ...]:
+    """Return the gone instances that the poll before still showed: one poll without rows may be a silent instance."""
+    before, at = facts.deltas.previous, facts.snapshot.at
+    if before is None:
+        return tuple(each.inst_id for each in facts.system.gone if at - each.last_seen < _FOR_ONE_POLL)
+    old = {each.inst_id for each in (*before.rows(GoneInstance), *before.rows(MissingInstance))}
+    return tuple(each.inst_id for each in facts.system.gone if each.inst_id not in old)
 
 
 def group_names(rows: tuple[ConsumerGroupDefinition, ...]) -> tuple[str, ...] | None:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import pairwise
 from math import ceil
 
 ABSENT = "-"
@@ -78,13 +79,12 @@ def spelled(seconds: float | None) -> str:
     """
     if seconds is None:
         return "an unknown time"
-    rest = max(0, int(seconds))
-    parts: list[str] = []
-    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
-        many, rest = divmod(rest, size)
-        if many or (unit == "s" and not parts):
-            parts.append(f"{many} {unit}")
-    return " ".join(parts[:2])
+    whole = max(0, int(seconds))
+    for (unit, size), (smaller, part) in pairwise((("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))):
+        if whole >= size:
+            more = whole % size // part
+            return f"{whole // size} {unit}{f' {more} {smaller}' if more else ''}"
+    return f"{whole} s"
 
 
 def number(value: float | None, digits: int = 1) -> str:

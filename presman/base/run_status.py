@@ -313,6 +313,8 @@ class _Reporter:
     def end(self) -> None:
         self._ended.set()
         self._thread.join(1.0)
+        with suppress(OSError):
+            found_runs()  # forgets the runs that died and that this one replaced, before it is forgotten itself
         self._file.remove()
 
     def _run(self) -> None:

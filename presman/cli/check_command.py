@@ -4,10 +4,14 @@ import os
 import sys
 from argparse import Namespace
 from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
 
 from presman.cli import console
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, add_poll_times, command, option
+
+if TYPE_CHECKING:
+    from presman.cli.settings import Resolved
 
 OWN_SHARE = 0.15
 """The share of the time limit that starting, judging and reporting may take; the database may have the rest."""
@@ -28,8 +32,8 @@ UNKNOWN = 3
 exit codes of check:
   0 OK: nothing is wrong, and the line names the views that show it   1 WARNING   2 CRITICAL
   3 UNKNOWN: something could not be seen, or nothing could be checked
-a recording whose newest poll is late is UNKNOWN, because it does not show what is now; with --at or --to (--at last)
-the line is about that time, and says so""",
+a recording or a spool whose newest poll is late is UNKNOWN, because it does not show what is now; with --at or --to
+(of a spool --at last) the line is about that time, and says so""",
     "scope packs at start end",
 )
 def arguments(parser: Parser) -> None:
@@ -47,12 +51,11 @@ def run(options: Namespace) -> int:
     from presman.analysis.alerts.judge import groupless
     from presman.analysis.goals import NOT_BY_ONE_LOOK
     from presman.cli.polling import Polling
-    from presman.cli.settings import load, resolve
     from presman.config.alert_lines import with_thresholds
     from presman.output.plugin_check import CheckedTarget, result
 
     with _ending_in_time(options.timeout):
-        resolved = resolve(options.target, load(options), options)
+        resolved, at_last = _resolved(options)
         try:
             settings = with_thresholds(resolved.alerts, {"warning": options.warning, "critical": options.critical})
         except ValueError as error:
@@ -67,7 +70,7 @@ def run(options: Namespace) -> int:
         came = polling.once(options.interval)
         if polling.unread:
             return print_unknown(f"{came.reading.header.database or resolved.target.name}: {polling.unread}")
-        if old := polling.why_old():
+        if not at_last and (old := polling.why_old(came)):
             of = f"--at last checks it, as of {polling.time_of(came.reading)}"
             return print_unknown(f"{came.reading.header.database or resolved.target.name}: {old} ({of})")
         target = CheckedTarget(resolved.target.name, resolved.on_alert, console.note)
@@ -82,6 +85,19 @@ def run(options: Namespace) -> int:
         more = [*found.more, *problems] if options.verbose else []
         console.show("".join(f"{line}\n" for line in (found.line, *more)))
     return int(found.state)
+
+
+def _resolved(options: Namespace) -> "tuple[Resolved, bool]":
+    """Return the target with its settings, and whether it is a spool whose last sample is wanted however old it is."""
+    from presman.cli.settings import default_target, load, resolve
+    from presman.config.target_text import parse_target
+
+    config = load(options)
+    at_last = False
+    if options.at == "last" and (text := options.target or default_target(config)):
+        at_last = parse_target(text, config).kind == "spool"
+        options.at = None if at_last else options.at  # a spool has no other times to choose from
+    return resolve(options.target, config, options), at_last
 
 
 def _ending_in_time(seconds: float) -> AbstractContextManager[None]:

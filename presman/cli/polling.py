@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 from msgspec.structs import replace
 
 from presman.analysis.assemble import analyse
+from presman.analysis.fleet import is_late
 from presman.analysis.goals import NOT_BY_ONE_LOOK
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends import Watch
-from presman.base.formats import spelled
+from presman.base.formats import duration, spelled
 from presman.base.log_event import LogEvent
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
@@ -38,6 +39,9 @@ FINITE = frozenset({"spool", "recording"})
 
 OUTLIERS: Sequence[RecordType] = (IoOutlier, LgwrioOutlier)
 """The additional queries of `once --outliers`."""
+
+USUAL = 5.0
+"""Seconds between two samples of a spool that has only one."""
 
 GRACE = 2.0
 """Seconds after its time limit at which a read that has not ended is cancelled."""
@@ -152,8 +156,11 @@ class Polling:
                     found.append(playback.reading(index))
         return found, step
 
-    def why_old(self) -> str:
-        """Return why the newest poll says nothing about now, "" if it does: only a recording's can be too old."""
+    def why_old(self, came: ReadingCame) -> str:
+        """Return why the newest poll says nothing about now, "" if it does: only a recording's or a spool's is old."""
+        if self._resolved.target.kind == "spool":
+            age = (datetime.now(UTC) - came.snapshot.at).total_seconds()
+            return f"its newest sample is {duration(age)} old" if is_late(age, came.reading.interval or USUAL) else ""
         recorded = self._resolved.target.recorded
         if recorded is None or recorded.at or recorded.end:
             return ""

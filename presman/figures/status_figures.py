@@ -29,15 +29,15 @@ RUNS: Table[RunLine] = Table(
         Line("since", "since", INSTANT, "When it began.", "run.since", narrow=False),
         Line("polls", "polls", COUNT, "Polls that were written, or read for metrics.", "database.polls", width=7),
         Line("age_s", "last", SECONDS, "How long ago the newest poll came.", "age", width=7),
-        Line("said_s", "said", SECONDS,
+        Line("said_s", "reported", SECONDS,
              "Age of this line: the process reports every five seconds, and may have polled since.", "silent", width=5),
         Line("every_s", "every", SECONDS, "Seconds between two polls.", "database.every", width=6,
              text=lambda row: f"{row.database.every:g}s" if row.database.every else "-"),
         Line("waiting", "waiting", COUNT, "Polls that are not written yet.", "database.waiting", narrow=False),
         Line("given_up", "given up", COUNT, "Polls that could not be written and are lost.", "database.given_up",
              narrow=False),
-        Line("retry_s", "again", SECONDS, "Time until a lost database is tried again; - where it is not lost, or not "
-             "tried again.", "retry_in", width=5),
+        Line("retry_s", "retry in", SECONDS, "Time until a lost database is tried again; - where it is not lost, or "
+             "not tried again.", "retry_in", width=5),
         Line("cpu_percent", "CPU %", PERCENT, "CPU of the whole process in the last seconds, in percent of one CPU.",
              "run.cpu_percent", width=5, text=lambda row: number(row.run.cpu_percent)),
         Line("cpu_s", "CPU", SECONDS, "CPU of the whole process since it began.", "run.cpu_seconds", narrow=False,

@@ -55,8 +55,8 @@ class CsvFile:
 
     A new file is readable by its owner only: it contains SQL texts and names. It is locked, so that no other presman
     appends to it at the same time. With `durable` each write also waits for the disk. A named pipe is opened once it
-    has a reader; `note` reports the wait. A new file that could not be written is removed when it is closed. Raises
-    OutputError.
+    has a reader; `note` reports that wait, and that a file is continued. A new file that could not be written is
+    removed when it is closed. Raises OutputError.
     """
 
     def __init__(
@@ -80,7 +80,9 @@ class CsvFile:
             self._regular = stat.S_ISREG(os.fstat(self._fd).st_mode)
             if self._regular:
                 _lock(self._fd, path)
-            if not self._continues(header):
+            if self._continues(header):
+                note(f"{path} is there: lines are added to those it has")
+            else:
                 self.write(header)
         except OSError as error:
             self.close()

@@ -11,7 +11,7 @@ from presman.base.text import clean, one_line
 from presman.recording.playback import Playback
 from presman.recording.schema import BLOCKS, DATABASES
 from presman.recording.sqlite_files import which_file
-from presman.recording.store import MOST_DATABASES, Store, files_of, is_url, shown
+from presman.recording.store import MOST_DATABASES, Store, as_option, files_of, is_url, shown
 from presman.recording.store_errors import DamagedStoreError, RecordingError
 
 _FEW = 8
@@ -91,7 +91,7 @@ class Recording:
             return wanted[0]
         if not self.playbacks:
             raise RecordingError(f"{self.name} holds no database yet")
-        known = one_line(", ".join(playback.target for playback in self.playbacks), 400)
+        known = one_line(", ".join(as_option(playback.target) for playback in self.playbacks), 400)
         if name is None:
             raise RecordingError(f"{self.name} holds several databases, choose one by ?database=NAME: {known}")
         raise RecordingError(f"{self.name} holds no database {name!r}: {known}")

@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import Any
+from urllib.parse import quote
 from weakref import finalize
 
 from sqlalchemy import Connection, Engine, Executable, create_engine, event
@@ -56,6 +57,15 @@ def shown(location: str) -> str:
         return clean(make_url(location).render_as_string(hide_password=True))
     except ArgumentError:
         return "a URL that cannot be read"
+
+
+def as_option(target: str) -> str:
+    """Return the name of a recorded database as it is written after ?database=.
+
+    >>> as_option("demo:storm?seed=71&speed=20")
+    'demo:storm?seed=71%26speed=20'
+    """
+    return quote(target, safe=":/?@=")
 
 
 def engine_of_url(location: str, *, writing: bool) -> Engine:

@@ -194,8 +194,11 @@ _ADMINISTRATORS = {
 
 
 def session_name(user: str, kind: SessionKind | None, inst_id: int, sid: int) -> str:
-    """Return the display name of a session, like ``MARTIN 1:417``, or ``LGWR 1:9`` for a process, which has no user."""
-    return f"{user or (kind.name if kind is not None else '?')} {inst_id}:{sid}"
+    """Return the display name of a session, like ``MARTIN 1:417``.
+
+    A process has no user, as in ``LGWR 1:9``. If neither is known, it is ``session 1:9``.
+    """
+    return f"{user or (kind.name if kind is not None else 'session')} {inst_id}:{sid}"
 
 
 def comma_serial(serial: int) -> str:

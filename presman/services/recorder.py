@@ -17,14 +17,14 @@ from presman.analysis.trends.database_events import lost
 from presman.base.formats import counted
 from presman.base.log_event import LogEvent, Report
 from presman.base.running_out import ran_out, start
-from presman.base.text import with_more
+from presman.base.text import clean, with_more
 from presman.forecast.shown import with_shown
 from presman.polling.poll_events import Event, Polled, SourceEnded, SourceLost
 from presman.polling.sampler import PATIENCE, no_room, stop_all
 from presman.recording.redaction import is_renamed
 from presman.recording.retention import NO_LIMITS, RecordingLocation, RetentionLimits, trim
 from presman.recording.schema import DATABASES
-from presman.recording.store import Store, is_url
+from presman.recording.store import Store, as_option, is_url
 from presman.recording.store_errors import RecordingError, StoreLostError
 from presman.recording.writer import RecordingWriter
 from presman.rows.queries import DetailLevel
@@ -346,7 +346,16 @@ class Recorder:
         if any(is_renamed(target) != (redact is not None) for (target,) in named):  # it could be passed on as redacted
             held = "was written with --redact" if redact is None else "holds names that --redact leaves out"
             raise RecordingError(f"{self.location.name} {held}: choose another name for the output")
+        if named and not self.location.is_daily:
+            self._report_several({target for (target,) in named}, {clean(each.name) for each in targets})
         self.databases = [DatabaseRecorder(each, self.location, report, polls=polls, redact=redact) for each in targets]
+
+    def _report_several(self, held: set[str], added: set[str]) -> None:
+        """Report that a file which holds databases gets another one: its readers have to choose from now on."""
+        if not added <= held:
+            name, known = self.location.name, ", ".join(map(as_option, sorted(held | added)))
+            text = f"{name} holds several databases from now on, choose one by '{name}?database=NAME': {known}"
+            self._report(LogEvent("several_databases", text))
 
     def run(self, duration: float | None, step: Callable[[], None]) -> bool:
         """Record until every database is over or `duration` seconds have passed; call `step` about once a second.

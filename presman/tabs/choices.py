@@ -63,8 +63,8 @@ class Choices(Struct, frozen=True):
     `paused` is when the view was frozen, None if it is not. `filters` are kept per tab. `packs` are the packs that
     the user has declared as licensed. `scopes` are the drill-down steps from the tab; the last one is on screen.
     `unfolded` gives parallel servers and identical queued statements rows of their own, `plain` shows all rows as
-    they were read, for text output. `recorded` means that the past is shown: a recording, or a spool. `plan` is the
-    plan to show in place of the active one, "" for that.
+    they were read, for text output. `recorded` means that the past is shown: a recording, or a spool. `stopped` means
+    that a replay is stopped at the poll on screen. `plan` is the plan to show in place of the active one, "" for that.
     """
 
     tab: str = "overview"
@@ -79,6 +79,7 @@ class Choices(Struct, frozen=True):
     unfolded: bool = False
     plain: bool = False
     recorded: bool = False
+    stopped: bool = False
     plan: str = ""
 
     @property

@@ -70,11 +70,16 @@ class Monitor:
         return self.choices.paused is not None or self.choices.behind > 0
 
     @property
-    def why_no_command(self) -> str:
-        """Why no command can be copied: the data on screen is old. "" if commands can be copied."""
+    def why_old(self) -> str:
+        """Why the data on screen are not the newest, "" if they are, or are the past that a replay shows."""
         if self.link.state is LinkState.LOST:
             return "the connection is lost"
         return "the view is paused, or back in time" if self.is_frozen else ""
+
+    @property
+    def why_no_command(self) -> str:
+        """Why no command can be copied: the data on screen is old. "" if commands can be copied."""
+        return self.why_old or ("the replay is stopped" if self.choices.stopped else "")
 
     @property
     def containers(self) -> bool:
@@ -133,9 +138,12 @@ class Monitor:
         else:
             self.timeline = timeline
 
-    def replays(self, text: str) -> None:
-        """Note that a recording is shown, and its state."""
+    def replays(self, text: str, *, stopped: bool) -> bool:
+        """Note that a recording is shown, and its state. Return whether that changes what can be copied."""
         self.link = replace(self.link, state=LinkState.REPLAY, text=text)
+        is_other = stopped is not self.choices.stopped
+        self.choose(stopped=stopped)
+        return is_other
 
     def lose(self, text: str, retry_in: float | None, lasting: float = 0.0, *, wants_password: bool = False) -> None:
         """Note that the link has been lost for `lasting` seconds: the last data stay on screen."""

@@ -200,9 +200,11 @@ class ReplayApp(MonitorApp):
         sign = f"▶ {player.speed:g}x" if player.playing else "‖"
         if player.is_following:
             sign = "✕ not read since" if player.trouble else "● newest"
-        self.monitor.replays(f"{sign} {spelled_instant(reading.at)}")
+        is_other = self.monitor.replays(f"{sign} {spelled_instant(reading.at)}", stopped=not player.playing)
         self.scrub.show(reading.at, reads_past=self.monitor.timeline.watch.lacks_past)
-        if paint:
+        if paint and is_other:
+            self.repaint()
+        elif paint:
             self.paint_lines()
 
 

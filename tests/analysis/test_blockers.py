@@ -101,6 +101,13 @@ def test_no_blocked_statement_no_alert() -> None:
     assert not [each for each in alerts(reading, Link()) if "blocked" in each.text]
 
 
+def test_a_session_that_is_never_offered_has_its_own_reason_beside_a_blocker() -> None:
+    found = {each.statement.who: each.why_not for each in unblock(of("holders"))[0].candidates}
+    assert found["SYS 1:203"] == "it is SYS: if it is ended, an administrator's work is lost"
+    assert found["SYS 1:204"] == "it is RMAN: if it is ended, the backup or restore fails"
+    assert found["ANNA 1:202"] == "look at 1:88 first: ETL 1:205, which also holds servers, waits for it"
+
+
 def test_a_blocker_is_named_before_any_session_to_end() -> None:
     reading = of(with_short_past("locked"))
     (found,) = unblock(reading)
@@ -116,7 +123,7 @@ def test_a_blocker_is_named_before_any_session_to_end() -> None:
     assert not offers_for(blocked, reading).commands
     assert not any("KILL" in each.text for each, _ in offers_for(found.head.statement, reading).commands)
     assert {each.why_not for each in offers_for(found.head.statement, reading).without} >= {
-        "look at 1:88 first: ETL 1:412 waits for it"
+        "look at 1:88 first: ETL 1:412, which also holds servers, waits for it"
     }
     assert offers_for(blocked, reading).why.startswith("it waits for 1:88: look at that session first")
     assert blocked.remaining is None, "the end of a statement without progress is not known"

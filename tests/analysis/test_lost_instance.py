@@ -83,10 +83,10 @@ def test_the_alert_names_what_is_not_freed_and_do_the_instance() -> None:
     (alert,) = instances_gone(first)
     assert alert.text.endswith("are gone with it; 12 servers still held on other instances for its statements")
     assert instances_gone(last)[0].text.endswith("are gone with it")
-    for reading in (first, last):
+    for reading, why in (first, "no view shows instance 2 (CHGDB2)"), (last, "instance 2 (CHGDB2) is gone"):
         step = to_do(reading)
         assert step is not None
-        assert step.short == "find out why instance 2 (CHGDB2) is gone; start it if nobody stopped it"
+        assert step.short == f"find out why {why}; start it if nobody stopped it"
         assert step.subject == alert.subject
 
 

@@ -164,8 +164,9 @@ def test_an_execution_that_began_before_its_session_has_no_time() -> None:
 def test_an_idle_coordinator_keeps_servers_of_what_it_ran_last() -> None:
     found = one(server(1), coordinator(status="INACTIVE", sql_id="", prev_sql_id="y", last_call_et=900))
     assert (found.idle, found.sql_id, found.session_sql_id, found.elapsed) == (900.0, "y", "y", None)
-    unknown = one(server(1), coordinator(status="INACTIVE", last_call_et=None))
-    assert (unknown.idle_known, unknown.last_call) == (False, None)
+    for since in (None, -5):  # its host's clock went back
+        unknown = one(server(1), coordinator(status="INACTIVE", last_call_et=since))
+        assert (unknown.idle, unknown.idle_known, unknown.last_call) == (0.0, False, None)
 
 
 @pytest.mark.parametrize(

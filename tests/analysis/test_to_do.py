@@ -138,7 +138,7 @@ def test_without_an_idle_holder_a_person_decides() -> None:
     soon = [
         replace(reading, heads=(starts,), forecast=QueueForecast(ForecastRecord(judged, 2, 30.0))) for judged in (2, 5)
     ]
-    waits = f"{nobody} (it should start in 0:48-1:04, by its forecast), or decide {cancel(526)}"
+    waits = f"{nobody} (the head should start in 0:48-1:04, by its forecast), or decide {cancel(526)}"
     assert [advice(each).text for each in soon] == [waits, found.text], "forecasts that do not hold are not used"
     several = advice(one_queue(running(526, servers=16), running(144, servers=16)))
     assert several.short == f"wait, or {CANCEL} and MARTIN 1:526 (no estimate of its end): you decide"
@@ -149,7 +149,7 @@ def test_without_an_idle_holder_a_person_decides() -> None:
     )
     assert few.short == "wait: ending a session may not start BATCH", "nobody is to be decided about, as in TO START IT"
     assert lines(soon[0], 200, 136, 100, 50) == [
-        f"wait (it should start in 0:48-1:04, by its forecast), or decide {cancel(526)}",
+        f"wait (the head should start in 0:48-1:04, by its forecast), or decide {cancel(526)}",
         f"wait, or decide {cancel(526)}",
         "wait, or cancel MARTIN 1:526 (you decide): BATCH can start, and that work is lost",
         "wait, or cancel MARTIN 1:526: you decide",
@@ -1134,4 +1134,7 @@ def test_a_session_about_to_end_replaces_several_named_to_end() -> None:
     (way,) = unblock(reading)
     assert way.needed == 2
     assert way.sentence.endswith("; but MARTIN 1:526: it may end by itself in about 0:20")
-    assert advice(reading).text == "wait: MARTIN 1:526 may end by itself in about 0:20; then fewer have to be ended"
+    assert (
+        advice(reading).text
+        == "wait: MARTIN 1:526 may end by itself in about 0:20; then fewer sessions have to be ended"
+    )

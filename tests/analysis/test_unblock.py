@@ -30,7 +30,8 @@ def holder(sid: int, name: str, servers: int, *, idle: int | None = None, elapse
     own = {"sql_id": "9md3ukhghgj58"} if idle is None else {"prev_sql_id": "9md3ukhghgj58"}
     session = row(
         Session, sid=sid, serial=sid + 1000, resource_consumer_group=name, status=status, last_call_et=idle or 5,
-        sql_exec_start=None if idle is not None else NOON - timedelta(seconds=elapsed), username=f"U{sid}", **own,
+        sql_exec_start=None if idle is not None else NOON - timedelta(seconds=elapsed), username=f"U{sid}",
+        program="batch", **own,
     )  # fmt: skip
     return [session, *(
         row(PxSession, sid=5000 + sid * 50 + n, serial=1, qcsid=sid, qcserial=sid + 1000, qcinst_id=1, server_set=1,
@@ -172,7 +173,7 @@ def test_a_pausing_session_is_not_offered_nor_another_with_it() -> None:
     pause = "idle 1:59, so perhaps between two fetches"
     assert one.sentence.endswith(f"that let it start; but U1 1:1: {pause}")
     assert [each.why_not for each in one.candidates][:3] == [
-        pause, f"not enough alone; of another one that must end: {pause}",
+        pause, f"not enough alone, and of another that would have to end: {pause}",
         "perhaps not enough alone: it frees 16 of 32 servers",
     ]  # fmt: skip
 

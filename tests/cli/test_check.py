@@ -179,3 +179,22 @@ alerts =
     done = inside("check", "presman", "--interval", "0.05")
     warning = "presman: warning: alerts of queue_waits: there is no group SYS_GROUPE, did you mean SYS_GROUP?"
     assert (done.returncode, done.stderr.splitlines()) == (0, [warning])
+
+
+def test_a_spool_of_long_ago_is_unknown_unless_its_last_sample_is_asked_for(inside: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "then"
+    folder.mkdir()
+    (folder / "v$session.csv").write_text(
+        "SAMPLE_TIME,SID,SERIAL#,STATUS\n2026-03-14 10:00:00,1,2,INACTIVE\n2026-03-14 10:00:10,1,2,INACTIVE\n"
+    )
+    now = inside("check", f"spool:{folder}")
+    assert now.returncode == 3
+    assert re.fullmatch(
+        rf"PRESMAN UNKNOWN - spool:{folder}: its newest sample is \d+d \d\d:\d\d old"
+        r" \(--at last checks it, as of 2026-03-14 10:00:10.*\)\n",
+        now.stdout,
+    ), now.stdout
+    last = inside("check", f"spool:{folder}", "--at", "last")
+    assert " as of 2026-03-14 10:00:10" in last.stdout
+    assert "whether there is a queue" in last.stdout
+    assert "go with a recording" in inside("check", f"spool:{folder}", "--at", "10:00").stdout

@@ -154,6 +154,7 @@ def test_export_to_a_file_has_a_line_per_poll_and_group_and_is_continued(inside:
         done = inside(*arguments)
         assert (done.returncode, done.stdout) == (exit_codes.OK, ""), done.stderr
         assert "2 polls of cpu in cpu.csv" in done.stderr
+        assert ("cpu.csv is there: lines are added to those it has" in done.stderr) is (expected == 4)
         rows = rows_of((tmp_path / "cpu.csv").read_text("utf-8"))
         assert len(rows) % expected == 0
         assert all(row["used_cpus"] for row in rows)

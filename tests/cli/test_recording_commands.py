@@ -104,6 +104,21 @@ def test_redacted_and_plain_polls_are_not_mixed_in_one_file(
     assert (done.returncode, why in done.stderr) == (4 if why else 0, True), done.stderr
 
 
+def test_a_second_database_in_a_file_is_announced_and_chosen_by_the_printed_name(whole: Path, inside: Run) -> None:
+    shutil.copy(whole, "a.presman")
+    words = ("record", f"demo:{with_short_past('quiet')}?seed=1&speed=20", "-o", "a.presman", "--polls", "1")
+    notes = inside(*words).stderr.splitlines()
+    assert "a.presman holds several databases from now on, choose one by 'a.presman?database=NAME': " in notes[1]
+    again = inside(*words)
+    assert (again.returncode, "several" in again.stderr) == (0, False), "it is no news"
+    refused = inside("once", "a.presman").stderr
+    names = notes[1].partition("NAME': ")[2].split(", ")
+    assert refused.endswith(f"choose one by ?database=NAME: {', '.join(names)}\n")
+    assert [name for name in names if "%26" in name]
+    for name in names:
+        assert inside("once", f"a.presman?database={name}").returncode == 0
+
+
 @pytest.fixture(scope="module")
 def queue_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("queue_file") / "q.presman"

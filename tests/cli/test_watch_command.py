@@ -12,7 +12,7 @@ def test_watch_describes_alerts_and_ends(inside: Run) -> None:
     assert done.returncode == 0
     lines = [line[10:] for line in done.stdout.splitlines()]
     assert lines[0].startswith("watching DWPROD 19.22")
-    assert any(line.startswith("critical: BATCH: ") and " in total; head " in line for line in lines)
+    assert any(line.startswith("critical: BATCH: ") and ", together " in line for line in lines)
     assert any(line.startswith("do: ") for line in lines)
     assert any(line.startswith("now: ") for line in lines)
     assert done.stdout.isascii()

@@ -144,10 +144,10 @@ def test_the_added_step_for_the_queue_is_updated_after_twenty_seconds() -> None:
         steps = [line for line in narration.take(reading, now) if "  do: " in line]
         last, times = steps[-1] if steps else last, times + len(steps)
         step = to_do(reading)
-        if step is None or not step.beside:
+        if step is None or not (names := re.findall(r"[A-Z]+ \d:\d+", step.beside)):
             since = None
             continue
-        named = re.findall(r"[A-Z]+ \d:\d+", step.beside)[0]
+        named = names[0]
         since, holder = (since, holder) if since is not None and named == holder else (reading.at, named)
         if (reading.at - since).total_seconds() >= 20:
             assert holder in last.partition("; for the queue, ")[2]

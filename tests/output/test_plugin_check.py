@@ -57,7 +57,7 @@ def test_the_worst_decides_and_comes_first() -> None:
 def test_the_length_of_a_queue_comes_first() -> None:
     waits = Alert("warn", "▲", "G1: head 7xq is short by 16.", "G1: 3 queued, head 5:00", "queue_waits", "G1")
     assert line(judged(waits))[1].endswith(" - ORCL: G1: 3 queued, head 5:00: head 7xq is short by 16.")
-    critical = waits._replace(words="G1: 3 wait, the first 5:00, 1 h in total; head 7xq is short by 16.")
+    critical = waits._replace(words="G1: 3 wait, the first 5:00, together 1 h; head 7xq is short by 16.")
     assert line(judged(critical))[1].endswith(f" - ORCL: {critical.text}"), "it says how many wait, and how long"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -105,6 +106,7 @@ def test_tab_changes_shows_the_instance_until_it_is_back() -> None:
         if found:
             assert is_wrong(wrong(reading))
             alerted.append((reading.at - START).total_seconds())
+        assert reading.just_gone == ((2,) if reading.at - START == timedelta(seconds=300) else ())
     assert alerted == [float(at) for at in range(300, 390, 10)]
     *_, (_, last) = polled("changes", 31, step=10.0)
     (alert,) = instances_gone(last)

@@ -56,7 +56,7 @@ def test_a_queue_stays_critical_in_a_poll_without_sessions() -> None:
 def test_a_critical_queue_says_why_it_is_one() -> None:
     texts = [each.text for snapshot in polls([1800.0], [1800.0, 1830.0]) if (each := queue_alert(snapshot)) is not None]
     assert texts[0].startswith("BATCH: head ")
-    assert texts[1].startswith("BATCH: 2 wait, the first 30:30, 1 h 30 s in total; head ")
+    assert texts[1].startswith("BATCH: 2 wait, the first 30:30, together 1 h; head ")
 
 
 def test_events_do_not_come_and_go_as_the_first_starts() -> None:

@@ -349,3 +349,13 @@ def test_which_plan_orders_the_queues_of_instances_with_different_plans_is_not_k
     views = {**views, "GV$RSRC_PLAN": views["GV$RSRC_PLAN"].replace("FULL", managed)}
     (poll,) = snapshots(tmp_path, views)
     assert queue_rules(Facts.of(None, poll), analyse(None, poll)).one_queue is one_queue
+
+
+def test_nothing_is_too_large_for_a_limit_that_another_view_contradicts(tmp_path: Path) -> None:
+    """DO told to run it with a lower DOP, for a limit of 12 by the plan; it is 40 by the metric."""
+    shown = "CONSUMER_GROUP_NAME | PARALLEL_SERVERS_LIMIT\nREPORTS | 40"
+    old = {"V$INSTANCE": "INSTANCE_NUMBER | VERSION | STATUS\n1 | 12.1.0.2.0 | OPEN"}
+    found = reading(tmp_path, {**full(servers="", cpu="20", V_DOLLAR_RSRCMGRMETRIC=shown), **old})
+    assert head(found).cause is Cause.UNKNOWN
+    assert "more than" not in head(found).sentence
+    nobody_is_offered(found)

@@ -36,7 +36,7 @@ PLAN = (
     "| PARALLEL_EXECUTION_MANAGED"
 )
 WAITS = (
-    "INST_ID | CON_ID | SID | SERIAL# | USERNAME | STATUS | RESOURCE_CONSUMER_GROUP | SQL_ID | EVENT | STATE "
+    "INST_ID | CON_ID | SID | SERIAL# | USERNAME | PROGRAM | STATUS | RESOURCE_CONSUMER_GROUP | SQL_ID | EVENT | STATE "
     "| WAIT_TIME_MICRO"
 )
 INFO = "INST_ID | CON_ID | SID | DOP | PQ_SERVERS | CURRENT_CONSUMER_GROUP"
@@ -44,7 +44,7 @@ INFO = "INST_ID | CON_ID | SID | DOP | PQ_SERVERS | CURRENT_CONSUMER_GROUP"
 
 def waits(sid: int, group: str, seconds: int, inst: int = 1, con: int = 0) -> str:
     place = f"{inst} | {con} | {sid} | {sid + 1000}"
-    return f"{place} | RPT | ACTIVE | {group} | 7xq3hdwx1kkd0 | resmgr:pq queued | WAITING | {seconds}000000"
+    return f"{place} | RPT | app | ACTIVE | {group} | 7xq3hdwx1kkd0 | resmgr:pq queued | WAITING | {seconds}000000"
 
 
 def info(sid: int, group: str, wants: int = 16, inst: int = 1, con: int = 0) -> str:
@@ -102,7 +102,7 @@ ROOM = "wants 16 servers (DOP 8, two sets by PQ_SERVERS) and 40 are free"
 
 def test_what_did_not_let_the_head_start_is_not_promised_once_more(tmp_path: Path, inside: Run) -> None:
     """An idle session was ended in vain; then the end of another one was called a proof, and so on."""
-    idle = "1 | 0 | 5 | 1005 | MARTIN | INACTIVE | ADHOC | | SQL*Net message from client | WAITING | 900000000"
+    idle = "1 | 0 | 5 | 1005 | MARTIN | app | INACTIVE | ADHOC | | SQL*Net message from client | WAITING | 900000000"
     counts = (64, 24, 24, 64, 24)
     views = dict(polls(*counts))
     views["V$SESSION"] += "".join(f"\n2026-11-23 10:00:{10 * number:02} | {idle}" for number in range(len(counts)))
@@ -174,7 +174,7 @@ def test_of_a_spool_once_and_check_know_the_earlier_polls_as_why_does(tmp_path: 
     folder = tmp_path / "spool"
     folder.mkdir()
     spool(folder, polls(24, 24, 24, 64, 24))
-    for command in (["once"], ["check", "-v"], ["why"]):
+    for command in (["once"], ["check", "-v", "--at", "last"], ["why"]):
         said = inside(*command, f"spool:{folder}", *(["9"] if command == ["why"] else [])).stdout
         assert "and 40 are free, as they were before: the server counts do not explain why it waits" in said
 
@@ -207,7 +207,7 @@ def test_a_head_with_room_may_wait_for_a_larger_one_the_plan_chose(tmp_path: Pat
 
 def test_in_one_queue_the_first_takes_the_freed_servers(tmp_path: Path) -> None:
     # both want 16 and 0 are free; ADHOC's idle holder keeps 16: A's statement waits for longer, so it takes them
-    session = "1 | 0 | 5 | 1005 | MARTIN | INACTIVE | ADHOC | | SQL*Net message from client | WAITING | 900000000"
+    session = "1 | 0 | 5 | 1005 | MARTIN | app | INACTIVE | ADHOC | | SQL*Net message from client | WAITING | 900000000"
     px = table("SID | SERIAL# | QCSID | QCSERIAL# | QCINST_ID | SERVER_SET | DEGREE | REQ_DEGREE",
                *(f"{500 + n} | 1 | 5 | 1005 | 1 | 1 | 16 | 16" for n in range(16)))  # fmt: skip
     views = dict(site("1 | 0 | P | TRUE | ON | 64 | 64 | FIFO", (9, "A", 300), (10, "B", 60), V_DOLLAR_PX_SESSION=px))
@@ -258,7 +258,7 @@ def container(*parameters: str, held: int, **more: str) -> Views:
 def in_a_container(root: str, pdb: str) -> Views:
     """Both want 16; the idle session of ADHOC keeps the 16 of the target. Root and SALES are managed like this."""
     plans = ("1 | 1 | CDB_PLAN | TRUE | ON | 16 | 16", "1 | 3 | P | FALSE | ON | 16 | 16")
-    session = "1 | 3 | 5 | 1005 | MARTIN | INACTIVE | ADHOC | | SQL*Net message from client | WAITING | 900000000"
+    session = "1 | 3 | 5 | 1005 | MARTIN | app | INACTIVE | ADHOC | | SQL*Net message from client | WAITING | 900000000"
     queue = table(WAITS, waits(9, "A", 300, con=3), waits(10, "B", 60, con=3), session)
     parts = "\n".join(f"3 | P | {each} | CONSUMER_GROUP | 100 | |" for each in ("A", "B", "OTHER_GROUPS"))
     return {
@@ -417,7 +417,7 @@ def test_inside_a_container_the_part_that_the_cdb_plan_gives_counts(tmp_path: Pa
     assert "SALES holds 32 of 32 allowed" in found.sentence
 
 
-ON_SECOND = "2 | 0 | 5 | 1005 | ETL | ACTIVE | BATCH | 9md3ukhghgj58 | direct path read | WAITING | 10"
+ON_SECOND = "2 | 0 | 5 | 1005 | ETL | app | ACTIVE | BATCH | 9md3ukhghgj58 | direct path read | WAITING | 10"
 """A session on instance 2, so that the view is seen to have the rows of all instances."""
 
 
@@ -495,7 +495,7 @@ SORTED = ("SELECT STATEMENT", "PX COORDINATOR", "PX SEND", "SORT", "PX RECEIVE",
 def test_an_operation_that_ends_is_not_the_statement_that_ends(
     tmp_path: Path, operation: str, plan: tuple[str, ...], ends: bool
 ) -> None:
-    worker = "1 | 0 | 1 | 1001 | ETL | ACTIVE | BATCH | 9md3ukhghgj58 | PX Deq: Execute Reply | WAITING | 10"
+    worker = "1 | 0 | 1 | 1001 | ETL | app | ACTIVE | BATCH | 9md3ukhghgj58 | PX Deq: Execute Reply | WAITING | 10"
     px = table("SID | SERIAL# | QCSID | QCSERIAL# | QCINST_ID | SERVER_SET | DEGREE | REQ_DEGREE",
                *(f"{500 + n} | 1 | 1 | 1001 | 1 | 1 | 64 | 64" for n in range(64)))  # fmt: skip
     views = dict(site("1 | 0 | P | TRUE | ON | 64 | 64 | FULL", (9, "REPORTS", 60), V_DOLLAR_PX_SESSION=px))
@@ -547,7 +547,7 @@ def last_scan(tmp_path: Path, *left: int, every: int = 5, work: int = 0) -> list
 def scanning(*left: int, every: int = 5, work: int = 0) -> Views:
     """Polls of a head that waits for a last operation with so many seconds left at each, `work` done between two."""
     times = [f"2026-11-23 10:00:{every * number:02}" for number in range(len(left))]
-    worker = "1 | 0 | 1 | 1001 | ETL | ACTIVE | BATCH | 9md3ukhghgj58 | PX Deq: Execute Reply | WAITING | 10"
+    worker = "1 | 0 | 1 | 1001 | ETL | app | ACTIVE | BATCH | 9md3ukhghgj58 | PX Deq: Execute Reply | WAITING | 10"
     px = (f"{500 + n} | 1 | 1 | 1001 | 1 | 1 | 64 | 64" for n in range(64))
     lines = (f"9md3ukhghgj58 | 0 | {n} | {n} | {each} | :Q1000" for n, each in enumerate(SCAN))
     scan = "1 | 1001 | 9md3ukhghgj58 | Table Scan | SALES"
@@ -626,7 +626,7 @@ def test_an_end_that_the_plan_promised_is_not_promised_anew_ten_seconds_after_it
 
 def test_a_statement_that_went_on_is_not_said_again_to_end_with_its_operation(tmp_path: Path) -> None:
     """One after the other, seven operations were said to be perhaps the last, and DO only waited."""
-    worker = "1 | 0 | 1 | 1001 | ETL | ACTIVE | BATCH | 9md3ukhghgj58 | PX Deq: Execute Reply | WAITING | 10"
+    worker = "1 | 0 | 1 | 1001 | ETL | app | ACTIVE | BATCH | 9md3ukhghgj58 | PX Deq: Execute Reply | WAITING | 10"
     times = [f"2026-11-23 10:00:{10 * number:02}" for number in range(4)]
     views = dict(polls(*([64] * len(times))))
     views["V$SESSION"] += "".join(f"\n{at} | {worker}" for at in times)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,11 @@ from presman.analysis.advice.ending import ending
 from presman.analysis.advice.step import Step, ToDo
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
-from presman.analysis.alerts.alert_rules import wrong
+from presman.analysis.alerts.alert_rules import instances_gone, wrong
 from presman.analysis.plans.lint import lint
 from presman.analysis.readings.reading import Reading
 from presman.rows.commands import CommandKind
+from presman.rows.snapshot import GoneInstance
 from tests.situations.spooled import RELEASE_19, Views, reading, snapshots
 
 SESSION = (
@@ -184,8 +186,8 @@ def test_no_end_for_the_queue_while_the_database_is_quiesced(tmp_path: Path) -> 
 @pytest.mark.parametrize(("timeout", "action", "then"), [
     (91, "RUN", ""),
     (90, "RUN", "0:30: then it starts at once, downgraded if there are too few servers (PQ_TIMEOUT_ACTION RUN)"),
-    (62, "CANCEL", "0:02: then it ends with ORA-07454"),
-    (58, "CANCEL", "0:00: then it ends with ORA-07454"),
+    (62, "CANCEL", "0:02: then it ends with ORA-07454, unless you start it now (DEQUEUE_PARALLEL_STATEMENT)"),
+    (58, "CANCEL", "0:00: then it ends with ORA-07454, unless you start it now (DEQUEUE_PARALLEL_STATEMENT)"),
 ])  # fmt: skip
 def test_no_end_for_a_head_near_its_queue_timeout(tmp_path: Path, timeout: int, action: str, then: str) -> None:
     """An idle session was ended seconds before the timeout, and work thrown away for a head that starts anyway."""
@@ -200,7 +202,8 @@ def test_no_end_for_a_head_near_its_queue_timeout(tmp_path: Path, timeout: int, 
     if then:
         sentence = f"reaches its queue timeout in {then}"
         assert step.text == f"wait: the head of REPORTS {sentence}"
-        assert step.short == f"wait: REPORTS {sentence.partition(': then')[0]}"
+        unless = ", unless you start it now" * (action == "CANCEL")
+        assert step.short == f"wait: REPORTS {sentence.partition(': then')[0]}{unless}"
         assert way(found).sentence == f"too late to end a session for it: it {sentence}"
         assert not any(each.commands for each in way(found).candidates)
 
@@ -386,6 +389,67 @@ def test_a_session_with_more_to_lose_comes_last(tmp_path: Path, session: str, na
     assert [each.statement.sid for each in way(found).candidates] == [1, 5]
     assert candidate(found, 5).objection == f"it is {name}: if it is ended, {loss}"
     assert advice(found).commands == ()
+
+
+@pytest.mark.parametrize(("user", "program", "lacks"), [
+    ("", "oracle@db1 (PMON)", "USERNAME"), ("BACKUPU", "", "PROGRAM"), ("", "", "USERNAME and PROGRAM"),
+])  # fmt: skip
+@pytest.mark.parametrize("works", [False, True])
+def test_a_session_that_may_be_of_any_kind_is_never_offered(
+    tmp_path: Path, user: str, program: str, lacks: str, works: bool
+) -> None:
+    own = busy(5, user=user, program=program) if works else idle(5, 900, user, program=program)
+    found = reading(tmp_path, site(busy(1), own, held=((1, 48), (5, 16))))
+    nobody_is_ended(found, 5)
+    why = f"V$SESSION does not show its {lacks}, so whether it is SYS, RMAN or a job is not known"
+    assert candidate(found, 5).refused == why
+    assert f"{user or 'session'} 1:5 " in advice(found).text
+    assert why in advice(found).text
+    if not works:
+        (alert,) = [each for each in wrong(found) if each.key == "idle_holder"]
+        assert f": {user or 'session'} 1:5,1005 (16, idle 15:00)" in alert.text
+
+
+@pytest.mark.parametrize("columns", [("USERNAME",), ("PROGRAM",), ("PROGRAM", "MODULE")])
+def test_without_a_column_that_decides_no_session_is_offered(tmp_path: Path, columns: tuple[str, ...]) -> None:
+    views = dict(site(busy(1), idle(5, 900), held=((1, 48), (5, 16))))
+    rows = [[field.strip() for field in line.split("|")] for line in views["V$SESSION"].splitlines()]
+    kept = [index for index, name in enumerate(rows[0]) if name not in columns]
+    views["V$SESSION"] = "\n".join(" | ".join(row[index] for index in kept) for row in rows)
+    found = reading(tmp_path, views)
+    assert advice(found).step is Step.WAIT
+    assert not any(each.commands for each in way(found).candidates)
+
+
+@pytest.mark.parametrize(("session", "kind"), [
+    (idle(5, 900, "SYS"), "SYS"), (idle(5, 900, program="rman@db1 (TNS V1-V3)"), "RMAN"),
+    (idle(5, 900, program="oracle@db1 (J001)"), "a scheduler job"), (idle(5, 900, program="expdp@db1"), "Data Pump"),
+])  # fmt: skip
+def test_do_says_why_an_idle_holder_is_never_offered(tmp_path: Path, session: str, kind: str) -> None:
+    """It said "perhaps not enough alone: it frees 16 of 16 servers"."""
+    found = reading(tmp_path, site(busy(1), session, held=((1, 48), (5, 16))))
+    assert f"(idle 15:00) keeps 16 servers; it is {kind}, so never offered: if it is ended, " in advice(found).text
+    assert "not enough" not in advice(found).text
+
+
+def test_no_offer_is_announced_for_a_session_whose_idle_time_is_not_known(tmp_path: Path) -> None:
+    own = idle(5, 900).replace("| 900 |", "| |", 1)
+    found = reading(tmp_path, site(busy(1), own, held=((1, 48), (5, 16))))
+    assert "DO offers no end of a session whose LAST_CALL_ET is not known" in advice(found).text
+    assert "end it if" not in " ".join([advice(found).text, advice(found).short, *advice(found).between])
+
+
+@pytest.mark.parametrize("just_gone", [(), (2,)])
+def test_nobody_is_ended_at_the_first_poll_without_an_instance(tmp_path: Path, just_gone: tuple[int, ...]) -> None:
+    found = reading(tmp_path, site(busy(1), idle(5, 900), held=((1, 48), (5, 16))))
+    gone = GoneInstance(2, "DB2", found.at - timedelta(seconds=10), 64)
+    found = replace(found, gone=(gone,), just_gone=just_gone)
+    offered = [each.statement.sid for each in way(found).candidates if each.commands]
+    assert offered == ([] if just_gone else [5])
+    (alert,) = instances_gone(found)
+    words = "no view shows instance 2 (DB2), last" if just_gone else "instance 2 (DB2) is gone, last"
+    assert alert.short.startswith(words)
+    assert ("whether instance 2 (DB2) is gone is not known" in advice(found).text) is bool(just_gone)
 
 
 # What Oracle ends itself.

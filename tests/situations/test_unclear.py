@@ -62,16 +62,22 @@ NO_SERVER = (
     "whether it starts with fewer servers than it wants is not known (0 of the 72 of PARALLEL_MAX_SERVERS are left)"
 )
 UNEXPLAINED = "and 12 are free, as they were at the poll before: the server counts do not explain why it waits"
+NAMELESS = "session 1:301 holds 16 servers: V$SESSION does not show its USERNAME and PROGRAM"
+LINK = "CRM 1:302 (idle 10:12) keeps 8 servers; it is a session of another database, so never offered"
 SUBPLAN = "what the limit of subplan DAYTIME means for servers is not documented"
 UNCLEAR = (
     Edge(5, "QUERIES", "short by 4 servers", step="by itself in about 0:04, when AUDIT 1:303 ends"),
     Edge(10, "QUERIES", "short by 4 servers", step="start; the end of AUDIT 1:303 is late", offered=("MARTIN 1:301",)),
+    Edge(15, "QUERIES", "short by 4 servers", step=LINK, start=NAMELESS,
+         offered=("AUDIT 1:303", "FEED 1:304")),
     Edge(35, "", "", "whether a session that holds parallel servers is idle or blocked (GV$SESSION lacks STATUS)"),
     Edge(45, "FEEDS", NO_SERVER, step=NO_SERVER),
     Edge(55, "FEEDS", "(DOP 4, two sets by its plan) and 8 are free; nothing that presman sees holds it back"),
     Edge(60, "FEEDS", UNEXPLAINED, step="check what else limits the head of FEEDS: the servers it wants are free"),
     Edge(65, "FEEDS", UNEXPLAINED, step="check what else limits the head of FEEDS: the servers it wants are free"),
     Edge(65, "LOADS", CONTRADICTED),
+    Edge(80, "FEEDS", UNEXPLAINED, step="; FEEDS reaches its queue timeout in 0:26, unless you start it now"),
+    Edge(95, "FEEDS", UNEXPLAINED, step="; FEEDS reaches its queue timeout in 0:11, unless you start it now"),
     Edge(105, "LOADS", CONTRADICTED, start="keeps 16 servers that LOADS wants, and QUERIES and SMALL did"),
     Edge(120, "", "", "which statements are queued (GV$SESSION lacks EVENT)", "check why V$SESSION does not show"),
     Edge(130, "LOADS", "", "idle or blocked (GV$SESSION lacks STATUS of 1:301)", "find out who holds the servers"),

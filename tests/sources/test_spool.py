@@ -15,6 +15,7 @@ from presman.analysis.assemble import analyse
 from presman.base.private_files import has_short_lines
 from presman.base.release import Release
 from presman.config.doctor import doctor
+from presman.config.target import parse_zone
 from presman.config.target_text import parse_target
 from presman.output import text_report
 from presman.polling.poller import Poller
@@ -290,6 +291,23 @@ def test_dates_are_of_the_zone_that_is_given(tmp_path: Path) -> None:
     found = only(tmp_path, {"v$session.csv": text}, zone=timezone(timedelta(hours=-5)))
     assert found.at == datetime(2026, 11, 21, 15, tzinfo=UTC)
     assert found.rows(Session)[0].logon_time == datetime(2026, 11, 21, 14, tzinfo=UTC)
+
+
+def test_an_hour_that_occurs_twice_goes_on_as_the_rows_do(tmp_path: Path) -> None:
+    """The clocks of Vienna went back from 03:00 to 02:00 at 01:00 UTC."""
+    vienna = parse_zone("Europe/Vienna")
+
+    def times(*clocks: str) -> list[str]:
+        rows = "".join(f"2026-10-25 {each},1\n" for each in clocks)
+        polls = snapshots(folder(tmp_path, {"v$session.csv": f"SAMPLE_TIME,SID\n{rows}"}), zone=vienna)
+        is_told = any(" occurs twice in Europe/Vienna: its clocks went back" in note for note in polls[0].notes)
+        assert is_told is any(each.startswith("02:") for each in clocks)
+        return [f"{poll.at:%H:%M}" for poll in polls]
+
+    assert times("01:55", "02:55", "02:55", "02:05", "02:06", "03:07") == ["23:55", "00:55", "01:05", "01:06", "02:07"]
+    assert times("02:10", "02:20") == ["00:10", "00:20"]
+    assert times("03:10", "02:55", "02:05") == ["00:05", "00:55", "02:10"], "rows in no order prove nothing"
+    assert times("03:10", "03:20") == ["02:10", "02:20"]
 
 
 def test_without_sample_times_the_instant_is_when_it_was_written(tmp_path: Path) -> None:

@@ -291,7 +291,7 @@ def test_the_state_of_a_replay_and_its_interval(
     shown: dict[str, Any] = {"refresh": 2.0}
     monitor = SimpleNamespace(
         reading=SimpleNamespace(interval=interval, at=START), choose=shown.update,
-        replays=lambda words: shown.update(words=words),
+        replays=lambda words, **_: shown.update(words=words),
         timeline=SimpleNamespace(watch=SimpleNamespace(lacks_past=True)),
     )  # fmt: skip
     app: Any = SimpleNamespace(

@@ -28,6 +28,7 @@ from presman.recording.recording_source import RecordingSource
 from presman.recording.writer import RecordingWriter
 from presman.tui.exports import MOST_WAITING, PollRecording
 from presman.tui.feed import Arrived, Lost
+from presman.tui.keys.take_keys import why_not_what_if
 from presman.tui.past_timeline import Recall, timeline_before
 from presman.tui.player import SPEEDS, Jumped, PlaybackNotice, Player, Recalled, Stopped
 from presman.tui.replay_app import scrub_lines
@@ -56,9 +57,12 @@ async def test_keys_play_step_and_jump(tmp_path: Path) -> None:
         await until(lambda: app.monitor.reading is not None and "queue " in acting.screen)
         await until(at(60))
         assert "▶ 1x" in acting.screen
+        assert app.monitor.why_no_command == ""
         await acting.keys("right", "right", "right")
         await until(at(240))
         assert "‖" in acting.screen
+        await until(lambda: app.monitor.why_no_command == "the replay is stopped")
+        assert not why_not_what_if(app)
         for sign in ("▶ 1x", "‖"):
             assert sign in (await acting.press("space")).splitlines()[0]
         await acting.keys("left")

@@ -13,6 +13,7 @@ import pytest
 from textual.css.stylesheet import Stylesheet
 
 from presman.base.formats import clock
+from presman.figures.drawing.lines import Line, plain
 from presman.tui.feed import Lost
 from presman.tui.what_if_screen import LiveAdvice, WhatIfScreen, _changes
 from presman.tui.widgets.frame_lines import KeysLine
@@ -38,6 +39,11 @@ def panel(acting: Stage) -> WhatIfScreen:
     """Return the panel on top of the screen."""
     assert isinstance(acting.app.screen, WhatIfScreen)
     return acting.app.screen
+
+
+def page(acting: Stage) -> list[Line]:
+    """Return the lines of the script as its first frame shows them."""
+    return panel(acting)._queue._script._wrapped
 
 
 def answered(acting: Stage) -> Callable[[], bool]:
@@ -238,6 +244,9 @@ async def test_without_a_queue_the_panel_still_has_the_script() -> None:
         assert "Nothing is queued now." in acting.screen
         await acting.keys("right")
         await waited(acting, answered(acting))
+        assert any("Written by presman, which does not run it. Read" in plain(line) for line in page(acting)), (
+            "wrapped to the screen"
+        )
         assert "SET DEFINE OFF" in await acting.press("s")
         await acting.keys("a")
         assert "No advice yet: presman has seen no parallel statement." in acting.screen

@@ -39,12 +39,14 @@ def answered(found: Unblock, reading: Reading) -> Unblock:
 
     def why_not(index: int, each: Candidate) -> str:
         """Return why ending a candidate is not offered, as far as its servers decide that; "" if it is enough."""
-        if each.ends_in is not None or each.refused:
+        if each.ends_in is not None or each.refused or each.statement.kind is not None:
             return _why_not_this(each, waits)
         if none_offered:
             return none_offered
         if index < found.needed:
-            return objections[index] or (objected and f"not enough alone; of another one that must end: {objected}")
+            return objections[index] or (
+                objected and f"not enough alone, and of another that would have to end: {objected}"
+            )
         if each in alone and found.needed == 1:
             return ""
         return _why_not_this(each, waits) or _why_not_beside(each, found, reading)
@@ -94,7 +96,7 @@ def _why_none(found: Unblock, reading: Reading) -> Iterator[str]:
         yield f"the head {'may' if found.wait is None else 'should'} start by itself {in_about(found.soon)}"
     if found.checks_blocker_first:
         most = max(found.blocked, key=lambda each: each.servers)
-        yield f"look at {most.blocker} first: {most.who} waits for it"
+        yield f"look at {most.blocker} first: {most.who}, which also holds servers, waits for it"
     if found.itself is not None:
         yield f"{found.itself.who} is queued behind itself"
     if found.head.cause is Cause.NEVER_FITS:

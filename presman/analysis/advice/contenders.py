@@ -184,9 +184,16 @@ class Unblock(Struct, frozen=True):
     @property
     def times_out(self) -> str:
         """The sentence that the head soon reaches its queue timeout, so that ending a session is no help; "" if not."""
-        first = self.head.statement
-        words = f"reaches its queue timeout in {duration(first.timeout_left)}: then {first.at_timeout}"
+        first, unless = self.head.statement, self.unless_started
+        by = " (DEQUEUE_PARALLEL_STATEMENT)" if unless else ""
+        words = f"reaches its queue timeout in {duration(first.timeout_left)}: then {first.at_timeout}{unless}{by}"
         return words if _times_out_soon(first) else ""
+
+    @property
+    def unless_started(self) -> str:
+        """The end of a sentence about its timeout, if a command can start the head before it ends; "" if not."""
+        can_start = any(each.kind is CommandKind.DEQUEUE for each in self.commands)
+        return ", unless you start it now" if can_start and self.head.statement.timeout_action != "RUN" else ""
 
     @property
     def leaves_soon(self) -> str:

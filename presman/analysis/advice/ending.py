@@ -100,8 +100,16 @@ def _refusals(row: ParallelStatement | SessionReading) -> Iterator[str]:
         yield "it may be a monitor's GV$ query; no view shows which"
     if running is not None and running.idle is not None and ends_in(running) is not None:
         yield f"Oracle ends it {in_about(running.oracle_ends_in)} ({running.ended_by})"
+    if running is not None and running.seen and (lacks := _unnamed(running)):
+        yield f"V$SESSION does not show its {lacks}, so whether it is SYS, RMAN or a job is not known"
     if not all(map(is_session_number, victim_of(row)[:3])):
         yield "its SID and SERIAL# are not known"
+
+
+def _unnamed(running: RunningStatement) -> str:
+    """Return the columns without a value that decide what a session is. A MODULE alone shows no more than PROGRAM."""
+    named = {"USERNAME": running.user, "PROGRAM": running.program}
+    return " and ".join(column for column, value in named.items() if not value)
 
 
 def _read_before(row: ParallelStatement | SessionReading, reading: Reading) -> str:

@@ -41,7 +41,8 @@ def head_step(found: Unblock, reading: Reading) -> ToDo:
         )
     if found.leaves_soon and not found.outdated:
         text, short = (f"wait: {each} {found.leaves_soon}" for each in (head_in_words(head), name))
-        return _step(found, Step.WAIT, text, short.partition(", by")[0].partition(": then")[0])
+        timeout, when, _ = short.partition(": then")
+        return _step(found, Step.WAIT, text, f"{timeout}{found.unless_started}" if when else short.partition(", by")[0])
     if found.soon is not None and not found.outdated:
         return _wait_for(found, "should start by itself")
     if found.itself is not None:
@@ -166,8 +167,9 @@ def _while_holders_stay(found: Unblock, reading: Reading) -> tuple[str, ...]:
 
     The first case counts. The last is that a person decides which work to lose.
     """
-    if found.refused is not None:
-        text = f"wait: {refused_holder(found.refused)}"
+    fixed = found.refused
+    if fixed is not None and (fixed.statement.idle is None or not _leaves_a_decision(found)):
+        text = f"wait: {refused_holder(fixed)}"
         return text, text
     late = next((each.statement for each in found.candidates if each.statement.overdue), None)
     if late is not None:
@@ -190,7 +192,8 @@ def _nobody_idle(found: Unblock, reading: Reading) -> tuple[str, ...]:
         text = f"no idle session holds servers that {the_head} could use: {_wait_or_decide(found, reading)}"
         return f"{text}{slowed}", _shortly(found), text
     early, name = too_early(found), queue_name(found.head)
-    why = f"{the_head} {early}" if early else f"ending a session may not start {the_head}: {found.sentence}"
+    because = found.sentence.replace(", so ending a session may not help", "")
+    why = f"{the_head} {early}" if early else f"ending a session may not start {the_head}: {because}"
     short = f"wait: too early to end a session for {name}" if early else f"wait: ending a session may not start {name}"
     text = f"{_wait(found, reading)}: {why}"
     return f"{text}{slowed}", short, text, f"wait: {why}"
@@ -201,7 +204,9 @@ def _one_of_them_may_end(found: Unblock) -> str:
     for each in found.candidates[: found.needed]:
         left = step_left(each.statement)
         if left is not None and each.why_not == each.objection and not found.turns:
-            return f"wait: {each.statement.who} may end by itself {in_about(left)}; then fewer have to be ended"
+            return (
+                f"wait: {each.statement.who} may end by itself {in_about(left)}; then fewer sessions have to be ended"
+            )
     return ""
 
 
@@ -249,7 +254,7 @@ def _wait(found: Unblock, reading: Reading) -> str:
     starts, first = reading.trusted_start(found.head), () if found.turns else found.may_end_first
     known = []
     if starts is not None and starts.low is not None:
-        known.append(f"it should start in {duration(starts.low)}-{duration(starts.high)}, by its forecast")
+        known.append(f"the head should start in {duration(starts.low)}-{duration(starts.high)}, by its forecast")
     named = [each.statement for each in _answer(found)[:_NAMED]]
     if any(each not in named for each in first):
         known.append(f"{last_of(first)} may end {in_about(first[-1].remaining)}")
@@ -357,6 +362,9 @@ def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tupl
     short = f"wait: {kept}{'' if stopped else f', {idle}'}; {reason}"
     if why != pause(each) or why != candidate.why_not or found.needed > 1 or saves_little(candidate.effect):
         return f"{text}{lasting_cure(reading)}", short, text
+    if not each.idle_known:
+        text = f"{text}, and DO offers no end of a session whose LAST_CALL_ET is not known"
+        return f"{text}{lasting_cure(reading)}", short
     end = "end it if it stays idle"
     later = f"{end} (from {duration(LONG_IDLE)} on DO offers it)"
     between = f"{text}: {later}", f"{short}: {later}", f"{short}: {end}"
@@ -392,8 +400,11 @@ def _why_beside(found: Unblock, candidate: Candidate, reading: Reading) -> tuple
     if none_start and candidate.frees == candidate.perhaps:
         lacking = none_start.partition(", so")[0]
         return none_start, f"wait: {each.who} keeps {counted(each.servers, 'server')}, {lacking}"
+    if each.kind is not None and each.kind.loss in candidate.objection:
+        return f"it is {each.kind.name}, so never offered: if it is ended, {each.kind.loss}", short
     # If its servers certainly count, they are too few; otherwise the objection says that this is not known.
-    unsure = too_little(candidate, found.head, reading) if candidate.frees == candidate.perhaps else candidate.objection
+    counts = candidate.frees == candidate.perhaps and not candidate.enough
+    unsure = too_little(candidate, found.head, reading) if counts else candidate.objection
     return str(found.head.not_known or unsure), short
 
 

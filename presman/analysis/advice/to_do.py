@@ -370,7 +370,7 @@ def _idle(_alert: Alert, reading: Reading) -> ToDo | None:
     idle = [each for each in idle if not objection(each)] or idle
     most = max(idle, key=lambda each: (each.servers, each.idle or 0.0))
     held = counted(most.servers, "server")
-    if reading.header.servers.left() == 0 and not objection(most):
+    if reading.header.servers.left() == 0 and not objection(most) and not reading.just_gone:
         holder = f"{most.who} (idle {most.idle_time})"
         affects = f"{most.user or most.who}, idle {most.idle_time}; what it has not committed is rolled back"
         commands = ending(most, reading).commands[:1]

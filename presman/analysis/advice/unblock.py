@@ -296,10 +296,16 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
 def _not_known_of(reading: Reading) -> NotKnown | None:
     """Return the unknown facts about the whole database: the effect of a quiesce on the queue, or a gone instance.
 
-    Limits and the target are parts of the servers of the open instances. V$INSTANCE may not answer.
+    Limits and the target are parts of the servers of the open instances. V$INSTANCE may not answer, or an instance may
+    be silent for a poll.
     """
     if reading.quiesce is not None:
         return NotKnown("whether a queued statement starts while the database is quiesced")
+    new = next((each for each in reading.gone if each.inst_id in reading.just_gone), None)
+    if new is not None:
+        return NotKnown(
+            f"whether {instance_name(new.inst_id, new.instance_name)} is gone", "one poll has no rows of it"
+        )
     view = reading.unanswered("V$INSTANCE")
     silent = (each for each in reading.header.instances if each.servers.target is None)
     known = ((each.inst_id, each.name) for each in silent if len(reading.header.instances) > 1)

@@ -250,11 +250,14 @@ def instances_gone(reading: Reading) -> list[Alert]:
         short, at, away = f"{instance_name(inst_id)} is gone", "", []
         if (last := seen.get(inst_id)) is not None:
             ago = duration((reading.at - last.last_seen).total_seconds())
-            short = f"{instance_name(inst_id, last.instance_name)} is gone, last seen {ago} ago"
-            at, away = f", at {clock(last.last_seen)}", ["its CPUs and parallel servers are gone with it"]
+            named = instance_name(inst_id, last.instance_name)
+            is_new = inst_id in reading.just_gone
+            short = f"{f'no view shows {named}' if is_new else f'{named} is gone'}, last seen {ago} ago"
+            gone = "its CPUs and parallel servers are gone with it"
+            at, away = f", at {clock(last.last_seen)}", [f"if it is gone, {gone}" if is_new else gone]
         if inst_id in held:
             away.append(f"{counted(held[inst_id], 'server')} still held on other instances for its statements")
-        text = f"I{short[1:]}{at}: {'; '.join(away)}"
+        text = f"{short[:1].upper()}{short[1:]}{at}: {'; '.join(away)}"
         found.append(Alert("warn", "▲", text, short, "instance_gone", str(inst_id)))
     return found
 

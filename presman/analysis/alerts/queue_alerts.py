@@ -75,7 +75,7 @@ def _head(head: QueueHead, reading: Reading) -> Alert:
     # Without an amount no threshold can lower the severity: that it never starts is critical however short it waits.
     amount = None if head.never_starts else head.statement.waited
     state: Severity = "bad" if head.is_critical else "warn"
-    waits = f"the first {duration(amount)}, {spelled(head.queue_waited)} in total{then}; "
+    waits = f"the first {duration(amount)}, together {spelled(head.queue_waited)}{then}; "
     few = f"{listed} of {queued} queued are listed" if queued > listed and not age else ""
     waits = f"{few or f'{listed} wait'}{'' if then else old}, {waits}"
     waits = f"1 waits {spelled(head.queue_waited)}{then}; " if listed == 1 and not few else waits
@@ -144,7 +144,7 @@ def idle_holders(reading: Reading) -> list[Alert]:
 
 def _idle_in_words(each: RunningStatement, ago: str) -> str:
     time = f"{duration(each.idle)}{ago}" if each.idle_known else "an unknown time"
-    return f"{each.user} {each.inst_id}:{each.sid}{comma_serial(each.serial)} ({each.servers}, idle {time})"
+    return f"{each.who}{comma_serial(each.serial)} ({each.servers}, idle {time})"
 
 
 def _where_old(reading: Reading) -> tuple[str, str]:
@@ -167,7 +167,7 @@ def blocked_holders(reading: Reading) -> list[Alert]:
         return []
     held, (by_list, by_servers) = sum(statement.servers for statement in blocked), _where_old(reading)
     waits = ((s, session_words(s.blocker, reading, AGO if by_list else "") or s.blocker) for s in blocked)
-    named = [f"{s.user} {s.inst_id}:{s.sid}{comma_serial(s.serial)} ({s.servers}) waits for {of}" for s, of in waits]
+    named = [f"{s.who}{comma_serial(s.serial)} ({s.servers}) waits for {of}" for s, of in waits]
     short = f"{counted(held, 'server')}{by_servers} held by blocked statements{by_list}"
     return [Alert("warn", "▲", f"{short}: {_first_three(named)}", short, "blocked_holder", amount=held)]
 

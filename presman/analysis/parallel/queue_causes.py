@@ -215,7 +215,7 @@ def _statements_ahead(state: QueueState) -> str:
 def _never(wants: Servers, state: QueueState) -> str:
     """Return the limit that is too small for the statement even when nothing is in use, "" if none is."""
     for limit in state.limits:
-        if wants.low > limit.allowed:
+        if wants.low > limit.allowed and not limit.is_contradicted:
             held, most = as_of(f"{limit.held} held", limit.age), f"that {limit.owner} is allowed"
             return f"more than the {limit.allowed} {as_of(most, limit.limit_age)}{limit.part}, {held}"
     system = state.system

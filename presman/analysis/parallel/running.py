@@ -236,6 +236,8 @@ def sets_and_degrees(kinds: Kinds) -> Mapping[str, Any]:
 def _of_coordinator(facts: Facts, session: Session | None) -> dict[str, Any]:
     """Return the fields that come from the coordinator's row of V$SESSION; for a process, its rollback progress."""
     row = session or null_row(Session)
+    if (row.last_call_et or 0) < 0:  # the clock of its host went back: how long ago its call ended is not known
+        row = row._replace(last_call_et=None)
     kind = session_kind(row.type, row.username, row.program, row.module, row.service_name)
     idle = _idle(facts, row)
     queued = is_queued(row.event, row.state)

@@ -376,10 +376,11 @@ class Reading(Struct, frozen=True, dict=True):
 
     `io_limited` are the containers with MAX_IOPS or MAX_MBPS, on each instance. `missed_minimums` are the containers
     that wait for CPU while they get less than their CPU_MIN_COUNT. `switched` is the latest plan change. `gone` are the
-    instances that were seen within the last hour and are not open now; `missing` are those that may be gone, while
-    V$INSTANCE does not answer. `quiesce` is set while the database is being quiesced, or is quiesced. `since_startup`
-    has the counters of each instance, computed on first access. `group_names` are the names of all defined consumer
-    groups, None if DBA_RSRC_CONSUMER_GROUPS returned nothing.
+    instances that were seen within the last hour and are not open now; `just_gone` are those of them that the poll
+    before still showed; `missing` are those that may be gone, while V$INSTANCE does not answer. `quiesce` is set while
+    the database is being quiesced, or is quiesced. `since_startup` has the counters of each instance, computed on first
+    access. `group_names` are the names of all defined consumer groups, None if DBA_RSRC_CONSUMER_GROUPS returned
+    nothing.
 
     `alerts` are the results of thresholds and durations applied to the rules, None without such settings. `forecast` is
     the basis of the queue's forecasts, None without forecasts. `bypassed` are running statements whose group, as
@@ -425,6 +426,7 @@ class Reading(Struct, frozen=True, dict=True):
     missed_minimums: tuple[MissedMinimum, ...] = ()
     switched: SwitchedPlan | None = None
     gone: tuple[GoneInstance, ...] = ()
+    just_gone: tuple[int, ...] = ()
     missing: tuple[MissingInstance, ...] = ()
     quiesce: Quiesce | None = None
     activity: Activity | None = None
@@ -462,7 +464,7 @@ class Reading(Struct, frozen=True, dict=True):
         have changed since it was read: courses played before rest on it.
         """
         found = None if self.forecast is None else self.forecast.effect_of(*(each.executing() for each in way))
-        is_open = any(head.not_known is not None for head in self.heads)
+        is_open = bool(self.just_gone) or any(head.not_known is not None for head in self.heads)
         return replace(found, proven=False) if found is not None and is_open else found
 
     @once

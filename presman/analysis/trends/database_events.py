@@ -88,16 +88,23 @@ def _instance(each: InstanceReading) -> _Instance:
     return _Instance(instance_name(each.inst_id, each.name), each.started)
 
 
-def _came(before: _Instance | None, now: _Instance) -> str:
+def _came(before: _Instance | None, now: _Instance, at: datetime) -> str:
     """Return whether an instance came, was restarted or came back, in words; "" if it was there all the time."""
     if before == now:
         return ""
-    since = f" (started {clock(now.started)})" if now.started is not None else ""
+    since = f" (started {_at_or_on(now.started, at)})" if now.started is not None else ""
     if before is None:
         return f"{now.name} appeared{since}"
     if now.started is not None and before.started not in {None, now.started}:
         return f"{now.name} was restarted{since}"
-    return f"{now.name} is back{since}" if before.is_away else ""
+    never = ", it never stopped" if now.started is not None and now.started == before.started else ""
+    return f"{now.name} is back{never}{since}" if before.is_away else ""
+
+
+def _at_or_on(then: datetime, at: datetime) -> str:
+    """Return an instant as a time, with its date unless that is the day of `at`."""
+    day = then.astimezone().date()
+    return clock(then) if day == at.astimezone().date() else f"{day} {clock(then)}"
 
 
 class _Verdicts(Struct):
@@ -159,8 +166,10 @@ class EventWatch:
         # Instances that are gone are remembered, so that one that comes back is not taken for a new one.
         away = {inst_id: each._replace(is_away=True) for inst_id, each in before.items() if inst_id not in now}
         self._instances = {**away, **now}
-        texts = [text for inst_id, each in now.items() if before and (text := _came(before.get(inst_id), each))]
-        texts += [f"{each.name} is gone" for inst_id, each in away.items() if not before[inst_id].is_away]
+        texts = [
+            text for inst_id, each in now.items() if before and (text := _came(before.get(inst_id), each, reading.at))
+        ]
+        texts += [f"no view shows {each.name}" for inst_id, each in away.items() if not before[inst_id].is_away]
         return [DatabaseEvent(reading.at, INSTANCE_CHANGED, "", "", text) for text in texts]
 
     def _changed_pdbs(self, reading: Reading, snapshot: Snapshot) -> list[DatabaseEvent]:

@@ -35,6 +35,7 @@ from presman.sources.spool.spool_table import Instant, SpoolTable
 DEFAULT_RELEASE = Release(19)
 
 _UNSPOOLED = "could not be spooled"
+_GOES_BACK = "its clocks went back; the order of the rows decides, and other dates of that hour may be an hour off"
 _MOST_NAMED = 20
 """Unused files that are named in notes."""
 
@@ -83,6 +84,8 @@ class SpoolSource:
             if file.failure:
                 code, _, text = file.failure.partition(":")
                 self._failures[file.view.removeprefix("G")] = Problem(code, text.strip() or _UNSPOOLED, file.view)
+        twice = next((text for file in files if (text := spool_table.repeated(file, zone))), "")
+        notes += [f"{twice} occurs twice in {zone}: {_GOES_BACK}"] if twice else []
         self.notes = (*notes, *(note for file in files for note in _notes(file)))
         written_at = datetime.fromtimestamp(int(max(file.path.stat().st_mtime for file in files)), UTC)
         del files  # their rows have become tables

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from functools import cache
 from itertools import pairwise
@@ -307,14 +308,46 @@ def _fractions() -> frozenset[str]:
     return frozenset(name.upper() for fields in types for name, (kind, _) in fields.items() if kind is float)
 
 
-def sample_times(file: SpoolFile, zone: tzinfo) -> list[datetime]:
+def sample_times(file: SpoolFile, zone: tzinfo) -> Sequence[datetime]:
     """Return the sample time of each row, in UTC. Raises SourceError naming file and line."""
     index = file.columns.index(SAMPLE_TIME)
     texts = [row[index].strip() for row in file.rows]
     if "" in texts:
         raise file.error(texts.index(""), "sample_time is empty")
     month_first = is_month_first(texts)
-    return _each(file, SAMPLE_TIME, texts, lambda text: instant(text, zone, month_first).astimezone(UTC))
+    found = _each(file, SAMPLE_TIME, texts, lambda text: instant(text, zone, month_first).astimezone(UTC))
+    if not repeated(file, zone):
+        return found
+    later = {text: instant(text, zone, month_first).replace(fold=1).astimezone(UTC) for text in set(texts)}
+    return _as_rows_go_on(found, [later[text] for text in texts])
+
+
+def _as_rows_go_on(first: Sequence[datetime], second: Sequence[datetime]) -> Sequence[datetime]:
+    """Return for each row its `first` time, or the `second` if the first is before the row above.
+
+    Where the rows are in no order of time even so, that proves nothing: then each has its first.
+    """
+    times: list[datetime] = []
+    for one, other in zip(first, second, strict=True):
+        times.append(other if times and one < times[-1] else one)
+        if len(times) > 1 and times[-1] < times[-2]:
+            return first
+    return times
+
+
+def repeated(file: SpoolFile, zone: tzinfo) -> str:
+    """Return a sample time that occurs twice in the `zone` because its clocks went back, "" without one."""
+    if isinstance(zone, timezone) or SAMPLE_TIME not in file.columns:
+        return ""
+    index = file.columns.index(SAMPLE_TIME)
+    texts = sorted({row[index].strip() for row in file.rows} - {""})
+    month_first = is_month_first(texts)
+    for text in texts:
+        with suppress(ValueError, OverflowError):  # reported where the column is read
+            time = instant(text, zone, month_first)
+            if time.utcoffset() != time.replace(fold=1).utcoffset():
+                return text
+    return ""
 
 
 class Instant(NamedTuple):

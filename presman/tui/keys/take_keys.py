@@ -379,7 +379,7 @@ def why_not_what_if(app: FrameApp) -> str:
     """Return why the what-if panel is not available, "" if it is."""
     if app.monitor.cost is None:
         return NO_DATA
-    why = app.monitor.why_no_command
+    why = app.monitor.why_old
     return f"What if needs the newest poll: {why}." if why else ""
 
 

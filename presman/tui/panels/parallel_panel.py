@@ -364,7 +364,7 @@ class ParallelPanel(Panel):
         under = (row.con_id, row.group) if row is not None else None
         compared = () if height >= TALL and width >= _WIDE else self._compared  # there a table shows it
         found = why_block(moment.reading, self._unblocks, compared, top, under)
-        old = moment.choices.behind or moment.choices.paused is not None
+        old = moment.choices.behind or moment.choices.paused is not None or moment.choices.stopped
         found = found._replace(key=self._is_about_queue() and not old)
         self._first = found.heads[0].head.statement if found.heads else None
         return why_lines(found, width, most_for_why(height), room_for_why(height))

@@ -65,7 +65,9 @@ class Page(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         return [part for line in self._narrowed() for part in wrap(line, room, _indent(line, room))]
 
     def _rewrap(self) -> None:
-        self._wrapped = self._wrapped_to(self.scrollable_content_region.width)
+        # A hidden page has no width yet, and its first frame comes before it is told one.
+        around = self.screen.size.width - self.gutter.width if self.is_attached else 0
+        self._wrapped = self._wrapped_to(self.scrollable_content_region.width or around)
         self.virtual_size = Size(self.size.width, len(self._wrapped))
         self.refresh()
 

@@ -134,6 +134,17 @@ def test_runs_are_listed_the_oldest_first_and_a_dead_one_for_a_day() -> None:
     assert [run.status.output for run in found_runs()] == ["a", "b"]
 
 
+def test_a_run_that_ends_forgets_the_dead_one_that_it_replaced() -> None:
+    """Nobody asked for the status while the second run lived."""
+    for output in ("a", "b"):
+        file = StatusFile("record")
+        file.write(replace(RUN, output=output, written=datetime.now(UTC)))
+        os.close(file._lock)
+    with reporting("record", "a", lambda: [WELL], lambda _: None):
+        until(lambda: len(list(folder().glob("*.json"))) == 3, "a status of the second run")
+    assert [run.status.output for run in found_runs()] == ["b"]
+
+
 def test_cpu_is_a_share_of_the_time_since_the_last_word(monkeypatch: pytest.MonkeyPatch) -> None:
     """2 s of CPU in 8 s; a status written before half of `every` keeps the earlier share."""
     clock, used = [100.0], [1.0]
