@@ -898,6 +898,10 @@ def test_a_queue_at_its_own_limit_takes_no_turns_for_other_servers() -> None:
     assert (first.turns, first.rivals) == ((), ())
     ends = f"end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of ETL can start{WAITS}"
     assert advice(held).text == ends
+    for left, turns in ((10.0, ("BATCH", "ETL")), (45.0, ())):  # the END was withdrawn 10 s later
+        soon = replace(held, running=(*held.running, step(144, left, group="BATCH")))
+        assert unblock(soon)[1].turns == turns, "BATCH has room again before anyone has decided"
+        assert (advice(soon).step is Step.END) == (not turns)
     assert batch.turns == ("BATCH", "ETL"), "of what an end in BATCH frees ETL may take some"
     works = replace(held, running=(running(144), running(145)))
     assert unblock(works)[1].turns == ("BATCH", "ETL"), "the end of one of BATCH helps BATCH, too"

@@ -308,7 +308,7 @@ def take_turns(
     end changes that. For the same reason a queue that is empty now but was not in the last full minute counts, too, for
     the servers of idle holders; otherwise DO would say to end them and withdraw that within seconds. A queue that its
     own limit holds back takes no servers that others free, so it does not count, unless that limit counts one of
-    `freed`.
+    `freed`, or a statement that may end before a DBA has decided about an idle holder.
     """
     by_target = any(each.everybody for each in head.shortages)
     container = any(not each.everybody and not each.group for each in head.shortages)
@@ -316,10 +316,12 @@ def take_turns(
     def is_rival(con_id: int, group: str) -> bool:
         return (con_id, group) != (head.con_id, head.group) and (by_target or (container and con_id == head.con_id))
 
-    rivals = (each for each in _others(head, freed, reading, counts) if is_rival(each.con_id, each.group))
+    keeps_on = any(each.idle is not None for each in freed)
+    soon = [each for each in reading.running if keeps_on and _ends_soon(each)]
+    found = _others(head, freed, reading, counts, soon)
+    rivals = (each for each in found if is_rival(each.con_id, each.group))
     others = [group_title(each) for each in rivals if _before(head, each, reading)]
     now = {(each.con_id, each.group) for each in reading.heads}
-    keeps_on = any(each.idle is not None for each in freed)
     others += [
         row.title
         for row in reading.cluster_groups()
@@ -328,7 +330,7 @@ def take_turns(
         and (row.con_id, row.name) not in now
         and is_rival(row.con_id, row.name)
         and not (head.one_queue and row.con_id == head.con_id)
-        and not (row.is_full and _are_kept([Shortage(1, con_id=row.con_id, group=row.name)], freed, counts))
+        and not (row.is_full and _are_kept([Shortage(1, con_id=row.con_id, group=row.name)], [*freed, *soon], counts))
     ]
     return tuple(sorted({group_title(head), *others})) if others else ()
 
@@ -348,10 +350,22 @@ def too_large(
     return tuple(name for name in rivals if room is None or _wanted(heads[name]) > room)
 
 
+def _ends_soon(statement: RunningStatement) -> bool:
+    left = work_left(statement)
+    return left is not None and left <= NEARLY_DONE
+
+
 def _others(
-    head: QueueHead, freed: Sequence[RunningStatement], reading: Reading, counts: Counted
+    head: QueueHead,
+    freed: Sequence[RunningStatement],
+    reading: Reading,
+    counts: Counted,
+    soon: Sequence[RunningStatement] = (),
 ) -> Iterator[QueueHead]:
-    """Yield the other heads that could use the servers of `freed`: they may run on a common instance."""
+    """Yield the other heads that could use the servers of `freed`: they may run on a common instance.
+
+    Statements that end `soon` may make room under a limit that holds another queue back.
+    """
     here = {inst_id for each in head.shortages for inst_id in each.inst_ids}
     for other in reading.heads:
         there = {inst_id for each in other.shortages for inst_id in each.inst_ids}
@@ -359,7 +373,7 @@ def _others(
         is_own = (other.con_id, other.group) == (head.con_id, head.group)
         if is_own or is_elsewhere:
             continue
-        if _starts_at_timeout(other) or not _are_kept(own_limits(other, reading), freed, counts):
+        if _starts_at_timeout(other) or not _are_kept(own_limits(other, reading), [*freed, *soon], counts):
             yield other
 
 
