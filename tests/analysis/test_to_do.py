@@ -1142,3 +1142,5 @@ def test_a_session_about_to_end_replaces_several_named_to_end() -> None:
         advice(reading).text
         == "wait: MARTIN 1:526 may end by itself in about 0:20; then fewer sessions have to be ended"
     )
+    both = one_queue(step(526, 20.0, servers=16), step(144, 80.0, servers=16))
+    assert advice(both).text == f"{advice(reading).text}, and none once MARTIN 1:144 has ended, in about 1:20"

@@ -10,7 +10,16 @@ from math import inf
 
 from presman.analysis.advice.answers import NO_USE, too_early, too_little
 from presman.analysis.advice.contenders import Candidate, Unblock, last_of, want_the_same
-from presman.analysis.advice.ending import LONG_IDLE, SAVES_LITTLE, pause, refusal, saves_little, step_left, time_left
+from presman.analysis.advice.ending import (
+    LONG_IDLE,
+    SAVES_LITTLE,
+    pause,
+    refusal,
+    saves_little,
+    step_left,
+    time_left,
+    work_left,
+)
 from presman.analysis.advice.freeing import why_useless
 from presman.analysis.advice.kept import has_just_stopped, kept_in_words, starts_no_head
 from presman.analysis.advice.step import Step, ToDo
@@ -187,7 +196,7 @@ def _nobody_idle(found: Unblock, reading: Reading) -> tuple[str, ...]:
     """Return the advice for the case that every holder of servers works: in full, in short, and between."""
     the_head, slowed = head_in_words(found.head), _slowed_by_io(found, reading)
     if near := _one_of_them_may_end(found):
-        return f"{near}{slowed}", near.partition(";")[0], near
+        return f"{near}{slowed}", near.partition(";")[0], near, near.partition(", and none")[0]
     if _leaves_a_decision(found):
         text = f"no idle session holds servers that {the_head} could use: {_wait_or_decide(found, reading)}"
         return f"{text}{slowed}", _shortly(found), text
@@ -204,9 +213,10 @@ def _one_of_them_may_end(found: Unblock) -> str:
     for each in found.candidates[: found.needed]:
         left = step_left(each.statement)
         if left is not None and each.why_not == each.objection and not found.turns:
-            return (
-                f"wait: {each.statement.who} may end by itself {in_about(left)}; then fewer sessions have to be ended"
-            )
+            soon = f"wait: {each.statement.who} may end by itself {in_about(left)}"
+            first = found.may_end_first
+            last = f", and none once {first[-1].who} has ended, {in_about(work_left(first[-1]))}" if first else ""
+            return f"{soon}; then fewer sessions have to be ended{last}"
     return ""
 
 
