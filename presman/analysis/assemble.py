@@ -34,7 +34,15 @@ from presman.rows.group_rows import ConsumerGroupDefinition, GroupMetricHistory,
 from presman.rows.instance_rows import EventHistogram, Instance
 from presman.rows.queries import OF_AN_UPDATE
 from presman.rows.session_rows import PxSession, Session, SessionCount
-from presman.rows.snapshot import REMEMBERED, SHOWN, GoneInstance, MissingInstance, Section, Snapshot
+from presman.rows.snapshot import (
+    REMEMBERED,
+    SHOWN,
+    GoneInstance,
+    MissingInstance,
+    PromisedStart,
+    Section,
+    Snapshot,
+)
 
 
 def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None = None) -> Reading:
@@ -134,6 +142,7 @@ def _of_groups(facts: Facts, parallel: _Parallel) -> dict[str, Any]:
         "gone": facts.system.gone,
         "just_gone": just_gone(facts),
         "missing": current.rows(MissingInstance),
+        "late_starts": tuple(row[:4] for row in current.rows(PromisedStart) if row.until < current.at),
         "switched": facts.cache.call(newest_switch, current.rows(RsrcPlanHistory)),
         "group_names": facts.cache.call(group_names, current.rows(ConsumerGroupDefinition)),
     }

@@ -18,12 +18,28 @@ from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command, of_group, option, positive
 from presman.forecast.scheduler import Group
-from presman.reports.advise_load import PRESENT, Change, Choice, ObservedLoad, ObservedPlan, observed_plan
+from presman.reports.advise_load import (
+    PRESENT,
+    Change,
+    Choice,
+    ObservedLoad,
+    ObservedPlan,
+    observed_plan,
+    rules_of,
+)
 from presman.reports.advise_report import in_words
 from presman.reports.advise_services import most_limit
 from presman.reports.whatif_cpu import CpuDemands, cpu_report, groups_with_cpu
 from presman.reports.whatif_replay import COURSES, Replayed, changed, observed, read_arrivals
-from presman.reports.whatif_text import BY_PLAN, ON_ONE_LEVEL, ReplayBasis, beyond_maximum, peak_beyond_maximum, report
+from presman.reports.whatif_text import (
+    BY_PLAN,
+    ON_ONE_LEVEL,
+    ReplayBasis,
+    beyond_maximum,
+    none_starts,
+    peak_beyond_maximum,
+    report,
+)
 from presman.rows.queries import DetailLevel
 from presman.services.live import ReadingCame
 
@@ -102,6 +118,7 @@ def run(options: Namespace) -> None:
     maximum = None if plan.autonomous else plan.maximum
     peaks = [each.peak for each in (same, other) if each is not None]
     cautions = [beyond_maximum(options.servers_target, maximum) or peak_beyond_maximum(peaks, maximum)]
+    cautions.append(none_starts(rules_of(load, choice).limits, plan.titles))
     for each in choice:
         if each.kind == "concurrency":
             effect = "with a lower degree runs are longer, with a higher one no shorter"

@@ -195,6 +195,7 @@ class Forecaster:
         self._missed: dict[_Wait, _Missed] = {}
         self._rules: object = None
         self._pending: dict[_Wait, datetime] = {}
+        self._working: frozenset[Executing] = frozenset()
         self._number = 0
         self._steps = self._steps_at_first
         self._at: datetime | None = None
@@ -240,7 +241,7 @@ class Forecaster:
             few = f"a forecast needs {counted(FEW, 'statement')} that have ended, and presman has seen {ended}"
             return self._nothing(reading, few)
         found = rules()
-        self._forget_old(reading.at, found)
+        self._forget_old(reading, found)
         # With the budget overdrawn, the forecasts come from the courses of earlier readings alone.
         model = modelled(reading, found, self._history) if self._steps > 0 else None
         if model is not None:
@@ -294,9 +295,10 @@ class Forecaster:
         self._missed.clear()
         self._queue_calibration.forget_open()
 
-    def _forget_old(self, at: datetime, rules: QueueRules) -> None:
+    def _forget_old(self, reading: Reading, rules: QueueRules) -> None:
         """Forget courses that are too old or were played under other rules; keep the last few for longer.
 
+        In courses a statement may end that has gone idle since and keeps its servers: these are forgotten, too.
         Forecasts made under other rules are not judged: they were for a queue that no longer exists.
         """
         now = rules.target, rules.plan, {key: [each.allowed for each in limits] for key, limits in rules.limits.items()}
@@ -304,6 +306,10 @@ class Forecaster:
             self._forget_courses()
             self._forget_open()
         self._rules = now
+        if any(each.idle is not None and each.executing() in self._working for each in reading.running):
+            self._courses.clear()
+        self._working = frozenset(each.executing() for each in reading.running if each.idle is None)
+        at = reading.at
         while self._courses and at - self._courses[0].at > (_LASTS if len(self._courses) > ENOUGH else _LASTS_LONG):
             self._courses.popleft()
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from presman.analysis.advice.ending import time_left
+from presman.analysis.advice.ending import LONG_IDLE, time_left
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Branch, Key, bypasses_queue
 from presman.analysis.facts.system_facts import ROOT
@@ -97,7 +97,9 @@ def _holder(each: RunningStatement, history: StatementHistory, *, managed: bool)
     known = time_left(each)
     if each.idle is not None and known is None:
         lasts = history.idling(each.con_id, each.group) if each.idle_known else None
-        return Holder(group, each.servers, each.idle, lasts, managed=managed)
+        # If nothing is known of such pauses, a session that has just gone idle is not taken to go on at once.
+        idle = max(each.idle, LONG_IDLE) if lasts is None else each.idle
+        return Holder(group, each.servers, idle, lasts, managed=managed)
     # How long others ran says nothing about a statement that waits for another session, or whose instance is gone.
     lasts = None if each.blocker or each.orphaned else history.lasting(each.con_id, each.group, each.sql_id)
     run = history.run(each.executing())

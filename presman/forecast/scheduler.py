@@ -5,7 +5,8 @@ Pure except for its own state: no clock, no database, no SQL. Servers are counte
 A statement starts if the servers in use and those it needs fit PARALLEL_SERVERS_TARGET and the limits of the pools it
 draws from (its group's, its PDB's). A statement that needs more than the whole target or limit can never fit by that
 rule; published observations on 12.1 show that it started alone, once no servers were in use (36 servers on a target of
-24), so the model does the same for the target, and by analogy for the limits.
+24), so the model does the same for the target, and by analogy for the limits, but not for a limit of 0, which allows
+none.
 """
 
 from __future__ import annotations
@@ -170,12 +171,12 @@ class HeldServers:
     def binds(self, entry: QueueEntry, rule: QueueRule) -> bool:
         """Return whether a limit of its group or PDB keeps a statement waiting.
 
-        A statement that wants more than the limit waits until nothing is held under it.
+        A statement that wants more than the limit waits until nothing is held under it; under a limit of 0, for ever.
         """
         needs = entry.needs
         for pool in rule.pools:
             held = self._held.get(pool.name, 0)  # a forecast does this a million times, so `_exceeds` is inlined
-            if held > 0 if needs > pool.limit else held + needs > pool.limit:
+            if (held > 0 or not pool.limit) if needs > pool.limit else held + needs > pool.limit:
                 return True
         return False
 

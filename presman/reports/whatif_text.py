@@ -19,6 +19,7 @@ ASSUMPTIONS = (
     "they had waited",
     "statements still queued at the end waited at least that long: a wait with ≥ may be longer, how much is not known",
     "a statement that timed out or was cancelled in the queue leaves at its group's timeout",
+    "a statement that wants more than its group's limit starts once its group holds no servers; of a limit of 0, never",
 )
 
 BY_PLAN = "the plan at the end orders the groups: level by level, and at random, weighted by the plan, on a level"
@@ -67,6 +68,12 @@ def beyond_maximum(target: int | None, maximum: int | None) -> str:
         f"a target of {target} is above PARALLEL_MAX_SERVERS ({maximum}): the replay assumes that it is "
         "raised as well, without which only that many can be had"
     )
+
+
+def none_starts(limits: Mapping[Group, int], titles: Mapping[Group, str]) -> str:
+    """Return that no statement of the groups whose limit allows no servers would start, "" if there are none."""
+    names = listed([titled(group, titles) for group, most in sorted(limits.items()) if most == 0])
+    return f"no statement that queues in {names} would start: the limit allows no servers" if names else ""
 
 
 def peak_beyond_maximum(peaks: Iterable[int], maximum: int | None) -> str:

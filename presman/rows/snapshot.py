@@ -243,5 +243,21 @@ class PromisedEnd(NamedTuple):
     by_plan: int
 
 
-REMEMBERED = (GoneInstance, MissingInstance, Quiescer, CriticalQueue, StartedSession, UnexplainedWait, PromisedEnd)
+class PromisedStart(NamedTuple):
+    """A queued statement that was first and whose forecast had it start soon, within the time up to `until`.
+
+    It is added from earlier readings as long as the statement is queued.
+    """
+
+    inst_id: int
+    sid: int
+    serial: int
+    sql_id: str
+    until: datetime
+
+
+REMEMBERED = (
+    *(GoneInstance, MissingInstance, Quiescer, CriticalQueue, StartedSession),
+    *(UnexplainedWait, PromisedEnd, PromisedStart),
+)
 """Records that no query fills: they are added from earlier polls, most of them by the poller."""

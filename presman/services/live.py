@@ -225,7 +225,6 @@ class Readings:
             previous = self._before = self.previous
             self.previous = snapshot
         reading = analyse(previous, snapshot, self._cache)
-        self._promises.add(reading)
         if self.with_forecasts:
             from presman.forecast.forecaster import Forecaster
 
@@ -235,6 +234,7 @@ class Readings:
             from presman.forecast.shown import as_shown
 
             self.forecaster, reading = None, as_shown(reading, snapshot)
+        self._promises.add(reading)
         reading = with_unchecked(self._reading, reading)
         if self._notifier is not None:
             reading = self._notifier.read(reading)

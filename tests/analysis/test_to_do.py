@@ -584,7 +584,8 @@ def test_a_statement_near_the_end_of_its_operation_is_waited_for() -> None:
         assert way.answers, "it runs longer than it takes to decide, does not progress, or is not enough"
     assert advice(one_queue(step(526, 14.0), running(144, **IDLE))).step is Step.END, "no work is lost by that"
     both = one_queue(step(526, 14.0, servers=16), step(144, 20.0, servers=16))
-    assert unblock(both)[0].sentence.startswith("wait: MARTIN 1:144 may end by itself in about 0:20"), "the last of two"
+    last = "MARTIN 1:144 (after MARTIN 1:526) may end by itself in about 0:20"
+    assert unblock(both)[0].sentence.startswith(f"wait: {last}"), "the last of two"
     beside_idle = one_queue(step(526, 14.0, servers=16), running(144, **IDLE, servers=16))
     (way,) = unblock(beside_idle)
     assert way.answers == ()
@@ -594,6 +595,19 @@ def test_a_statement_near_the_end_of_its_operation_is_waited_for() -> None:
     )
     far = one_queue(step(526, 14.0, servers=16), running(144, servers=16))
     assert unblock(far)[0].answers == (), "nor is one if another works for longer"
+
+
+def test_the_ends_that_come_first_are_named_whatever_ending_others_would_lose() -> None:
+    """DO named the last of those with least work to lose (0:48), and two others ended before it and were enough."""
+    least = step(144, 29.0, servers=16, elapsed=26.0), step(405, 48.0, servers=16, elapsed=26.0)
+    reading = one_queue(step(526, 22.0, servers=16, elapsed=4000.0), *least)
+    (way,) = unblock(reading)
+    assert [each.statement.sid for each in way.candidates] == [144, 405, 526]
+    said = "wait: MARTIN 1:144 (after MARTIN 1:526) may end by itself in about 0:29, when its Table Scan is done"
+    assert (way.sentence, advice(reading).text) == (said, f"{said}, and then the head of BATCH can start")
+    later = one_queue(step(526, 42.0, servers=16, elapsed=4000.0), replace(least[0], remaining=41.0), least[1])
+    assert [each.sid for each in unblock(later)[0].answers[0]] == [144, 405]
+    assert "wait (MARTIN 1:526 (after MARTIN 1:144) may end in about 0:42), or decide" in advice(later).text
 
 
 PAUSE = {"idle": 80.0, "status": "INACTIVE"}
@@ -647,22 +661,29 @@ def test_a_head_that_should_start_soon_is_waited_for() -> None:
         return replace(reading, heads=(replace(head, statement=soon),), forecast=QueueForecast(record))
 
     good = ForecastRecord(3, 3, 30.0)
-    for held in (running(526, **IDLE), running(526, elapsed=10.0)):
-        reading = starting(14.0, good, held)
-        (way,) = unblock(reading)
-        assert (way.answers, way.wait) == ((), 14.0)
-        assert (
-            plain(to_start_line(way, key=True))
-            == " TO START IT  wait: it should start by itself within 0:14, by its forecast"
-        )
-        assert advice(reading).text == "wait: the head of BATCH should start by itself within 0:14, by its forecast"
-        assert advice(reading).short == "wait: BATCH should start by itself within 0:14"
-        assert not offers_for(reading.heads[0].statement, reading).commands
-        assert unblock(starting(31.0, good, held))[0].answers
-        assert unblock(starting(14.0, ForecastRecord(5, 2, 30.0), held))[0].answers, "such forecasts have failed"
+    held = running(526, elapsed=10.0)
+    reading = starting(14.0, good, held)
+    (way,) = unblock(reading)
+    assert (way.answers, way.wait) == ((), 14.0)
+    said = "should start by itself within 0:14, by its forecast"
+    assert plain(to_start_line(way, key=True)) == f" TO START IT  wait: it {said}"
+    assert advice(reading).text == f"wait: the head of BATCH {said}"
+    assert advice(reading).short == "wait: BATCH should start by itself within 0:14"
+    assert not offers_for(reading.heads[0].statement, reading).commands
+    assert unblock(starting(31.0, good, held))[0].answers
+    assert unblock(starting(14.0, ForecastRecord(5, 2, 30.0), held))[0].answers, "such forecasts have failed"
+    late = (reading.heads[0].statement.executing(),)
+    assert unblock(replace(reading, late_starts=late))[0].wait is None, "an earlier one has failed for this statement"
     proven = foreseen(reading, 0, 700.0, 900.0, proven=True)
     assert unblock(proven)[0].wait == 14.0
+    pauses = starting(14.0, good, running(526, **PAUSE), running(144, servers=8, elapsed=10.0))
+    assert unblock(pauses)[0].wait is None, "it started only if the idle holder ended, which waits for its user"
+    assert "should start" not in advice(pauses).text
+    slow = starting(14.0, good, running(526, **PAUSE), step(144, 154.0))
+    assert unblock(slow)[0].wait is None, "the one that works has too much left to do"
+    assert unblock(starting(14.0, good, running(526, **PAUSE), step(144, 24.0)))[0].wait == 14.0
     idle = starting(14.0, good, running(526, **IDLE))
+    assert advice(idle).step is Step.END
     assert advice(foreseen(idle, 0, 700.0, 900.0, proven=True)).step is Step.END, "the last of the queue starts sooner"
 
 
@@ -877,6 +898,10 @@ def test_a_queue_at_its_own_limit_takes_no_turns_for_other_servers() -> None:
     assert (first.turns, first.rivals) == ((), ())
     ends = f"end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of ETL can start{WAITS}"
     assert advice(held).text == ends
+    for left, turns in ((10.0, ("BATCH", "ETL")), (45.0, ())):  # the END was withdrawn 10 s later
+        soon = replace(held, running=(*held.running, step(144, left, group="BATCH")))
+        assert unblock(soon)[1].turns == turns, "BATCH has room again before anyone has decided"
+        assert (advice(soon).step is Step.END) == (not turns)
     assert batch.turns == ("BATCH", "ETL"), "of what an end in BATCH frees ETL may take some"
     works = replace(held, running=(running(144), running(145)))
     assert unblock(works)[1].turns == ("BATCH", "ETL"), "the end of one of BATCH helps BATCH, too"

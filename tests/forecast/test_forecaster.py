@@ -138,13 +138,28 @@ def test_its_timeout_may_come_before() -> None:
 
 
 def test_an_idle_holder_of_which_nothing_is_known_makes_it_uncertain() -> None:
-    idle = running(700, idle=100.0, status="INACTIVE", elapsed=None, servers=64)
+    idle = running(700, idle=150.0, status="INACTIVE", elapsed=None, servers=64)
     found = watched().add(reading(310.0, (waiting(310.0),), (idle,)), lambda: RULES).queue[0].starts
     assert found is not None
     assert found.median is not None
-    assert 50.0 < found.median < 200.0
+    assert 100.0 < found.median < 300.0
     assert found.high is not None
     assert found.high > 300.0
+
+
+def test_courses_in_which_a_statement_ends_are_forgotten_once_it_is_idle() -> None:
+    """It went idle where its end was forecast, and the start that rests on it was promised for the next seconds."""
+    forecaster, busy = watched(), running(700, elapsed=5.0, servers=64)
+    idle = running(700, idle=1.0, status="INACTIVE", elapsed=None, servers=64)
+    before, after = (
+        forecaster.add(reading(now, (waiting(now),), (held,)), lambda: RULES).queue[0].starts
+        for now, held in ((310.0, busy), (312.0, idle))
+    )
+    assert before is not None
+    assert after is not None
+    assert before.median is not None
+    assert after.median is not None
+    assert before.median < 60.0 < after.median, "when its user goes on is not known"
 
 
 def test_servers_without_a_visible_holder_stay_in_use() -> None:

@@ -93,6 +93,14 @@ def test_more_than_the_target_runs_alone() -> None:
     assert wide.servers == 36
 
 
+def test_a_limit_of_0_lets_none_start() -> None:
+    """What-if let those of ANALYSIS run one by one at --limit ANALYSIS=0, and `once` said that it allows none."""
+    group = ask(8).group
+    for limit, starts in ((0, False), (4, True)):
+        parallel = queue(24, rules={group: QueueRule((ServerPoolLimit("limit", limit),))})
+        assert enter(parallel, ask(8)) == starts
+
+
 def test_a_small_one_behind_waits_its_turn() -> None:
     parallel = queue(24)
     enter(parallel, ask(20))

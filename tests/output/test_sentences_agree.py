@@ -416,7 +416,7 @@ def reason(reading: Reading) -> tuple[object, ...]:
     effects = (reading.effect_of(each) for each in idle)
     gains = [0.0 if each is None or not each.is_sooner() else each.sooner or 0.0 for each in effects]
     heads = tuple((head.con_id, head.group, head.statement.executing()) for head in reading.heads)
-    by_itself = tuple(each.may_end or each.wait is not None for each in unblock(reading))
+    by_itself = tuple((not each.turns and each.may_end) or each.wait is not None for each in unblock(reading))
     return heads, tuple(each.who for each in idle), by_itself, any(gain > NEARLY_DONE for gain in gains)
 
 

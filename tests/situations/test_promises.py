@@ -9,14 +9,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from presman.analysis.advice.earlier_predictions import EarlierPredictions
 from presman.analysis.advice.step import Step
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.assemble import analyse
 from presman.analysis.facts.facts import Facts
+from presman.analysis.readings.forecast_readings import ForecastRecord, QueueForecast
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Cause, QueueHead, QueueReason
+from presman.analysis.readings.statement_readings import Cause, QueueHead, QueueReason, StartForecast
 from presman.analysis.trends import Watch
 from presman.figures.drawing.lines import plain
 from presman.forecast.queue_now import queue_rules
@@ -126,6 +128,20 @@ def test_what_did_not_let_the_head_start_is_not_promised_once_more(tmp_path: Pat
     assert f"DO wait: {why} is not known, {which}" in inside("once", "a.presman", "--at", "2026-11-23 10:00:30").stdout
     assert head(fifth.reading).cause is Cause.UNEXPLAINED, "it has room again: no start is promised"
     assert "as they were before: the server counts do not explain why it waits" in head(fifth.reading).sentence
+
+
+def test_a_start_that_did_not_come_is_not_promised_once_more(tmp_path: Path) -> None:
+    """DO said "within 0:27", then "within 0:25", though a statement that it counted on had gone idle."""
+    found = [*snapshots(tmp_path, polls(64, 64, 64, 64))]
+    predictions, late = EarlierPredictions(), list[bool]()
+    for number, snapshot in enumerate(found):
+        now = analyse(None, predictions.added_to(snapshot))
+        starts = {head(now).statement.executing(): StartForecast(5.0, 0.0, 20.0 if number == 1 else 15.0)}
+        predictions.add(now.with_forecast(starts, QueueForecast(ForecastRecord(3, 3, 30.0))))
+        late.append(now.late_starts == (head(now).statement.executing(),))
+    assert late == [False, False, True, True], "the first time counts, 15 s after the first poll"
+    predictions.add(replace(now, queue=(), heads=()))
+    assert analyse(None, predictions.added_to(found[-1])).late_starts == ()
 
 
 def test_a_wait_that_a_quiesce_explains_says_nothing_about_the_next(tmp_path: Path) -> None:

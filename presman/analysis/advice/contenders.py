@@ -12,7 +12,7 @@ from math import inf
 
 from msgspec import Struct
 
-from presman.analysis.advice.ending import NEARLY_DONE, step_left
+from presman.analysis.advice.ending import NEARLY_DONE, step_left, work_left
 from presman.analysis.advice.freeing import alike, freeing, is_blocker, spare
 from presman.analysis.advice.step import Proof
 from presman.analysis.parallel.counted_servers import Counted
@@ -81,15 +81,23 @@ def _starts_at_timeout(head: QueueHead) -> bool:
     return _times_out_soon(head.statement) and head.statement.timeout_action != "CANCEL"
 
 
-def _step_left(candidate: Candidate) -> float:
-    return step_left(candidate.statement, inf) or 0.0
+def _step_left(statement: RunningStatement) -> float:
+    return work_left(statement) or 0.0
 
 
-def _may_end(last: Candidate | None) -> str:
-    if last is None:
+def last_of(ends: Sequence[RunningStatement]) -> str:
+    """Return the words on the last of some statements, and on those whose end the head needs before."""
+    *before, last = ends
+    others = before[0].who if len(before) == 1 else counted(len(before), "other")
+    return f"{last.who} (after {others})" if before else last.who
+
+
+def _may_end(ends: Sequence[RunningStatement]) -> str:
+    """Return the sentence that the last of some statements may end by itself, "" for none."""
+    if not ends:
         return ""
-    step = last.statement.operation.partition(" of ")[0]
-    return f"{last.statement.who} may end by itself {in_about(_step_left(last))}, when its {step} is done"
+    step = ends[-1].operation.partition(" of ")[0]
+    return f"{last_of(ends)} may end by itself {in_about(_step_left(ends[-1]))}, when its {step} is done"
 
 
 class Unblock(Struct, frozen=True):
@@ -100,6 +108,7 @@ class Unblock(Struct, frozen=True):
     the statements that hold servers the head could use and wait for another session themselves. None of them is a
     candidate; the session that they wait for comes first, and `needed` is then 0. `by_itself` are the statements whose
     own end lets the head start, as estimated from the time they have left, the last to end at the end; () if not known.
+    `by_step` are those whose end may let it start earliest, if they end with their current step, in the same order.
     `rivals` are the groups that want the same servers and may get them first, with as many servers as are free now.
     `turns` are the queues that take turns for the servers whatever is free, including the head's own; () without
     others. `order` says which of them is first, as far as presman knows. `unsure` says that another statement of its
@@ -121,6 +130,7 @@ class Unblock(Struct, frozen=True):
     soon: float | None = None
     blocked: tuple[RunningStatement, ...] = ()
     by_itself: tuple[RunningStatement, ...] = ()
+    by_step: tuple[RunningStatement, ...] = ()
     rivals: tuple[str, ...] = ()
     turns: tuple[str, ...] = ()
     order: str = ""
@@ -201,12 +211,12 @@ class Unblock(Struct, frozen=True):
 
     @property
     def may_end(self) -> str:
-        """The sentence that a statement may end soon because its current step is nearly done.
+        """The sentence that statements may end soon because their current steps are nearly done.
 
-        The statement is enough alone, or the last of the needed ones that work. "" without such a statement, or if the
-        needed ones should end by themselves anyway.
+        They are enough, or the needed ones that work. "" without such statements, or if the needed ones should end by
+        themselves anyway.
         """
-        return _may_end(self._last_to_end(NEARLY_DONE))
+        return _may_end(self._may_end_within(NEARLY_DONE))
 
     @property
     def may_end_later(self) -> str:
@@ -214,25 +224,25 @@ class Unblock(Struct, frozen=True):
         return _may_end(self.may_end_first)
 
     @property
-    def may_end_first(self) -> Candidate | None:
-        """The candidate that :attr:`may_end_later` names."""
-        return self._last_to_end(inf)
+    def may_end_first(self) -> tuple[RunningStatement, ...]:
+        """The statements that :attr:`may_end_later` is about, in the order of their ends."""
+        return self._may_end_within(inf)
 
-    def _last_to_end(self, within: float) -> Candidate | None:
-        nearly = [each for each in self.candidates if step_left(each.statement, within) is not None]
-        alone = [each for each in nearly if each.enough]
-        needed = (each for each in self.candidates[: self.needed] if each.ends_in is None)
-        chosen = [each for each in needed if each.statement.idle is None]
-        together = chosen if all(each in nearly for each in chosen) else []
-        if self.soon is not None or not (alone or together):
-            return None
-        return min(alone, key=_step_left) if alone else max(together, key=_step_left)
+    def _may_end_within(self, within: float) -> tuple[RunningStatement, ...]:
+        if self.soon is not None:
+            return ()
+        if self.by_step and _step_left(self.by_step[-1]) <= within:
+            return self.by_step
+        needed = (each.statement for each in self.candidates[: self.needed] if each.ends_in is None)
+        chosen = [each for each in needed if each.idle is None]
+        nearly = all(step_left(each, within) is not None for each in chosen)
+        return tuple(sorted(chosen, key=_step_left)) if nearly else ()
 
     @property
     def idle_beside(self) -> tuple[RunningStatement, ...]:
         """The idle holders that must end, too, before the head can start after the end that `may_end` describes."""
-        last = self._last_to_end(NEARLY_DONE)
-        if last is None or last.enough:
+        ends = self._may_end_within(NEARLY_DONE)
+        if not ends or ends == self.by_step:
             return ()
         needed = (each for each in self.candidates[: self.needed] if each.ends_in is None)
         return tuple(each.statement for each in needed if each.statement.idle is not None)
@@ -298,7 +308,7 @@ def take_turns(
     end changes that. For the same reason a queue that is empty now but was not in the last full minute counts, too, for
     the servers of idle holders; otherwise DO would say to end them and withdraw that within seconds. A queue that its
     own limit holds back takes no servers that others free, so it does not count, unless that limit counts one of
-    `freed`.
+    `freed`, or a statement that may end before a DBA has decided about an idle holder.
     """
     by_target = any(each.everybody for each in head.shortages)
     container = any(not each.everybody and not each.group for each in head.shortages)
@@ -306,10 +316,12 @@ def take_turns(
     def is_rival(con_id: int, group: str) -> bool:
         return (con_id, group) != (head.con_id, head.group) and (by_target or (container and con_id == head.con_id))
 
-    rivals = (each for each in _others(head, freed, reading, counts) if is_rival(each.con_id, each.group))
+    keeps_on = any(each.idle is not None for each in freed)
+    soon = [each for each in reading.running if keeps_on and _ends_soon(each)]
+    found = _others(head, freed, reading, counts, soon)
+    rivals = (each for each in found if is_rival(each.con_id, each.group))
     others = [group_title(each) for each in rivals if _before(head, each, reading)]
     now = {(each.con_id, each.group) for each in reading.heads}
-    keeps_on = any(each.idle is not None for each in freed)
     others += [
         row.title
         for row in reading.cluster_groups()
@@ -318,7 +330,7 @@ def take_turns(
         and (row.con_id, row.name) not in now
         and is_rival(row.con_id, row.name)
         and not (head.one_queue and row.con_id == head.con_id)
-        and not (row.is_full and _are_kept([Shortage(1, con_id=row.con_id, group=row.name)], freed, counts))
+        and not (row.is_full and _are_kept([Shortage(1, con_id=row.con_id, group=row.name)], [*freed, *soon], counts))
     ]
     return tuple(sorted({group_title(head), *others})) if others else ()
 
@@ -338,10 +350,22 @@ def too_large(
     return tuple(name for name in rivals if room is None or _wanted(heads[name]) > room)
 
 
+def _ends_soon(statement: RunningStatement) -> bool:
+    left = work_left(statement)
+    return left is not None and left <= NEARLY_DONE
+
+
 def _others(
-    head: QueueHead, freed: Sequence[RunningStatement], reading: Reading, counts: Counted
+    head: QueueHead,
+    freed: Sequence[RunningStatement],
+    reading: Reading,
+    counts: Counted,
+    soon: Sequence[RunningStatement] = (),
 ) -> Iterator[QueueHead]:
-    """Yield the other heads that could use the servers of `freed`: they may run on a common instance."""
+    """Yield the other heads that could use the servers of `freed`: they may run on a common instance.
+
+    Statements that end `soon` may make room under a limit that holds another queue back.
+    """
     here = {inst_id for each in head.shortages for inst_id in each.inst_ids}
     for other in reading.heads:
         there = {inst_id for each in other.shortages for inst_id in each.inst_ids}
@@ -349,7 +373,7 @@ def _others(
         is_own = (other.con_id, other.group) == (head.con_id, head.group)
         if is_own or is_elsewhere:
             continue
-        if _starts_at_timeout(other) or not _are_kept(own_limits(other, reading), freed, counts):
+        if _starts_at_timeout(other) or not _are_kept(own_limits(other, reading), [*freed, *soon], counts):
             yield other
 
 

@@ -7,15 +7,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from presman.analysis.advice.ending import ends_in, step_left
+from presman.analysis.advice.ending import ends_in, starts_within, step_left
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, Executing, RunningStatement
 from presman.rows.queries import RecordType
-from presman.rows.snapshot import PromisedEnd, Section, Snapshot, UnexplainedWait
+from presman.rows.snapshot import PromisedEnd, PromisedStart, Section, Snapshot, UnexplainedWait
 
 
 class EarlierPredictions:
-    """Earlier predictions: heads that had room and did not start, and statements that were to end with their operation.
+    """Earlier predictions: heads that had room or were to start soon, and statements that were to end.
 
     A recorded poll has those of its recorder.
     """
@@ -23,12 +23,17 @@ class EarlierPredictions:
     def __init__(self) -> None:
         self._waits: dict[Executing, int] = {}
         self._ends: dict[Executing, PromisedEnd] = {}
+        self._starts: dict[Executing, PromisedStart] = {}
 
     def add(self, reading: Reading) -> None:
-        """Add the predictions of a reading, and forget those about statements that are gone."""
+        """Add the predictions of a reading with its forecasts, and forget those about statements that are gone."""
         if reading.lists_queue():
             still = {each.executing() for each in reading.queue}
             self._waits = {executing: servers for executing, servers in self._waits.items() if executing in still}
+            self._starts = {executing: row for executing, row in self._starts.items() if executing in still}
+        for head in reading.heads:
+            if (seconds := starts_within(head, reading)) is not None:
+                self._note_start(PromisedStart(*head.statement.executing(), reading.at + timedelta(seconds=seconds)))
         # A quiesce explains why a head waits.
         for head in reading.heads if reading.quiesce is None else ():
             if head.cause is Cause.UNEXPLAINED:
@@ -55,12 +60,20 @@ class EarlierPredictions:
     def _note(self, executing: Executing, servers: int) -> None:
         self._waits[executing] = max(servers, self._waits.get(executing, 0))
 
+    def _note_start(self, row: PromisedStart) -> None:
+        """Note by when a statement should start; the first of several times counts."""
+        self._starts[row[:4]] = min(row, self._starts.get(row[:4], row))
+
     def added_to(self, snapshot: Snapshot) -> Snapshot:
         """Return the next poll with these predictions."""
         for row in snapshot.rows(UnexplainedWait):
             self._note(row[:4], row.servers)
         self._ends |= {row[:4]: row for row in snapshot.rows(PromisedEnd)}
+        for start in snapshot.rows(PromisedStart):
+            self._note_start(start)
         waits = (UnexplainedWait(*executing, servers) for executing, servers in sorted(self._waits.items()))
-        found: dict[RecordType, Iterable[Any]] = {UnexplainedWait: waits, PromisedEnd: self._ends.values()}
+        found: dict[RecordType, Iterable[Any]] = {
+            UnexplainedWait: waits, PromisedEnd: self._ends.values(), PromisedStart: self._starts.values()
+        }  # fmt: skip
         more = {record: Section(rows, snapshot.at) for record, each in found.items() if (rows := tuple(each))}
         return replace(snapshot, sections=MappingProxyType({**snapshot.sections, **more})) if more else snapshot

@@ -14,7 +14,7 @@ from msgspec import Struct
 from presman.analysis.readings.forecast_readings import EndingEffect
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
-from presman.analysis.readings.statement_readings import ParallelStatement, RunningStatement, is_known
+from presman.analysis.readings.statement_readings import ParallelStatement, QueueHead, RunningStatement, is_known
 from presman.base.formats import duration, in_about
 from presman.base.release import Release
 from presman.rows.commands import Command, CommandKind, Victim, for_queued, is_session_number, to_end
@@ -206,6 +206,30 @@ def step_left(statement: RunningStatement, within: float = NEARLY_DONE) -> float
     may_be_last = statement.comes_nearer and statement.idle is None and not statement.is_last
     left = statement.remaining if may_be_last else None
     return left if left is not None and left <= within else None
+
+
+def work_left(statement: RunningStatement) -> float | None:
+    """Return the seconds after which a statement that works should or may end, None if not known, or if it is idle."""
+    if statement.idle is not None:
+        return None
+    left = time_left(statement)
+    return step_left(statement, inf) if left is None else left
+
+
+def starts_within(head: QueueHead, reading: Reading) -> float | None:
+    """Return the seconds within which a head should start by its forecast, None unless that is soon."""
+    starts = reading.trusted_start(head)
+    latest = None if starts is None else starts.high
+    return latest if latest is not None and latest <= NEARLY_DONE else None
+
+
+def may_end_within(statement: RunningStatement, seconds: float) -> bool:
+    """Whether a statement may end so soon: not if it is idle or waits for a session, or has far more left to do."""
+    if statement.idle is not None:
+        left = time_left(statement)
+        return left is not None and left <= seconds
+    is_held = bool(statement.blocker) or statement.orphaned
+    return not is_held and (statement.remaining is None or statement.remaining <= 2 * seconds)  # it is an estimate
 
 
 def is_late(statement: RunningStatement) -> bool:

@@ -9,12 +9,12 @@ the fewest servers. Last come sessions that do more than a user's statement, suc
 enough, the smallest sufficient set is named.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import inf
 
 from msgspec import Struct
 
-from presman.analysis.advice.ending import ends_in, lost, objection, time_left
+from presman.analysis.advice.ending import ends_in, lost, objection, time_left, work_left
 from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
@@ -144,9 +144,19 @@ def in_order(
 
 def by_time(helpers: Sequence[Freeing], short: Sequence[int]) -> list[Freeing]:
     """Return the statements whose ends let a head start earliest, in the order of their ends; [] if not known."""
+    return _earliest(helpers, short, time_left)
 
+
+def by_step(helpers: Sequence[Freeing], short: Sequence[int]) -> list[Freeing]:
+    """Return the same for statements that work and may end with their current step."""
+    return _earliest(helpers, short, work_left)
+
+
+def _earliest(
+    helpers: Sequence[Freeing], short: Sequence[int], seconds_left: Callable[[RunningStatement], float | None]
+) -> list[Freeing]:
     def left(each: Freeing) -> float:
-        seconds = time_left(each.statement)
+        seconds = seconds_left(each.statement)
         return inf if seconds is None else seconds
 
     ending = [each for each in helpers if left(each) < inf and any(each.low)]

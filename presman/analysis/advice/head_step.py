@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from math import inf
 
 from presman.analysis.advice.answers import NO_USE, too_early, too_little
-from presman.analysis.advice.contenders import Candidate, Unblock, want_the_same
+from presman.analysis.advice.contenders import Candidate, Unblock, last_of, want_the_same
 from presman.analysis.advice.ending import LONG_IDLE, SAVES_LITTLE, pause, refusal, saves_little, step_left, time_left
 from presman.analysis.advice.freeing import why_useless
 from presman.analysis.advice.kept import has_just_stopped, kept_in_words, starts_no_head
@@ -251,12 +251,13 @@ def _wait(found: Unblock, reading: Reading) -> str:
 
     The time of a statement that may be ended stands beside its name.
     """
-    starts, first = reading.trusted_start(found.head), None if found.turns else found.may_end_first
+    starts, first = reading.trusted_start(found.head), () if found.turns else found.may_end_first
     known = []
     if starts is not None and starts.low is not None:
         known.append(f"the head should start in {duration(starts.low)}-{duration(starts.high)}, by its forecast")
-    if first is not None and first not in _answer(found)[:_NAMED]:
-        known.append(f"{first.statement.who} may end {in_about(first.statement.remaining)}")
+    named = [each.statement for each in _answer(found)[:_NAMED]]
+    if any(each not in named for each in first):
+        known.append(f"{last_of(first)} may end {in_about(first[-1].remaining)}")
     return f"wait ({'; '.join(known)})" if known else "wait"
 
 

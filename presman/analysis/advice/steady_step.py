@@ -88,12 +88,13 @@ def _named(step: ToDo | None, for_now: ToDo | None, reading: Reading) -> frozens
 def _about(step: ToDo | None, reading: Reading) -> About | None:
     """Return the subject of a step: its commands, else the holders of servers that it names, else its `subject`.
 
-    The last part are the holders that its addition for the queue names, None without such an addition, and those that a
+    The last part are the holders that its addition for the queue names, else its words without times, and those that a
     person may decide to end.
     """
     if step is None:
         return None
-    beside = tuple(_holders_in(step.beside, reading)) if step.beside else None, _decides(step, reading)
+    named = tuple(_holders_in(step.beside, reading))
+    beside = named or re.sub(r"\d+:\d+", "", step.beside), _decides(step, reading)
     if step.commands:
         return step.step, step.commands, beside
     holders = tuple(_holders_in(step.short if step.beside else step.text, reading))

@@ -24,9 +24,17 @@ from presman.analysis.advice.contenders import (
     want_the_same,
     who_is_first,
 )
-from presman.analysis.advice.ending import NEARLY_DONE, ending, idle_to_end, lost, objection, refusal
-from presman.analysis.advice.freeing import Freeing, by_time, covers, freeing, in_order, limit_name
-from presman.analysis.advice.kept import kept_for_others, kept_servers, queues_want, too_few
+from presman.analysis.advice.ending import (
+    ending,
+    idle_to_end,
+    lost,
+    may_end_within,
+    objection,
+    refusal,
+    starts_within,
+)
+from presman.analysis.advice.freeing import Freeing, by_step, by_time, covers, freeing, in_order, limit_name
+from presman.analysis.advice.kept import kept_for_others, kept_servers, queues_want, still_short, too_few
 from presman.analysis.caches import once
 from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.readings.forecast_readings import is_proven
@@ -268,6 +276,7 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
         soon=soon,
         blocked=blocked,
         by_itself=by_itself,
+        by_step=() if doubt is not None else tuple(each.statement for each in by_step(helpers, short)),
         rivals=rivals,
         turns=turns,
         order=who_is_first(head, turns or rivals, reading),
@@ -306,10 +315,16 @@ def _not_known_of(reading: Reading) -> NotKnown | None:
 
 
 def _starts_within(head: QueueHead, reading: Reading) -> float | None:
-    """Return the seconds within which a head should start by its forecast, None unless that is soon."""
-    starts = reading.trusted_start(head)
-    latest = None if starts is None else starts.high
-    return latest if latest is not None and latest <= NEARLY_DONE else None
+    """Return the seconds within which a head should start by its forecast, None unless that is soon.
+
+    This is not repeated once it has proved wrong, nor said if it rests on the end of an idle holder, which waits for
+    its user.
+    """
+    latest = starts_within(head, reading)
+    if latest is None or head.statement.executing() in reading.late_starts:
+        return None
+    soon = [each for each in reading.running if may_end_within(each, latest)]
+    return None if still_short(soon, head, reading) else latest
 
 
 def _unlisted(reading: Reading) -> str:

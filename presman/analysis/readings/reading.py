@@ -387,6 +387,8 @@ class Reading(Struct, frozen=True, dict=True):
     several polls have shown, does not count their servers: they did not queue. `goals` are the results for the goals of
     service in config.ini, empty without any. `unchecked` are alerts of earlier polls that cannot be checked now. `part`
     says why there may be instances that are not in view, "" if there are none: queues and limits are the cluster's.
+    `late_starts` are queued statements (instance, SID, serial number, SQL_ID) that should have started by now, by an
+    earlier forecast.
     """
 
     target: str
@@ -438,6 +440,7 @@ class Reading(Struct, frozen=True, dict=True):
     goals: tuple[GoalReading, ...] = ()
     unchecked: tuple[UncheckedAlert, ...] = ()
     part: str = ""
+    late_starts: tuple[Executing, ...] = ()
 
     def is_silent(self) -> bool:
         """Whether no view answered in this poll: its rows, if it has any, are those of earlier polls."""

@@ -263,6 +263,9 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["whatif", str(path), "--target", "96", "--limit", "BATCH=100"]) == 0
     text = capsys.readouterr().out
     assert "what if" in text
+    assert "no statement that queues" not in text
+    assert main(["whatif", str(path), "--limit", "BATCH=0"]) == 0
+    assert "no statement that queues in BATCH would start: the limit allows no servers" in capsys.readouterr().out
     assert main(["whatif", str(path), "--limit", "BATHC=50"]) == 2
     assert "did you mean 'BATCH'" in capsys.readouterr().err
     assert main(["whatif"]) == 2
