@@ -231,8 +231,9 @@ def _decided(found: Unblock, reading: Reading) -> Iterator[str]:
         return
     yield whole
     yield f"wait, or{whole.partition(', or')[2]}"
-    can = "may" if found.rivals else "can"
-    yield f"wait, or {ends} (you decide): {name} {can} start{_work_lost(_answer(found))}"
+    then = f"{name} {'may' if found.rivals else 'can'} start{_work_lost(_answer(found))}"
+    yield f"wait, or decide whether to {_ends_offered(found)}: {then}"
+    yield f"wait, or {ends} (you decide): {then}"
     yield f"wait, or {ends}: you decide"
 
 
