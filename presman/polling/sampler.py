@@ -85,19 +85,25 @@ class PolledSource:
         """The source with another password, to be tried next."""
         self.needs: PollNeeds = EVERYTHING
         """The parts of a poll that the caller uses. Set before the first poll."""
+        self._unread: SourceError | None = None
+        """The error for which no other password could be read, None if there was none."""
         self.refused: SourceError | None = None
-        """The error that a retry cannot cure, None if there is none."""
+        """The error of the database that a retry cannot cure, None if there is none."""
 
     def prepare(self, focus: Focus | None, *, insists: bool) -> Poller:
         """Return the poller, not yet open. With `insists` a refused password is tried once more.
 
-        Raises the error of the last login if only another password can help and there is none.
+        Raises the error of the last login if only another password can help and there is none, or the error for which
+        it is not known whether there is one: the refused one may be wrong still, and each try may lock the account.
         """
         source, self._another = self._another, None
         if source is None and self.refused is not None and self.refused.refusal is not None:
             source = self._renewed()  # for a locked account, too: often the old password locked it
-            if source is None and self.refused.refusal is LoginRefusal.PASSWORD and not insists:
-                raise self.refused.with_traceback(None)  # the traceback would grow with each attempt
+            if source is None and self.refused.refusal is LoginRefusal.PASSWORD:
+                if self._unread is not None:
+                    raise self._unread
+                if not insists:
+                    raise self.refused.with_traceback(None)  # the traceback would grow with each attempt
         if source is not None or self.poller is None:
             from presman.polling.poller import Poller
 
@@ -106,9 +112,13 @@ class PolledSource:
         return self.poller
 
     def _renewed(self) -> Source | None:
-        with suppress(Exception):  # config.ini may be half written, a password command may fail
+        self._unread = None
+        try:
             return self.renewed() if self.renewed is not None else None
-        return None
+        except Exception as error:  # config.ini may be half written, a password command may fail
+            text = f"no other password than the refused one could be read: {clean(str(error))}"
+            self._unread = SourceError(text, retry=False, refusal=LoginRefusal.PASSWORD)
+            return None
 
     def open(self, poller: Poller) -> None:
         """Open the source unless it is open. Raises SourceError."""
@@ -142,7 +152,9 @@ class PolledSource:
         self.close()
         self._attempts += 1
         self._since = self._since or self._now()
-        before, self.refused = self.refused, None if error.retry else error
+        before = self.refused
+        if error is not self._unread:
+            self.refused = None if error.retry else error
         pause, refusal = pause_after(error, self._attempts), error.refusal
         if refusal is LoginRefusal.PASSWORD and self.renewed is not None:
             pause = REFUSED_PAUSE

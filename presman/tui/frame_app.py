@@ -143,13 +143,14 @@ class FrameApp(KeyedApp):
             return
         # Only a whole poll has a cost: the preview of the first one does not count.
         first = monitor.cost is None
+        was_lost = monitor.link.state is LinkState.LOST
         is_kept = monitor.arrive(event.reading, event.snapshot, is_extra=event.is_extra)
         monitor.forecast_basis = event.forecast_basis
         if is_kept:
             self.moments.arrive(event.reading, event.snapshot)
-        if monitor.is_frozen:
+        if monitor.is_frozen and not was_lost:
             self.paint_lines()
-        else:
+        else:  # after a loss the alerts change also in the past: the connection is none of them any more
             self.repaint()
         if self.following is not None:
             self._follow(self.following, event.reading)

@@ -180,6 +180,7 @@ def test_an_offered_end_is_named_with_the_time_at_which_it_may_come_by_itself() 
     whether = "wait, or decide whether to cancel MARTIN 1:526 (it may end in about 0:49)"
     then = "then the head of BATCH can start, and that work is lost"
     assert advice(later).text == f"no idle session holds servers that the head of BATCH could use: {whether}: {then}"
+    assert lines(later, 120) == [f"{whether}: BATCH can start, and that work is lost"]
     assert lines(later, 80) == ["wait, or cancel MARTIN 1:526 (it may end in about 0:49): you decide"]
     assert lines(later, 60) == ["wait, or cancel MARTIN 1:526: you decide"]
     when = "MARTIN 1:526 may end by itself in about 0:49, when its Table Scan is done"

@@ -484,13 +484,35 @@ def test_another_password_is_looked_for_and_the_same_one_is_not_tried(monkeypatc
     sampler = Sampler(lambda: first, refresh=3600.0, scope=Scope.CLUSTER, post=events.put)
     sampler.polled.renewed = renewed
     sampler.start()
-    for _ in range(3):  # the refusal and the look that follows it, and two more looks in vain
+    unread = "no other password than the refused one could be read: half written"
+    for text in ("ORA-01017: wrong", unread, "ORA-01017: wrong"):  # the refusal, and two more looks in vain
         event = lost(events)
-        assert (event.text, event.refusal) == ("ORA-01017: wrong", LoginRefusal.PASSWORD)
+        assert (event.text, event.refusal) == (text, LoginRefusal.PASSWORD)
         assert event.outlook.startswith("tried again once the password changes")
     polled(events)
     assert sampler.stop(PATIENCE)
     assert (len(looks), first.opened, second.opened) == (4, 1, 1)
+
+
+def test_a_refused_password_is_not_tried_while_config_ini_cannot_be_read() -> None:
+    """F5 sent it again and again, although nobody knew whether it still was the one to use."""
+
+    def broken() -> FakeSource | None:
+        raise OSError("config.ini: line 3 has no =")
+
+    first = FakeSource(failures=[WRONG, WRONG])
+    events: queue.Queue[Event] = queue.Queue()
+    sampler = Sampler(lambda: first, refresh=3600.0, scope=Scope.CLUSTER, post=events.put)
+    sampler.polled.renewed = broken
+    sampler.start()
+    lost(events)
+    sampler.poll_now()
+    assert lost(events).text.endswith("could be read: config.ini: line 3 has no =")
+    sampler.polled.renewed = lambda: None
+    sampler.poll_now()
+    assert lost(events).text == "ORA-01017: wrong"
+    assert sampler.stop(PATIENCE)
+    assert first.opened == 2
 
 
 def refused_then(start_with: FakeSource, found: list[FakeSource | None]) -> tuple[Sampler, queue.Queue[Event]]:

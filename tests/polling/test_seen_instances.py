@@ -8,6 +8,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 from presman.analysis.alerts.alert_rules import instances_gone, is_wrong, wrong
+from presman.analysis.assemble import analyse
 from presman.polling.poller import Poller
 from presman.rows.group_rows import RsrcPlan
 from presman.rows.instance_rows import Database, Instance
@@ -112,6 +113,22 @@ def test_tab_changes_shows_the_instance_until_it_is_back() -> None:
     (alert,) = instances_gone(last)
     assert alert.short == "instance 2 (CHGDB2) is gone, last seen 0:20 ago"
     assert alert.subject == "2"
+
+
+def test_a_poll_alone_shows_whether_the_instance_may_have_been_silent_for_a_poll() -> None:
+    for seconds, just_gone in ((300, (2,)), (340, (2,)), (350, ())):
+        *_, (snapshot, _) = polled("changes", seconds // 10, step=10.0)
+        assert analyse(None, snapshot).just_gone == just_gone
+
+
+def test_a_recording_shows_the_first_poll_without_an_instance(
+    tmp_path: Path, inside: Callable[..., CompletedProcess[str]]
+) -> None:
+    place = tmp_path / "a.presman"
+    record(place, list(polled("changes", 30, step=10.0)))
+    shown = inside("once", str(place)).stdout
+    assert "No view shows instance 2 (CHGDB2), last seen 0:10 ago" in shown
+    assert "is gone, last seen" not in shown
 
 
 def test_a_recording_shows_it_for_any_poll_alone(tmp_path: Path, inside: Callable[..., CompletedProcess[str]]) -> None:

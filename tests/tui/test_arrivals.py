@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from presman.tabs.choices import Link, LinkState
 from presman.tui.frame_app import FrameApp
 from tests.tui.readings import busy, queued
 
@@ -21,6 +22,7 @@ def arrived(
     acts: bool = False,
     extra: bool = False,
     first: bool = False,
+    lost: bool = False,
 ) -> list[str]:
     done: list[str] = []
 
@@ -33,8 +35,9 @@ def arrived(
         done.append("arrive")
         return not is_extra or first
 
+    link = Link(LinkState.LOST if lost else LinkState.LIVE)
     monitor = SimpleNamespace(
-        cost=cost, is_frozen=frozen, link=None, forecast_basis=None, preview=note("preview"), arrive=arrive
+        cost=cost, is_frozen=frozen, link=link, forecast_basis=None, preview=note("preview"), arrive=arrive
     )
     changes = [SimpleNamespace(change="ended"), *([SimpleNamespace(change="began")] if news else [])]
     app: Any = SimpleNamespace(
@@ -57,6 +60,7 @@ def arrived(
     [
         ({}, ["arrive", "moments", "all", "kept"]),
         ({"frozen": True}, ["arrive", "moments", "lines", "kept"]),
+        ({"frozen": True, "lost": True}, ["arrive", "moments", "all", "kept"]),
         ({"whole": False}, ["preview", "all"]),
         ({"cost": None}, ["arrive", "moments", "all", "kept", "timer", "timer", "timer", "each"]),
         ({"problem": "full"}, ["arrive", "moments", "all", "kept", "enough", "lines", "notice", "bell"]),

@@ -241,8 +241,9 @@ def _decided(found: Unblock, reading: Reading) -> Iterator[str]:
         return
     yield whole
     yield f"wait, or{whole.partition(', or')[2]}"
-    can = "may" if found.rivals else "can"
-    yield f"wait, or {ends} (you decide): {name} {can} start{_work_lost(_answer(found))}"
+    then = f"{name} {'may' if found.rivals else 'can'} start{_work_lost(_answer(found))}"
+    yield f"wait, or decide whether to {_ends_offered(found)}: {then}"
+    yield f"wait, or {ends} (you decide): {then}"
     yield f"wait, or {ends}: you decide"
 
 
@@ -411,7 +412,8 @@ def _why_beside(found: Unblock, candidate: Candidate, reading: Reading) -> tuple
         lacking = none_start.partition(", so")[0]
         return none_start, f"wait: {each.who} keeps {counted(each.servers, 'server')}, {lacking}"
     if each.kind is not None and each.kind.loss in candidate.objection:
-        return f"it is {each.kind.name}, so never offered: if it is ended, {each.kind.loss}", short
+        never = f"it is {each.kind.name}, so never offered"
+        return f"{never}: if it is ended, {each.kind.loss}", f"wait: {kept_in_words(each)}; {never}"
     # If its servers certainly count, they are too few; otherwise the objection says that this is not known.
     counts = candidate.frees == candidate.perhaps and not candidate.enough
     unsure = too_little(candidate, found.head, reading) if counts else candidate.objection

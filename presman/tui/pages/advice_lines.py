@@ -215,7 +215,7 @@ def offers_for(row: Any, reading: Reading) -> Offers:
     if isinstance(row, RunningStatement):
         own = offered(row, reading)
         shows = ". Its page shows its commands" if own.refused and ending(row, reading).commands else ""
-        named = f"{row.user}, {state(row)}, holds {row.servers}"
+        named = f"{row.user or row.who}, {state(row)}, holds {row.servers}"
         return Offers([(each, named) for each in own.commands], why=f"{own.refused}{shows}")
     found = unblock_of(row, reading) if isinstance(row, QueuedStatement) else None
     if found is None:

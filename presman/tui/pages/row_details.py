@@ -220,7 +220,7 @@ def _same_group(row: GroupReading | statement_readings.ParallelStatement, readin
 
 def _holder(each: statement_readings.RunningStatement) -> Line:
     idle = f", ○ idle for {each.idle_time}" if each.idle is not None else ""
-    place = f"{each.user} {each.inst_id}:{each.sid}{comma_serial(each.serial)}"
+    place = f"{each.who}{comma_serial(each.serial)}"
     long = "an unknown time" if each.elapsed is None else statement_readings.elapsed_time(each)
     text = f"{counted(each.servers, 'server')}, {place}, {each.sql_id or 'SQL_ID not known'}, running for {long}{idle}"
     return sentence(text, "bad" if idle else "")
