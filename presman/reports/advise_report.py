@@ -53,7 +53,7 @@ def advise(
     error_now = error(observed(arrivals)[load.skipped :], before.replayed.statements[load.skipped :])
     found = tuple(_finding(goal, before, load) for goal in goals)
     asked: _Asked = tuple(zip(goals, found, strict=True))
-    verdict, message = _early_verdict(found, goals, plan)
+    verdict, message = _early_verdict(found, plan)
     search = Search(load, goals, keep, kinds, quick)
     results = _searched(search, before, courses, verdict, on_choice)
     finals, best = results.finals, results.best
@@ -205,7 +205,7 @@ def _finding(goal: Goal, before: ReplayOutcome, load: ObservedLoad) -> GoalFindi
     return GoalFinding(str(goal), goal.seconds, goal.percentile, len(waits), needed, there, replayed, longer=longer)
 
 
-def _early_verdict(found: Sequence[GoalFinding], goals: Sequence[Goal], plan: ObservedPlan) -> tuple[str, str]:
+def _early_verdict(found: Sequence[GoalFinding], plan: ObservedPlan) -> tuple[str, str]:
     """Return the verdict and message that need no search, "" if there is none."""
     if plan.autonomous and not plan.services:
         return "autonomous", (
@@ -216,8 +216,12 @@ def _early_verdict(found: Sequence[GoalFinding], goals: Sequence[Goal], plan: Ob
         if each.statements < each.needed:
             few = f"{counted(each.statements, 'statement')}, and {each.percentile} needs {each.needed} or more"
             return "too_short", f"the observation is too short to advise on {each.goal!r}: {few}"
-    pairs = [*zip(found, goals, strict=True)]
-    if all(wait is not None and wait <= goal.seconds for each, goal in pairs for wait in (each.observed, each.now)):
+        if each.longer[0] and each.observed is not None and each.observed <= each.limit:
+            known = (
+                f"{each.percentile} is {duration(each.observed)} or longer, because statements still waited at the end"
+            )
+            return "too_short", f"whether {each.goal!r} is met is not known: {known}"
+    if all(wait is not None and wait <= each.limit for each in found for wait in (each.observed, each.now)):
         return "met", "every goal is met already: nothing is to be changed"
     return "", ""
 

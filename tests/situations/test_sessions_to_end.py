@@ -201,9 +201,15 @@ def test_no_end_for_a_head_near_its_queue_timeout(tmp_path: Path, timeout: int, 
     assert [each.text for each in step.commands] == ([] if then else ["ALTER SYSTEM KILL SESSION '5,1005,@1';"])
     if then:
         sentence = f"reaches its queue timeout in {then}"
-        assert step.text == f"wait: the head of REPORTS {sentence}"
-        unless = ", unless you start it now" * (action == "CANCEL")
-        assert step.short == f"wait: REPORTS {sentence.partition(': then')[0]}{unless}"
+        if action == "RUN":
+            assert step.text == f"wait: the head of REPORTS {sentence}"
+            assert step.short == "wait: REPORTS reaches its queue timeout in 0:30"
+        else:
+            assert (
+                step.between[0]
+                == f"decide whether to start the head of REPORTS now: its queue timeout is in {then[:4]}"
+            )
+            assert step.short == f"start REPORTS's head now? its queue timeout is in {then[:4]}"
         assert way(found).sentence == f"too late to end a session for it: it {sentence}"
         assert not any(each.commands for each in way(found).candidates)
 

@@ -25,10 +25,12 @@ from presman.figures.drawing.lines import plain
 from presman.figures.group_figures import OVERVIEW
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
 from presman.recording.reader import Recording
+from presman.rows.commands import CommandKind
 from presman.rows.group_rows import RsrcPlan
 from presman.services.live import ReadingCame, Readings
 from presman.tabs.parallel import holders
 from presman.tui.following import FollowedStatement
+from presman.tui.pages.advice_lines import offers_for
 from tests.cli.run import Run
 from tests.recording.recorded import polled, record
 from tests.thorough import THOROUGH
@@ -76,8 +78,8 @@ UNCLEAR = (
     Edge(60, "FEEDS", UNEXPLAINED, step="check what else limits the head of FEEDS: the servers it wants are free"),
     Edge(65, "FEEDS", UNEXPLAINED, step="check what else limits the head of FEEDS: the servers it wants are free"),
     Edge(65, "LOADS", CONTRADICTED),
-    Edge(80, "FEEDS", UNEXPLAINED, step="; FEEDS reaches its queue timeout in 0:26, unless you start it now"),
-    Edge(95, "FEEDS", UNEXPLAINED, step="; FEEDS reaches its queue timeout in 0:11, unless you start it now"),
+    Edge(80, "FEEDS", UNEXPLAINED, step="decide whether to start the head of FEEDS now (DEQUEUE"),
+    Edge(95, "FEEDS", UNEXPLAINED, step="(DEQUEUE_PARALLEL_STATEMENT): its queue timeout is in 0:11, then"),
     Edge(105, "LOADS", CONTRADICTED, start="keeps 16 servers that LOADS wants, and QUERIES and SMALL did"),
     Edge(120, "", "", "which statements are queued (GV$SESSION lacks EVENT)", "check why V$SESSION does not show"),
     Edge(130, "LOADS", "", "idle or blocked (GV$SESSION lacks STATUS of 1:301)", "find out who holds the servers"),
@@ -314,7 +316,7 @@ def test_nobody_is_to_be_decided_about_for_a_head_that_has_just_come() -> None:
     step, starts = to_do(found), [way.sentence for way in unblock(found)]
     assert any("too early to end a session for it" in each for each in starts)
     assert step is not None
-    assert "decide" not in step.text
+    assert "decide whether to end" not in step.text
 
 
 def test_groups_have_names_although_the_view_has_none() -> None:
@@ -350,3 +352,12 @@ def test_compare_lists_no_group_without_a_name(tmp_path: Path, inside: Run) -> N
     plan = inside("compare", "a.presman@03:00..03:02", "@03:02..03:04").stdout.partition("plan at the end")[2]
     assert "\nDAYTIME " in plan
     assert "\ndatabase " not in plan
+
+
+def test_a_head_that_its_timeout_would_end_has_the_command_that_starts_it() -> None:
+    """DO named the command, and the list of commands had none."""
+    found = course("unclear", 80)
+    row = next(each for each in found.queue if each.group == "FEEDS")
+    offers = offers_for(row, found)
+    assert [each.kind for each, _ in offers.commands][0] is CommandKind.DEQUEUE
+    assert not offers.why

@@ -69,6 +69,9 @@ class Candidate(Struct, frozen=True):
         return _VERBS.get(self.commands[0].kind, "") if self.commands else ""
 
 
+STARTS_NOW = "DEQUEUE_PARALLEL_STATEMENT"
+"""The procedure of DBMS_RESOURCE_MANAGER that starts a queued statement at once, past its limits."""
+
 _VERBS = {CommandKind.CANCEL: "cancel", CommandKind.KILL: "end"}
 
 
@@ -184,16 +187,16 @@ class Unblock(Struct, frozen=True):
     @property
     def times_out(self) -> str:
         """The sentence that the head soon reaches its queue timeout, so that ending a session is no help; "" if not."""
-        first, unless = self.head.statement, self.unless_started
-        by = " (DEQUEUE_PARALLEL_STATEMENT)" if unless else ""
-        words = f"reaches its queue timeout in {duration(first.timeout_left)}: then {first.at_timeout}{unless}{by}"
+        first = self.head.statement
+        unless = f", unless you start it now ({STARTS_NOW})" if self.can_start_now else ""
+        words = f"reaches its queue timeout in {duration(first.timeout_left)}: then {first.at_timeout}{unless}"
         return words if _times_out_soon(first) else ""
 
     @property
-    def unless_started(self) -> str:
-        """The end of a sentence about its timeout, if a command can start the head before it ends; "" if not."""
+    def can_start_now(self) -> bool:
+        """Whether a command can start the head before its timeout ends it."""
         can_start = any(each.kind is CommandKind.DEQUEUE for each in self.commands)
-        return ", unless you start it now" if can_start and self.head.statement.timeout_action != "RUN" else ""
+        return can_start and self.head.statement.timeout_action != "RUN"
 
     @property
     def leaves_soon(self) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from math import inf
 
 from presman.analysis.advice.answers import NO_USE, too_early, too_little
-from presman.analysis.advice.contenders import Candidate, Unblock, last_of, want_the_same
+from presman.analysis.advice.contenders import STARTS_NOW, Candidate, Unblock, last_of, want_the_same
 from presman.analysis.advice.ending import (
     LONG_IDLE,
     SAVES_LITTLE,
@@ -37,11 +37,11 @@ _NAMED = 2
 
 def head_step(found: Unblock, reading: Reading) -> ToDo:
     """Return the step for one head."""
-    head, name = found.head, queue_name(found.head)
+    head = found.head
     if found.blocked:
         held = max(found.blocked, key=lambda each: each.servers)
         age = max(reading.age_of(view) or 0.0 for view in ("V$SESSION", "V$PX_SESSION"))
-        step = look_at_blocker(held, reading, name).aged(age)
+        step = look_at_blocker(held, reading, queue_name(head)).aged(age)
         return step._replace(text=f"{step.text}{found.too_few}", between=(step.text,))
     if found.doubt is not None and not found.unknown:
         text = f"wait: {found.doubt}, so no session to end is named for {head_in_words(head)}"
@@ -49,15 +49,26 @@ def head_step(found: Unblock, reading: Reading) -> ToDo:
             found, Step.WAIT, f"{text}{_slowed_by_io(found, reading)}", f"wait: {found.doubt.what} is not known"
         )
     if found.leaves_soon and not found.outdated:
-        text, short = (f"wait: {each} {found.leaves_soon}" for each in (head_in_words(head), name))
-        timeout, when, _ = short.partition(": then")
-        return _step(found, Step.WAIT, text, f"{timeout}{found.unless_started}" if when else short.partition(", by")[0])
+        return _as_it_leaves(found)
     if found.soon is not None and not found.outdated:
         return _wait_for(found, "should start by itself")
     if found.itself is not None:
         short = f"close the open cursor of {found.itself.who}"
         return _step(found, Step.CHANGE, queues_behind_itself(found.itself), short)
     return _too_large(found, reading) if head.cause is Cause.NEVER_FITS else _patience(found, reading)
+
+
+def _as_it_leaves(found: Unblock) -> ToDo:
+    """Return the step for a head that leaves the queue soon: to wait, or to start it before its timeout ends it."""
+    if not (found.times_out and found.can_start_now):
+        text, short = (
+            f"wait: {each} {found.leaves_soon}" for each in (head_in_words(found.head), queue_name(found.head))
+        )
+        return _step(found, Step.WAIT, text, short.partition(", by")[0].partition(": then")[0])
+    left, ends = duration(found.head.statement.timeout_left), found.head.statement.at_timeout
+    lead, when = f"decide whether to start {head_in_words(found.head)} now", f"its queue timeout is in {left}"
+    short = f"start {queue_name(found.head)}'s head now? {when}"
+    return _step(found, Step.LOOK, f"{lead} ({STARTS_NOW}): {when}, then {ends}", short, f"{lead}: {when}")
 
 
 def _step(found: Unblock, step: Step, text: str, short: str, *between: str) -> ToDo:

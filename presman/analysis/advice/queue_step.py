@@ -50,9 +50,7 @@ def queue_step(reading: Reading, *, decides: bool = True) -> ToDo | None:
         best = _naming_its_queue(best)
     starts_soon = heads[0].wait is not None and not heads[0].leaves_soon
     turns = None if best.step is not Step.WAIT or starts_soon else _idle_while_queues_take_turns(heads, reading)
-    if steps[0].step is not Step.WAIT or (turns is not None and not heads[0].times_out):
-        return turns or best
-    return _beside_the_first(turns or best, heads[0], steps[0])
+    return turns or (_beside_the_first(best, heads[0], steps[0]) if steps[0].step is Step.WAIT else best)
 
 
 def _without_decisions(found: Unblock) -> Unblock:

@@ -328,12 +328,15 @@ def test_a_finding_has_observed_and_replayed_waits() -> None:
 
 def test_messages_without_a_search() -> None:
     fine = GoalFinding("g", 30.0, "p95", 40, 40, 30.0, 30.0)
-    assert _early_verdict([fine], [GOAL], ObservedPlan())[0] == "met"
+    assert _early_verdict([fine], ObservedPlan())[0] == "met"
     for other in (replace(fine, observed=30.1), replace(fine, now=30.1), replace(fine, now=None)):
-        assert _early_verdict([other], [GOAL], ObservedPlan()) == ("", "")
-        assert _early_verdict([fine, other], [GOAL, GOAL], ObservedPlan()) == ("", "")
-    assert _early_verdict([replace(fine, statements=39)], [GOAL], ObservedPlan())[0] == "too_short"
-    assert _early_verdict([fine], [GOAL], ObservedPlan(autonomous=True))[0] == "autonomous"
+        assert _early_verdict([other], ObservedPlan()) == ("", "")
+        assert _early_verdict([fine, other], ObservedPlan()) == ("", "")
+    assert _early_verdict([replace(fine, statements=39)], ObservedPlan())[0] == "too_short"
+    bound = _early_verdict([replace(fine, longer=(True, False))], ObservedPlan())
+    assert bound[0] == "too_short", "a wait that may be longer does not show that a goal is met"
+    assert "is met is not known" in bound[1]
+    assert _early_verdict([fine], ObservedPlan(autonomous=True))[0] == "autonomous"
 
 
 def test_a_choice_is_as_good_if_never_worse_by_a_tolerance() -> None:
