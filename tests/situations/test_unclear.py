@@ -359,5 +359,5 @@ def test_a_head_that_its_timeout_would_end_has_the_command_that_starts_it() -> N
     found = course("unclear", 80)
     row = next(each for each in found.queue if each.group == "FEEDS")
     offers = offers_for(row, found)
-    assert [each.kind for each, _ in offers.commands][0] is CommandKind.DEQUEUE
+    assert offers.commands[0][0].kind is CommandKind.DEQUEUE
     assert not offers.why
