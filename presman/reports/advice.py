@@ -66,7 +66,10 @@ class ReplayedChoice(Struct, frozen=True):
 
 
 class WaitCurve(Struct, frozen=True):
-    """The wait at a goal's percentile for each value of one directive; `now` is the value in force."""
+    """The wait at a goal's percentile for each value of one directive; `now` is the value in force.
+
+    `longer` says for each point whether the wait may really be longer, because statements still waited at the end.
+    """
 
     goal: str
     seconds: float
@@ -74,6 +77,7 @@ class WaitCurve(Struct, frozen=True):
     unit: str
     now: int
     points: tuple[tuple[int, float | None], ...]
+    longer: tuple[bool, ...]
 
 
 class GoalFinding(Struct, frozen=True):

@@ -360,10 +360,14 @@ def _curves(load: ObservedLoad, goals: Sequence[Goal], courses: int) -> Iterable
         knobs += [axis for each in load.groups if each.name == goal.group for axis in _limit_axes(load, each)]
         for what, knob, now, values in knobs:
             choices = (PRESENT if value == now else frozenset({Change(*knob, value)}) for value in values)
-            waits = (quantile(load.played(choice, courses).of(goal.group), goal.part) for choice in choices)
-            points = tuple(zip(values, map(_finite, waits), strict=True))
+            played = [load.played(choice, courses) for choice in choices]
+            waits, most = (
+                [quantile(each.of(goal.group), goal.part) for each in outcomes]
+                for outcomes in (played, [each.at_worst for each in played])
+            )
+            points, longer = tuple(zip(values, map(_finite, waits), strict=True)), tuple(map(is_longer, waits, most))
             unit = _UNITS[knob[0]]
-            yield WaitCurve(f"{goal.percentile} wait of {goal.group}", goal.seconds, what, unit, now, points)
+            yield WaitCurve(f"{goal.percentile} wait of {goal.group}", goal.seconds, what, unit, now, points, longer)
 
 
 _Axis = tuple[str, Knob, int, list[int]]

@@ -75,15 +75,20 @@ def _curve_lines(curve: WaitCurve) -> Iterable[str]:
     yield f"{curve.goal} against {curve.what} (┊ goal, {duration(curve.seconds)})"
     bars = [None if wait is None else Bar(0, wait, limit=curve.seconds) for _, wait in curve.points]
     scale = shared_scale(bars)
-    for (value, wait), bar in zip(curve.points, bars, strict=True):
+    for (value, _), wait, bar in zip(curve.points, _waits(curve), bars, strict=True):
         cells = "".join(text for text, _ in bar_runs(bar, _BAR, scale)) if bar is not None else "".ljust(_BAR)
         mark = "now" if value == curve.now else ""
-        yield f"{value:>7} {curve.unit:<7} {mark:<3} {cells} {wait_words(wait):>9}".rstrip()
+        yield f"{value:>7} {curve.unit:<7} {mark:<3} {cells} {wait:>9}".rstrip()
+
+
+def _waits(curve: WaitCurve) -> list[str]:
+    """Return the wait of each point in words."""
+    return [wait_words(wait, longer) for (_, wait), longer in zip(curve.points, curve.longer, strict=True)]
 
 
 def _level(curve: WaitCurve) -> str:
     """Return the words that a wait does not depend on the value, "" if it does."""
-    waits = {wait_words(wait) for _, wait in curve.points}
+    waits = set(_waits(curve))
     if len(waits) > 1 or len(curve.points) < 2:
         return ""
     (low, _), (high, _) = curve.points[0], curve.points[-1]
@@ -257,13 +262,13 @@ def _picture(curve: WaitCurve) -> Markup:
     longest = max([curve.seconds, *(wait for _, wait in curve.points if wait is not None)]) or 1.0
     scale = (WIDTH - _LEFT - _ROOM) / longest
     parts = []
-    for index, (value, wait) in enumerate(curve.points):
+    for index, ((value, wait), words) in enumerate(zip(curve.points, _waits(curve), strict=True)):
         y = _TOP + _LINE * index
         mark = " (now)" if value == curve.now else ""
         parts.append(label(_LEFT - 8, y + 13, f"{value} {curve.unit}{mark}", "end"))
         width = (longest if wait is None else wait) * scale
         parts.append(element("rect", x=_LEFT, y=y, width=max(1.0, width), height=_LINE - 4, fill="#0072b2"))
-        parts.append(label(_LEFT + width + 6, y + 13, wait_words(wait), "start"))
+        parts.append(label(_LEFT + width + 6, y + 13, words, "start"))
     bottom, at = _TOP + _LINE * len(curve.points), _LEFT + curve.seconds * scale
     parts.append(element("path", d=f"M{at:.1f} {_TOP}V{bottom}", stroke=BAD, stroke_width=2))
     return drawing(bottom + 8, f"{curve.goal} against {curve.what}", parts)

@@ -41,7 +41,13 @@ from tests.reports.whatif.test_whatif import came
 SAME = GroupWaits(0, "BATCH", 40, 60.0, 60.0, 90.0, 90.0, 0, 0, 0.0)
 FOUND = GoalFinding(str(GOAL), 30.0, "p95", 1200, 40, 61.0, None)
 CURVE = WaitCurve(
-    "p95 wait of BATCH", 20.0, "PARALLEL_SERVERS_TARGET", "servers", 64, ((32, None), (64, 40.0), (96, 10.0))
+    "p95 wait of BATCH",
+    20.0,
+    "PARALLEL_SERVERS_TARGET",
+    "servers",
+    64,
+    ((32, None), (64, 40.0), (96, 10.0)),
+    (False, False, False),
 )
 NONE = ReplayedChoice((), False, 64, (SAME,))
 
@@ -92,6 +98,9 @@ def test_a_curve_has_a_line_for_each_value_and_marks_the_goal() -> None:
 def test_the_result_comes_first_and_a_constant_wait_has_no_chart() -> None:
     level = replace(CURVE, points=((32, 1.2), (64, 1.0), (96, 1.4)))
     short = advice(verdict="too_short", message="the observation is too short", curves=(level,))
+    bound = replace(level, longer=(True, True, True))
+    assert "PARALLEL_SERVERS_TARGET: ≥ 0:01 everywhere" in as_text(replace(short, curves=(bound,)))
+    assert "≥ 0:40" in as_text(advice(curves=(replace(CURVE, longer=(False, True, False)),)))
     sentence = "p95 wait of BATCH against PARALLEL_SERVERS_TARGET: 0:01 everywhere from 32 to 96 servers"
     assert as_text(short).splitlines()[0] == "The observation is too short."
     assert as_text(short).splitlines()[-1] == sentence
@@ -209,7 +218,7 @@ def test_a_page_has_a_bar_for_each_value() -> None:
     assert "1. As it is" in page
     assert "This would have missed the goals; at most 64 servers at once." in page
     assert "Seed 3; " in page
-    nothing = as_page(advice(curves=(replace(CURVE, seconds=0.0, points=((32, 0.0),)),)), NOON)
+    nothing = as_page(advice(curves=(replace(CURVE, seconds=0.0, points=((32, 0.0),), longer=(False,)),)), NOON)
     assert re.findall(r'<rect x="150" y="6" width="([^"]*)"', nothing) == ["1"], "no bar is less than one unit"
 
 
