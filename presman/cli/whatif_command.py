@@ -4,7 +4,10 @@ import math
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 
 from msgspec.structs import replace
 
@@ -12,7 +15,7 @@ from presman.analysis.caches import RowCache
 from presman.analysis.facts.facts import Facts
 from presman.analysis.trends.statement_runs import Arrival, ArrivalTracker
 from presman.base.errors import did_you_mean
-from presman.base.formats import counted
+from presman.base.formats import counted, spelled
 from presman.base.private_files import is_file
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
@@ -204,8 +207,9 @@ def arrivals_of(options: Namespace, on_poll: Callable[[ReadingCame], None]) -> l
         return read_arrivals(Path(text))
     if options.live_minutes is None and not text:
         raise Failure(NEEDED)
-    following, found, whys = ArrivalTracker(), list[Arrival](), list[str]()
+    following, found, whys, times = ArrivalTracker(), list[Arrival](), list[str](), list[datetime]()
     for came in watched_moments(options):
+        times.append(came.reading.at)
         found += following.add(came.reading)
         on_poll(came)
         queue = "" if came.reading.lists_queue() else came.reading.why_unknown("queue")
@@ -216,9 +220,19 @@ def arrivals_of(options: Namespace, on_poll: Callable[[ReadingCame], None]) -> l
         why = f"not known which statements were queued and which ran: {unseen}" if unseen else ""
         raise Failure(why or "no parallel statement was seen", exit_codes.SOURCE)
     if unseen:
-        times = f"{sum(map(bool, whys))} of {counted(len(whys), 'poll')}"
-        console.note(f"at {times} it is not known which statements were queued and which ran: {unseen}")
+        share = f"{sum(map(bool, whys))} of {counted(len(whys), 'poll')}"
+        console.note(f"at {share} it is not known which statements were queued and which ran: {unseen}")
+    _note_holes(times)
     return sorted(found, key=lambda each: each.at)
+
+
+def _note_holes(times: Sequence[datetime]) -> None:
+    """Note the time in which at least three polls are missing, as while the recorder was away."""
+    steps = [(at - before).total_seconds() for before, at in pairwise(times)]
+    holes = [each for each in steps if each > 3 * median(steps)]
+    if holes:
+        where = f" in {counted(len(holes), 'period')}" if len(holes) > 1 else ""
+        console.note(f"there are no polls for {spelled(sum(holes))}{where}: what was queued and ran then is not known")
 
 
 def watched_moments(options: Namespace) -> Iterator[ReadingCame]:

@@ -13,6 +13,7 @@ from presman.analysis.assemble import analyse
 from presman.analysis.facts.plan_book import PlanBook, PlanShares
 from presman.analysis.groups.entitlement import Load
 from presman.analysis.readings.reading import Reading
+from presman.base.formats import spelled
 from presman.reports.whatif_cpu import CpuDemand, cpu_report, given, replay_cpu, under
 from presman.rows.group_rows import ConsumerGroup, PlanDirective
 from presman.rows.session_rows import Session
@@ -251,3 +252,15 @@ def test_a_queue_that_was_not_seen_is_not_replayed_as_empty(tmp_path: Path, insi
     assert "not known which statements were queued and which ran: " in done.stderr
     record(tmp_path / "some.presman", without("", Session, 4))
     assert "at 2 of 6 polls it is not known" in inside("whatif", "some.presman", "--target", "90").stderr
+
+
+def test_the_time_without_polls_is_named(tmp_path: Path, inside: Run) -> None:
+    """Sixty polls are missing, as while the recorder was away."""
+    moments = list(polled("queueing", 100))
+    step = moments[1][1].at - moments[0][1].at
+    record(tmp_path / "a.presman", moments[:30] + moments[90:])
+    done = inside("whatif", "a.presman", "--target", "64")
+    away = spelled(61 * step.total_seconds())
+    assert f"there are no polls for {away}: what was queued and ran then is not known" in done.stderr
+    record(tmp_path / "b.presman", moments[:30])
+    assert "no polls" not in inside("whatif", "b.presman", "--target", "64").stderr
