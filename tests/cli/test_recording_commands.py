@@ -156,7 +156,7 @@ def test_goals_of_config_ini_are_judged_over_a_recording(queue_file: Path, insid
 def test_a_check_of_an_old_poll_is_unknown_unless_it_asks_for_a_time(queue_file: Path, inside: Run) -> None:
     shutil.copy(queue_file, "q.presman")
     why = ""
-    for polled_ago, link, age in ((0, "live", ""), (12, "live", "0:12"), (90, "live", "1:30"), (12, "stopped", "0:12")):
+    for polled_ago, link in ((0, "live"), (12, "live"), (90, "live"), (12, "stopped")):
         with closing(sqlite3.connect("q.presman")) as file, file:
             now = int(time.time() * 1e6)
             file.execute(
@@ -164,9 +164,11 @@ def test_a_check_of_an_old_poll_is_unknown_unless_it_asks_for_a_time(queue_file:
             )
         done = inside("check", "q.presman")
         found = re.search(r"its newest poll is (\d:\d\d) old(.*) \(--at last checks it, as of ", done.stdout)
-        assert (done.returncode == 3, found is None) == (bool(age), not age), done.stdout
-        assert found is None or found[1] == age
-        why = found[2] if found else ""
+        assert (done.returncode == 3, found is None) == (polled_ago > 0, polled_ago == 0), done.stdout
+        if found is not None:
+            minutes, seconds = map(int, found[1].split(":"))  # a busy machine takes seconds to answer
+            assert polled_ago <= 60 * minutes + seconds <= polled_ago + time.time() - now / 1e6 + 1
+            why = found[2]
     assert why == "; its recorder was stopped"
     past = inside("check", "q.presman", "--at", "last")
     assert (past.returncode, " as of 20" in past.stdout) == (2, True), past.stdout

@@ -361,3 +361,5 @@ def test_a_head_that_its_timeout_would_end_has_the_command_that_starts_it() -> N
     offers = offers_for(row, found)
     assert offers.commands[0][0].kind is CommandKind.DEQUEUE
     assert not offers.why
+    way = next(each for each in unblock(found) if each.head.group == "FEEDS")
+    assert way.sentence.startswith("it reaches its queue timeout in 0:26")

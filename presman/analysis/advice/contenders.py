@@ -194,9 +194,9 @@ class Unblock(Struct, frozen=True):
 
     @property
     def can_start_now(self) -> bool:
-        """Whether a command can start the head before its timeout ends it."""
-        can_start = any(each.kind is CommandKind.DEQUEUE for each in self.commands)
-        return can_start and self.head.statement.timeout_action != "RUN"
+        """Whether a command can start the head before its timeout, which is near, ends it."""
+        first, can_start = self.head.statement, any(each.kind is CommandKind.DEQUEUE for each in self.commands)
+        return can_start and _times_out_soon(first) and first.timeout_action != "RUN"
 
     @property
     def leaves_soon(self) -> str:

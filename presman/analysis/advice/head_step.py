@@ -60,7 +60,7 @@ def head_step(found: Unblock, reading: Reading) -> ToDo:
 
 def _as_it_leaves(found: Unblock) -> ToDo:
     """Return the step for a head that leaves the queue soon: to wait, or to start it before its timeout ends it."""
-    if not (found.times_out and found.can_start_now):
+    if not found.can_start_now:
         text, short = (
             f"wait: {each} {found.leaves_soon}" for each in (head_in_words(found.head), queue_name(found.head))
         )

@@ -77,7 +77,8 @@ def sentence(found: Unblock, doubtful: int, reading: Reading) -> str:
         return f"{found.doubt}, so no session to end is named"
     if found.leaves_soon and found.only_waits:
         is_late = bool(found.times_out and found.candidates)  # an earlier end might have helped
-        return f"{'too late to end a session for it' if is_late else 'wait'}: it {found.leaves_soon}"
+        lead = "" if found.can_start_now else "too late to end a session for it: " if is_late else "wait: "
+        return f"{lead}it {found.leaves_soon}"
     fixed = found.refused
     more = f"; {refused_holder(fixed)}" if fixed is not None and found.needed and found.soon is None else ""
     loses_work = any(each.idle is None for answer in found.answers[:1] for each in answer)

@@ -120,12 +120,12 @@ def _verb(candidate: Candidate) -> str:
 
 def _hint(found: Unblock) -> Line:
     """Return the hint for the keys c and 1, which copy the command for the first answer, else the head's own."""
-    if found.only_waits:
+    if found.only_waits and not found.can_start_now:
         return ()
     index = next((index for index, each in enumerate(_named_of(found)[0]) if each.commands), None)
     if index is not None:
         return (("   c 1", "key"), (f" copies {_number(index)}", "dim"))
-    own = [] if found.candidates else _of_the_head(found)[:1]
+    own = _of_the_head(found)[:1] if found.can_start_now or not found.candidates else []
     starts = [each.kind.value for each in own if each.kind is CommandKind.DEQUEUE]
     return (("   c 1", "key"), (f" copies: {starts[0]}", "dim")) if starts else ()
 
@@ -224,8 +224,7 @@ def offers_for(row: Any, reading: Reading) -> Offers:
     head = found.head.statement
     of_head = [(each, f"{head.user}, the head of {found.head.group}") for each in _of_the_head(found)]
     if found.only_waits:
-        can_start = bool(found.times_out) and found.can_start_now
-        return Offers(of_head, without) if can_start else Offers((), without, found.sentence)
+        return Offers(of_head, without) if found.can_start_now else Offers((), without, found.sentence)
     firsts = [(each.commands[0], brief(each)) for each in found.candidates if each.commands]
     others = [(command, brief(each)) for each in found.candidates for command in each.commands[1:]]
     return Offers([*firsts, *of_head, *others], without, ending(head, reading).refused)
