@@ -88,6 +88,7 @@ UNCLEAR = (
     Edge(160, "LOADS", "how many servers LOADS may hold is not known (PARALLEL_EXECUTION_MANAGED is OFF)"),
     Edge(180, "LOADS", "whether the limit of servers of LOADS has changed", "(GV$RSRC_PLAN lacks NAME)"),
     Edge(205, "REPORTS", f"how many servers REPORTS may hold is not known ({SUBPLAN})"),
+    Edge(225, "REPORTS", "", step="decide whether to start the head of REPORTS now", start="unless you start it now"),
     Edge(210, "LOADS", "counts is not known (GV$RSRC_CONSUMER_GROUP)", "(GV$RSRC_CONSUMER_GROUP lacks NAME)"),
     Edge(245, "LOADS", "whether the limit of servers of LOADS has changed", "DIRECTIVES lacks GROUP_OR_SUBPLAN"),
 )  # fmt: skip

@@ -43,28 +43,32 @@ def head_step(found: Unblock, reading: Reading) -> ToDo:
         age = max(reading.age_of(view) or 0.0 for view in ("V$SESSION", "V$PX_SESSION"))
         step = look_at_blocker(held, reading, queue_name(head)).aged(age)
         return step._replace(text=f"{step.text}{found.too_few}", between=(step.text,))
+    if found.can_start_now and not found.outdated:  # past its limits, so it does not matter what is not known of them
+        return _start_or_lose(found)
     if found.doubt is not None and not found.unknown:
         text = f"wait: {found.doubt}, so no session to end is named for {head_in_words(head)}"
         return _step(
             found, Step.WAIT, f"{text}{_slowed_by_io(found, reading)}", f"wait: {found.doubt.what} is not known"
         )
-    if found.leaves_soon and not found.outdated:
-        return _as_it_leaves(found)
-    if found.soon is not None and not found.outdated:
-        return _wait_for(found, "should start by itself")
+    if (found.leaves_soon or found.soon is not None) and not found.outdated:
+        return _by_itself(found)
     if found.itself is not None:
         short = f"close the open cursor of {found.itself.who}"
         return _step(found, Step.CHANGE, queues_behind_itself(found.itself), short)
     return _too_large(found, reading) if head.cause is Cause.NEVER_FITS else _patience(found, reading)
 
 
-def _as_it_leaves(found: Unblock) -> ToDo:
-    """Return the step for a head that leaves the queue soon: to wait, or to start it before its timeout ends it."""
-    if not found.can_start_now:
-        text, short = (
-            f"wait: {each} {found.leaves_soon}" for each in (head_in_words(found.head), queue_name(found.head))
-        )
-        return _step(found, Step.WAIT, text, short.partition(", by")[0].partition(": then")[0])
+def _by_itself(found: Unblock) -> ToDo:
+    """Return the step to wait for a head that leaves the queue soon by itself."""
+    if not found.leaves_soon:
+        return _wait_for(found, "should start by itself")
+    the_head, name = head_in_words(found.head), queue_name(found.head)
+    text, short = f"wait: {the_head} {found.leaves_soon}", f"wait: {name} {found.leaves_soon}"
+    return _step(found, Step.WAIT, text, short.partition(", by")[0].partition(": then")[0])
+
+
+def _start_or_lose(found: Unblock) -> ToDo:
+    """Return the step to decide about a head that ends at its queue timeout soon, and that a command can start."""
     left, ends = duration(found.head.statement.timeout_left), found.head.statement.at_timeout
     lead, when = f"decide whether to start {head_in_words(found.head)} now", f"its queue timeout is in {left}"
     short = f"start {queue_name(found.head)}'s head now? {when}"

@@ -73,7 +73,7 @@ def sentence(found: Unblock, doubtful: int, reading: Reading) -> str:
         return f"which session to end is not known: {found.outdated} did not answer"
     if found.checks_blocker_first:
         return f"{_blocked_first(found.blocked)}{found.too_few}"
-    if found.doubt is not None:
+    if found.doubt is not None and not found.can_start_now:
         return f"{found.doubt}, so no session to end is named"
     if found.leaves_soon and found.only_waits:
         is_late = bool(found.times_out and found.candidates)  # an earlier end might have helped
