@@ -10,16 +10,7 @@ from math import inf
 
 from presman.analysis.advice.answers import NO_USE, too_early, too_little
 from presman.analysis.advice.contenders import STARTS_NOW, Candidate, Unblock, last_of, want_the_same
-from presman.analysis.advice.ending import (
-    LONG_IDLE,
-    SAVES_LITTLE,
-    pause,
-    refusal,
-    saves_little,
-    step_left,
-    time_left,
-    work_left,
-)
+from presman.analysis.advice.ending import LONG_IDLE, SAVES_LITTLE, pause, refusal, saves_little, step_left, time_left
 from presman.analysis.advice.freeing import why_useless
 from presman.analysis.advice.kept import has_just_stopped, kept_in_words, starts_no_head
 from presman.analysis.advice.step import Step, ToDo
@@ -44,10 +35,9 @@ def head_step(found: Unblock, reading: Reading) -> ToDo:
         step = look_at_blocker(held, reading, queue_name(head)).aged(age)
         return step._replace(text=f"{step.text}{found.too_few}", between=(step.text,))
     if found.doubt is not None and not found.unknown:
-        text = f"wait: {found.doubt}, so no session to end is named for {head_in_words(head)}"
-        return _step(
-            found, Step.WAIT, f"{text}{_slowed_by_io(found, reading)}", f"wait: {found.doubt.what} is not known"
-        )
+        text, slowed = f"wait: {found.doubt}, so no session to end is named for", _slowed_by_io(found, reading)
+        short = f"wait: {found.doubt.what} is not known"
+        return _step(found, Step.WAIT, f"{text} {head_in_words(head)}{slowed}", short)
     if found.leaves_soon and not found.outdated:
         return _as_it_leaves(found)
     if found.soon is not None and not found.outdated:
@@ -60,11 +50,9 @@ def head_step(found: Unblock, reading: Reading) -> ToDo:
 
 def _as_it_leaves(found: Unblock) -> ToDo:
     """Return the step for a head that leaves the queue soon: to wait, or to start it before its timeout ends it."""
-    if not (found.times_out and found.can_start_now):
-        text, short = (
-            f"wait: {each} {found.leaves_soon}" for each in (head_in_words(found.head), queue_name(found.head))
-        )
-        return _step(found, Step.WAIT, text, short.partition(", by")[0].partition(": then")[0])
+    if not found.can_start_now:
+        short = f"wait: {queue_name(found.head)} {found.leaves_soon}".partition(", by")[0].partition(": then")[0]
+        return _step(found, Step.WAIT, f"wait: {head_in_words(found.head)} {found.leaves_soon}", short)
     left, ends = duration(found.head.statement.timeout_left), found.head.statement.at_timeout
     lead, when = f"decide whether to start {head_in_words(found.head)} now", f"its queue timeout is in {left}"
     short = f"start {queue_name(found.head)}'s head now? {when}"
@@ -226,7 +214,7 @@ def _one_of_them_may_end(found: Unblock) -> str:
         if left is not None and each.why_not == each.objection and not found.turns:
             soon = f"wait: {each.statement.who} may end by itself {in_about(left)}"
             first = found.may_end_first
-            last = f", and none once {first[-1].who} has ended, {in_about(work_left(first[-1]))}" if first else ""
+            last = f", and none once {first[-1].who} has ended, {in_about(first[-1].remaining)}" if first else ""
             return f"{soon}; then fewer sessions have to be ended{last}"
     return ""
 

@@ -224,8 +224,7 @@ def offers_for(row: Any, reading: Reading) -> Offers:
     head = found.head.statement
     of_head = [(each, f"{head.user}, the head of {found.head.group}") for each in _of_the_head(found)]
     if found.only_waits:
-        can_start = bool(found.times_out) and found.can_start_now
-        return Offers(of_head, without) if can_start else Offers((), without, found.sentence)
+        return Offers(of_head, without) if found.can_start_now else Offers((), without, found.sentence)
     firsts = [(each.commands[0], brief(each)) for each in found.candidates if each.commands]
     others = [(command, brief(each)) for each in found.candidates for command in each.commands[1:]]
     return Offers([*firsts, *of_head, *others], without, ending(head, reading).refused)
