@@ -34,15 +34,7 @@ from presman.rows.group_rows import ConsumerGroupDefinition, GroupMetricHistory,
 from presman.rows.instance_rows import EventHistogram, Instance
 from presman.rows.queries import OF_AN_UPDATE
 from presman.rows.session_rows import PxSession, Session, SessionCount
-from presman.rows.snapshot import (
-    REMEMBERED,
-    SHOWN,
-    GoneInstance,
-    MissingInstance,
-    PromisedStart,
-    Section,
-    Snapshot,
-)
+from presman.rows.snapshot import REMEMBERED, SHOWN, GoneInstance, MissingInstance, PromisedStart, Section, Snapshot
 
 
 def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None = None) -> Reading:

@@ -146,6 +146,10 @@ def _not_known(reading: Reading) -> list[str]:
     return [f"not known: {'; '.join(found)}"] if found else []
 
 
+USUAL = 5.0
+"""Seconds between two polls if that is not known."""
+
+
 def is_late(age: float, interval: float) -> bool:
     """Return whether data of that age is older than it should be with a poll every `interval` seconds."""
     return age > LATE_AFTER * interval + 1

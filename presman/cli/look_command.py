@@ -166,12 +166,8 @@ _MOST_BEFORE = 200
 def why_arguments(parser: cli.Parser) -> None:
     """Add the options of `presman why`."""
     cli.option(parser, "target TARGET", "what to read")
-    cli.option(
-        parser,
-        "statement SID|SQL_ID",
-        "the statement: its SID, INSTANCE:SID, either with ,SERIAL#, or SQL_ID",
-        type=_asked_for,
-    )
+    words = "the statement: its SID, INSTANCE:SID, either with ,SERIAL#, or SQL_ID"
+    cli.option(parser, "statement SID|SQL_ID", words, type=_asked_for)
     cli.add_format(parser, "text", "json")
     cli.option(parser, "--duration S", "watch for this long before answering", type=cli.some_seconds)
 

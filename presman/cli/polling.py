@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 from msgspec.structs import replace
 
 from presman.analysis.assemble import analyse
-from presman.analysis.fleet import is_late
+from presman.analysis.fleet import USUAL, is_late
 from presman.analysis.goals import NOT_BY_ONE_LOOK
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends import Watch
@@ -39,9 +39,6 @@ FINITE = frozenset({"spool", "recording"})
 
 OUTLIERS: Sequence[RecordType] = (IoOutlier, LgwrioOutlier)
 """The additional queries of `once --outliers`."""
-
-USUAL = 5.0
-"""Seconds between two samples of a spool that has only one."""
 
 GRACE = 2.0
 """Seconds after its time limit at which a read that has not ended is cancelled."""

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
-from statistics import median
 
 from msgspec.structs import replace
 
@@ -17,19 +16,12 @@ from presman.analysis.trends.statement_runs import Arrival, ArrivalTracker
 from presman.base.errors import did_you_mean
 from presman.base.formats import counted, spelled
 from presman.base.private_files import is_file
+from presman.base.sums import median
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command, of_group, option, positive
 from presman.forecast.scheduler import Group
-from presman.reports.advise_load import (
-    PRESENT,
-    Change,
-    Choice,
-    ObservedLoad,
-    ObservedPlan,
-    observed_plan,
-    rules_of,
-)
+from presman.reports.advise_load import PRESENT, Change, Choice, ObservedLoad, ObservedPlan, observed_plan, rules_of
 from presman.reports.advise_report import in_words
 from presman.reports.advise_services import most_limit
 from presman.reports.whatif_cpu import CpuDemands, cpu_report, groups_with_cpu
@@ -229,8 +221,8 @@ def arrivals_of(options: Namespace, on_poll: Callable[[ReadingCame], None]) -> l
 def _note_holes(times: Sequence[datetime]) -> None:
     """Note the time in which at least three polls are missing, as while the recorder was away."""
     steps = [(at - before).total_seconds() for before, at in pairwise(times)]
-    holes = [each for each in steps if each > 3 * median(steps)]
-    if holes:
+    long = 3 * median(steps) if steps else 0.0
+    if holes := [each for each in steps if each > long]:
         where = f" in {counted(len(holes), 'period')}" if len(holes) > 1 else ""
         console.note(f"there are no polls for {spelled(sum(holes))}{where}: what was queued and ran then is not known")
 

@@ -199,8 +199,7 @@ def starts_in_words(row: QueuedStatement, reading: Reading) -> str:
         return "It should reach its queue timeout before it starts."
     if starts.median is None:
         found = unblock_of(row, reading)
-        is_head = found is not None and found.head.statement.executing() == row.executing()
-        if found is not None and is_head and found.wait is not None:
+        if found is not None and found.wait is not None and found.head.statement.executing() == row.executing():
             return ""
         return f"There is no forecast of its start: {starts.why_none}."
     between = f"between {duration(starts.low)} and {duration(starts.high)} in 8 cases of 10"

@@ -75,8 +75,8 @@ class AskedStatement(NamedTuple):
         return row.sid == self.sid and self.inst_id in {0, row.inst_id} and self.serial in {0, row.serial}
 
     def __str__(self) -> str:
-        session = f"{self.inst_id}:" * (self.inst_id > 0) + f"{self.sid}" + f",{self.serial}" * (self.serial > 0)
-        return f"SQL_ID {self.sql_id}" if self.sql_id else f"session {session}"
+        instance, serial = f"{self.inst_id}:" * bool(self.inst_id), f",{self.serial}" * bool(self.serial)
+        return f"SQL_ID {self.sql_id}" if self.sql_id else f"session {instance}{self.sid}{serial}"
 
 
 class ReasonSince(NamedTuple):
@@ -144,9 +144,8 @@ class ReasonHistory:
             self.gaps.append(UnansweredSpan(last.since, reading.at, last.views | views))
             return
         self.begun = self.begun or reading.at
-        heads = {(each.con_id, each.group): each for each in reading.heads}
         for row in reading.queue:
-            reasons, head = self._reasons.setdefault(row.executing(), []), heads.get((row.con_id, row.group))
+            reasons, head = self._reasons.setdefault(row.executing(), []), reading.head_of((row.con_id, row.group))
             if reasons and (not reading.lists_queue() or (head is not None and _may_last(reasons[-1], row, head))):
                 continue
             if not reasons or reasons[-1].reason is not row.reason:
@@ -287,7 +286,7 @@ def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, histo
         sessions = listed(sorted(f"{each.inst_id}:{each.sid}" for each in alike))
         which = f"{len(alike)} are queued with {asked}" if asked.sql_id else f"{sessions} are queued"
         yield f"  {which}: {_which(row, alike)}"
-    head = next((head for head in reading.heads if (head.con_id, head.group) == (row.con_id, row.group)), None)
+    head = reading.head_of((row.con_id, row.group))
     first = "" if head is None else first_of_queue(row, head, reading)
     if head is not None:
         place = f"{queue_position(row, reading)} of its queue{in_view(reading)}"

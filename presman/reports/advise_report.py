@@ -193,15 +193,18 @@ def least(part: float) -> int:
     return max(20, min(200, ceil(2 / max(1e-9, 1 - part) - 1e-6)))
 
 
+def _wait_of(goal: Goal, outcome: ReplayOutcome) -> tuple[float, float]:
+    """Return the wait at a goal's percentile, and how long it may be as statements still waited at the end."""
+    return quantile(outcome.of(goal.group), goal.part), quantile(outcome.at_worst.of(goal.group), goal.part)
+
+
 def _finding(goal: Goal, before: ReplayOutcome, load: ObservedLoad) -> GoalFinding:
     asked = [each for each in observed(load.arrivals)[load.skipped :] if each.group.name == goal.group]
     waits = [inf if each.timed_out else each.waited for each in asked]
-    now = quantile(before.of(goal.group), goal.part)
     never = [inf if each.is_cut else wait for each, wait in zip(asked, waits, strict=True)]
-    was, most = quantile(waits, goal.part), quantile(before.at_worst.of(goal.group), goal.part)
+    was, (now, most) = quantile(waits, goal.part), _wait_of(goal, before)
     longer = (is_longer(was, quantile(never, goal.part)), is_longer(now, most))
-    needed = least(goal.part)
-    there, replayed = _finite(was), _finite(now)
+    needed, there, replayed = least(goal.part), _finite(was), _finite(now)
     return GoalFinding(str(goal), goal.seconds, goal.percentile, len(waits), needed, there, replayed, longer=longer)
 
 
@@ -217,10 +220,8 @@ def _early_verdict(found: Sequence[GoalFinding], plan: ObservedPlan) -> tuple[st
             few = f"{counted(each.statements, 'statement')}, and {each.percentile} needs {each.needed} or more"
             return "too_short", f"the observation is too short to advise on {each.goal!r}: {few}"
         if each.longer[0] and each.observed is not None and each.observed <= each.limit:
-            known = (
-                f"{each.percentile} is {duration(each.observed)} or longer, because statements still waited at the end"
-            )
-            return "too_short", f"whether {each.goal!r} is met is not known: {known}"
+            why = f"{duration(each.observed)} or longer, because statements still waited at the end"
+            return "too_short", f"whether {each.goal!r} is met is not known: {each.percentile} is {why}"
     if all(wait is not None and wait <= each.limit for each in found for wait in (each.observed, each.now)):
         return "met", "every goal is met already: nothing is to be changed"
     return "", ""
@@ -360,12 +361,9 @@ def _curves(load: ObservedLoad, goals: Sequence[Goal], courses: int) -> Iterable
         knobs += [axis for each in load.groups if each.name == goal.group for axis in _limit_axes(load, each)]
         for what, knob, now, values in knobs:
             choices = (PRESENT if value == now else frozenset({Change(*knob, value)}) for value in values)
-            played = [load.played(choice, courses) for choice in choices]
-            waits, most = (
-                [quantile(each.of(goal.group), goal.part) for each in outcomes]
-                for outcomes in (played, [each.at_worst for each in played])
-            )
-            points, longer = tuple(zip(values, map(_finite, waits), strict=True)), tuple(map(is_longer, waits, most))
+            waits = [_wait_of(goal, load.played(choice, courses)) for choice in choices]
+            points = tuple(zip(values, (_finite(wait) for wait, _ in waits), strict=True))
+            longer = tuple(is_longer(*pair) for pair in waits)
             unit = _UNITS[knob[0]]
             yield WaitCurve(f"{goal.percentile} wait of {goal.group}", goal.seconds, what, unit, now, points, longer)
 

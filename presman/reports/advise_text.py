@@ -27,12 +27,8 @@ def as_text(advice: Advice) -> str:
     blocks += [[*_choices(advice), *outcome]] if advice.choices else []
     lines = [line for block in blocks if block for line in ("", *block)][1:]
     if advice.scripts is not None:
-        lines += [
-            "",
-            f"{_script_of(advice)}, which presman never runs{_other_scripts(advice)}:",
-            "",
-            advice.scripts.change,
-        ]
+        first = f"{_script_of(advice)}, which presman never runs{_other_scripts(advice)}:"
+        lines += ["", first, "", advice.scripts.change]
         lines += ["The script that undoes it:", "", advice.scripts.undo.rstrip()]
     for name, texts in (("notes", advice.notes), ("assumptions", advice.assumptions)):
         if texts:

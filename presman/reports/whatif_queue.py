@@ -208,14 +208,14 @@ class LimitChanges:
 
 def of_group(group: Group, reading: Reading, *, of_cpu: bool = False) -> Knob:
     """Return the limit that delays a group: the limit that the head of its queue waits for, else that of its CPU."""
-    head = next((each for each in reading.heads if (each.con_id, each.group) == group), None)
+    head = reading.head_of(group)
     of_servers = "concurrency" if reading.header.autonomous and group.name == services.MEDIUM else "limits"
     if head is not None and not of_cpu:
         by_group = any(each.group for each in head.shortages) or head.cause is Cause.GROUP
         if by_group or (head.cause is Cause.NEVER_FITS and not head.is_too_large_for_target):
             return of_servers, group
         return ("shares", group) if head.cause is Cause.NOT_CHOSEN else TARGET
-    row = next((each for each in reading.cluster_groups() if (each.con_id, each.name) == group), None)
+    row = reading.group_of(group)
     verdict = None if row is None else row.verdict
     if verdict in LIMITED:
         return "cpu", group
@@ -293,8 +293,7 @@ def _left_for(head: QueueHead, reading: Reading, now: Rules, then: Rules) -> tup
 
     No choice changes the limit of a container or PARALLEL_MAX_SERVERS, or moves a head to other instances.
     """
-    rows = (row for row in reading.cluster_groups() if (row.con_id, row.name) == (head.con_id, head.group))
-    group = next(rows, None)
+    group = reading.group_of((head.con_id, head.group))
     is_confined = head.target != now.target or any(each.inst_ids for each in head.shortages)
     has_container_limit = group is not None and group.container_servers is not None
     has_container_limit = has_container_limit or any(each.limit == "container limit" for each in head.shortages)

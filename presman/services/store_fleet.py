@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from presman.analysis.fleet import ConnectionState, Member, Past, extended, is_late, is_silent
+from presman.analysis.fleet import USUAL, ConnectionState, Member, Past, extended, is_late, is_silent
 from presman.analysis.readings.reading import NO_ANSWER
 from presman.base.formats import duration
 from presman.base.text import clean, one_line
@@ -18,9 +18,6 @@ from presman.recording.fleet_rows import LIVE, LOST, STOPPED, FleetRow, PastPoll
 from presman.recording.recording_source import RecordingSource
 from presman.recording.store import MOST_DATABASES, Store, files_of, shown
 from presman.recording.store_errors import DamagedStoreError, RecordingError
-
-USUAL = 5.0
-"""Seconds between two polls if a recorder did not store them."""
 
 NEWEST_FILES = 2
 """Newest files to read in a folder of daily files: at midnight some recorders do not have the new one yet."""

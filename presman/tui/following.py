@@ -19,15 +19,11 @@ def followable(row: object) -> QueuedStatement | RunningStatement | None:
 
 def _timed_out(row: QueuedStatement, before: Reading, now: Reading) -> bool:
     """Whether a statement that has left the queue since reached its timeout: it was due, and its group counts more."""
-
-    def counted_in(reading: Reading) -> int | None:
-        groups = (each for each in reading.cluster_groups() if (each.con_id, each.name) == (row.con_id, row.group))
-        return next((each.totals.timeouts for each in groups), None)
-
     due_by = (now.at - before.at).total_seconds() + SAME_WAIT
     if row.timeout_action != "CANCEL" or row.timeout_left is None or row.timeout_left > due_by:
         return False
-    old, new = counted_in(before), counted_in(now)
+    groups = (each.group_of((row.con_id, row.group)) for each in (before, now))
+    old, new = (None if each is None else each.totals.timeouts for each in groups)
     return old is not None and new is not None and new > old
 
 
@@ -50,11 +46,10 @@ class FollowedStatement:
         is_queue_cut = isinstance(before, QueuedStatement) and not reading.lists_queue()
         if now is None and (is_queue_cut or reading.why_unavailable("V$PX_SESSION")):
             return ""
-        earlier, self._reading = self._reading, reading
-        self.row = now
-        if isinstance(before, QueuedStatement) and isinstance(self.row, RunningStatement):
+        earlier, self._reading, self.row = self._reading, reading, now
+        if isinstance(before, QueuedStatement) and isinstance(now, RunningStatement):
             waited = f" after {duration(before.waited)} in the queue" if before.waited is not None else ""
-            return f"{self.name} has started{waited}, with {counted(self.row.servers, 'server')}."
+            return f"{self.name} has started{waited}, with {counted(now.servers, 'server')}."
         if isinstance(before, QueuedStatement) and now is None:
             reached = earlier is not None and _timed_out(before, earlier, reading)
             return f"{self.name} {'timed out in the queue (ORA-07454)' if reached else 'has left the queue'}."

@@ -34,6 +34,7 @@ def answered(found: Unblock, reading: Reading) -> Unblock:
     chosen = found.candidates[: found.needed]
     objections = [_why_not_this(each, waits) for each in chosen]
     objected = next((why for each, why in zip(chosen, objections, strict=True) if why and each.ends_in is None), "")
+    beside = f"not enough alone, and of another that would have to end: {objected}" if objected else ""
     # The DBA may choose among several that are enough alone, so more than the least harmful one is offered.
     alone = [each for each in found.candidates if _is_like(each, chosen) and not _why_not_this(each, waits)][:NAMED]
 
@@ -44,9 +45,7 @@ def answered(found: Unblock, reading: Reading) -> Unblock:
         if none_offered:
             return none_offered
         if index < found.needed:
-            return objections[index] or (
-                objected and f"not enough alone, and of another that would have to end: {objected}"
-            )
+            return objections[index] or beside
         if each in alone and found.needed == 1:
             return ""
         return _why_not_this(each, waits) or _why_not_beside(each, found, reading)

@@ -84,10 +84,6 @@ def _starts_at_timeout(head: QueueHead) -> bool:
     return _times_out_soon(head.statement) and head.statement.timeout_action != "CANCEL"
 
 
-def _step_left(statement: RunningStatement) -> float:
-    return work_left(statement) or 0.0
-
-
 def last_of(ends: Sequence[RunningStatement]) -> str:
     """Return the words on the last of some statements, and on those whose end the head needs before."""
     *before, last = ends
@@ -100,7 +96,7 @@ def _may_end(ends: Sequence[RunningStatement]) -> str:
     if not ends:
         return ""
     step = ends[-1].operation.partition(" of ")[0]
-    return f"{last_of(ends)} may end by itself {in_about(_step_left(ends[-1]))}, when its {step} is done"
+    return f"{last_of(ends)} may end by itself {in_about(ends[-1].remaining)}, when its {step} is done"
 
 
 class Unblock(Struct, frozen=True):
@@ -194,9 +190,9 @@ class Unblock(Struct, frozen=True):
 
     @property
     def can_start_now(self) -> bool:
-        """Whether a command can start the head before its timeout, which is near, ends it."""
-        first, can_start = self.head.statement, any(each.kind is CommandKind.DEQUEUE for each in self.commands)
-        return can_start and _times_out_soon(first) and first.timeout_action != "RUN"
+        """Whether the head soon reaches its queue timeout, and a command can start it before that ends it."""
+        ends_soon = _times_out_soon(self.head.statement) and self.head.statement.timeout_action != "RUN"
+        return ends_soon and any(each.kind is CommandKind.DEQUEUE for each in self.commands)
 
     @property
     def leaves_soon(self) -> str:
@@ -234,12 +230,12 @@ class Unblock(Struct, frozen=True):
     def _may_end_within(self, within: float) -> tuple[RunningStatement, ...]:
         if self.soon is not None:
             return ()
-        if self.by_step and _step_left(self.by_step[-1]) <= within:
+        if self.by_step and work_left(self.by_step[-1], within) is not None:
             return self.by_step
         needed = (each.statement for each in self.candidates[: self.needed] if each.ends_in is None)
         chosen = [each for each in needed if each.idle is None]
         nearly = all(step_left(each, within) is not None for each in chosen)
-        return tuple(sorted(chosen, key=_step_left)) if nearly else ()
+        return tuple(sorted(chosen, key=lambda each: each.remaining or 0.0)) if nearly else ()
 
     @property
     def idle_beside(self) -> tuple[RunningStatement, ...]:
@@ -320,7 +316,7 @@ def take_turns(
         return (con_id, group) != (head.con_id, head.group) and (by_target or (container and con_id == head.con_id))
 
     keeps_on = any(each.idle is not None for each in freed)
-    soon = [each for each in reading.running if keeps_on and _ends_soon(each)]
+    soon = [each for each in reading.running if keeps_on and work_left(each, NEARLY_DONE) is not None]
     found = _others(head, freed, reading, counts, soon)
     rivals = (each for each in found if is_rival(each.con_id, each.group))
     others = [group_title(each) for each in rivals if _before(head, each, reading)]
@@ -351,11 +347,6 @@ def too_large(
     room = None if left is None or head.wants is None else left + head.wants.high
     heads = {group_title(each): each for each in reading.heads}
     return tuple(name for name in rivals if room is None or _wanted(heads[name]) > room)
-
-
-def _ends_soon(statement: RunningStatement) -> bool:
-    left = work_left(statement)
-    return left is not None and left <= NEARLY_DONE
 
 
 def _others(

@@ -1,16 +1,14 @@
 """Predictions of earlier readings that proved wrong. No view shows them any more; presman repeats none of them."""
 
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 from types import MappingProxyType
-from typing import Any
 
 from msgspec.structs import replace
 
 from presman.analysis.advice.ending import ends_in, starts_within, step_left
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, Executing, RunningStatement
-from presman.rows.queries import RecordType
+from presman.base.sums import grouped
 from presman.rows.snapshot import PromisedEnd, PromisedStart, Section, Snapshot, UnexplainedWait
 
 
@@ -21,7 +19,7 @@ class EarlierPredictions:
     """
 
     def __init__(self) -> None:
-        self._waits: dict[Executing, int] = {}
+        self._waits: dict[Executing, UnexplainedWait] = {}
         self._ends: dict[Executing, PromisedEnd] = {}
         self._starts: dict[Executing, PromisedStart] = {}
 
@@ -29,7 +27,7 @@ class EarlierPredictions:
         """Add the predictions of a reading with its forecasts, and forget those about statements that are gone."""
         if reading.lists_queue():
             still = {each.executing() for each in reading.queue}
-            self._waits = {executing: servers for executing, servers in self._waits.items() if executing in still}
+            self._waits = {executing: row for executing, row in self._waits.items() if executing in still}
             self._starts = {executing: row for executing, row in self._starts.items() if executing in still}
         for head in reading.heads:
             if (seconds := starts_within(head, reading)) is not None:
@@ -39,7 +37,8 @@ class EarlierPredictions:
             if head.cause is Cause.UNEXPLAINED:
                 pairs = ((head.target, head.in_use), (head.allowed, head.held))
                 free = min((most - held for most, held in pairs if most is not None and held is not None), default=0)
-                self._note(head.statement.executing(), int(min(free, reading.header.servers.left())))
+                servers = int(min(free, reading.header.servers.left()))
+                self._note_wait(UnexplainedWait(*head.statement.executing(), servers))
         if not reading.why_unavailable("V$PX_SESSION"):
             promised = (self._end_of(each, reading.at) for each in reading.running)
             self._ends = {row[:4]: row for row in promised if row is not None}
@@ -57,8 +56,9 @@ class EarlierPredictions:
         name, _, target = each.operation.partition(" of ")
         return PromisedEnd(*executing, name, target, at + timedelta(seconds=left), int(by_plan is not None))
 
-    def _note(self, executing: Executing, servers: int) -> None:
-        self._waits[executing] = max(servers, self._waits.get(executing, 0))
+    def _note_wait(self, row: UnexplainedWait) -> None:
+        """Note how many servers a statement left free; the most of several numbers counts."""
+        self._waits[row[:4]] = max(row, self._waits.get(row[:4], row))
 
     def _note_start(self, row: PromisedStart) -> None:
         """Note by when a statement should start; the first of several times counts."""
@@ -67,13 +67,10 @@ class EarlierPredictions:
     def added_to(self, snapshot: Snapshot) -> Snapshot:
         """Return the next poll with these predictions."""
         for row in snapshot.rows(UnexplainedWait):
-            self._note(row[:4], row.servers)
+            self._note_wait(row)
         self._ends |= {row[:4]: row for row in snapshot.rows(PromisedEnd)}
         for start in snapshot.rows(PromisedStart):
             self._note_start(start)
-        waits = (UnexplainedWait(*executing, servers) for executing, servers in sorted(self._waits.items()))
-        found: dict[RecordType, Iterable[Any]] = {
-            UnexplainedWait: waits, PromisedEnd: self._ends.values(), PromisedStart: self._starts.values()
-        }  # fmt: skip
-        more = {record: Section(rows, snapshot.at) for record, each in found.items() if (rows := tuple(each))}
+        rows = (*sorted(self._waits.values()), *self._ends.values(), *self._starts.values())
+        more = {record: Section(tuple(those), snapshot.at) for record, those in grouped(rows, type).items()}
         return replace(snapshot, sections=MappingProxyType({**snapshot.sections, **more})) if more else snapshot

@@ -203,17 +203,14 @@ def step_left(statement: RunningStatement, within: float = NEARLY_DONE) -> float
 
     For a step that is known to be the last, use :func:`ends_in`.
     """
-    may_be_last = statement.comes_nearer and statement.idle is None and not statement.is_last
-    left = statement.remaining if may_be_last else None
+    return None if statement.is_last else work_left(statement, within)
+
+
+def work_left(statement: RunningStatement, within: float = inf) -> float | None:
+    """Return the seconds after which a statement that works should or may end, None if not known, or not so soon."""
+    ends = statement.is_last or statement.comes_nearer
+    left = statement.remaining if ends and statement.idle is None else None
     return left if left is not None and left <= within else None
-
-
-def work_left(statement: RunningStatement) -> float | None:
-    """Return the seconds after which a statement that works should or may end, None if not known, or if it is idle."""
-    if statement.idle is not None:
-        return None
-    left = time_left(statement)
-    return step_left(statement, inf) if left is None else left
 
 
 def starts_within(head: QueueHead, reading: Reading) -> float | None:

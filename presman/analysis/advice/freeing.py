@@ -14,7 +14,7 @@ from math import inf
 
 from msgspec import Struct
 
-from presman.analysis.advice.ending import ends_in, lost, objection, time_left, work_left
+from presman.analysis.advice.ending import ends_in, lost, objection, time_left
 from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
@@ -142,19 +142,13 @@ def in_order(
     return chosen, others
 
 
-def by_time(helpers: Sequence[Freeing], short: Sequence[int]) -> list[Freeing]:
+TimeLeft = Callable[[RunningStatement], float | None]
+"""The seconds after which a statement ends, None if not known."""
+
+
+def by_time(helpers: Sequence[Freeing], short: Sequence[int], seconds_left: TimeLeft = time_left) -> list[Freeing]:
     """Return the statements whose ends let a head start earliest, in the order of their ends; [] if not known."""
-    return _earliest(helpers, short, time_left)
 
-
-def by_step(helpers: Sequence[Freeing], short: Sequence[int]) -> list[Freeing]:
-    """Return the same for statements that work and may end with their current step."""
-    return _earliest(helpers, short, work_left)
-
-
-def _earliest(
-    helpers: Sequence[Freeing], short: Sequence[int], seconds_left: Callable[[RunningStatement], float | None]
-) -> list[Freeing]:
     def left(each: Freeing) -> float:
         seconds = seconds_left(each.statement)
         return inf if seconds is None else seconds

@@ -10,16 +10,7 @@ from math import inf
 
 from presman.analysis.advice.answers import NO_USE, too_early, too_little
 from presman.analysis.advice.contenders import STARTS_NOW, Candidate, Unblock, last_of, want_the_same
-from presman.analysis.advice.ending import (
-    LONG_IDLE,
-    SAVES_LITTLE,
-    pause,
-    refusal,
-    saves_little,
-    step_left,
-    time_left,
-    work_left,
-)
+from presman.analysis.advice.ending import LONG_IDLE, SAVES_LITTLE, pause, refusal, saves_little, step_left, time_left
 from presman.analysis.advice.freeing import why_useless
 from presman.analysis.advice.kept import has_just_stopped, kept_in_words, starts_no_head
 from presman.analysis.advice.step import Step, ToDo
@@ -46,10 +37,9 @@ def head_step(found: Unblock, reading: Reading) -> ToDo:
     if found.can_start_now and not found.outdated:  # past its limits, so it does not matter what is not known of them
         return _start_or_lose(found)
     if found.doubt is not None and not found.unknown:
-        text = f"wait: {found.doubt}, so no session to end is named for {head_in_words(head)}"
-        return _step(
-            found, Step.WAIT, f"{text}{_slowed_by_io(found, reading)}", f"wait: {found.doubt.what} is not known"
-        )
+        text, slowed = f"wait: {found.doubt}, so no session to end is named for", _slowed_by_io(found, reading)
+        short = f"wait: {found.doubt.what} is not known"
+        return _step(found, Step.WAIT, f"{text} {head_in_words(head)}{slowed}", short)
     if (found.leaves_soon or found.soon is not None) and not found.outdated:
         return _by_itself(found)
     if found.itself is not None:
@@ -62,9 +52,8 @@ def _by_itself(found: Unblock) -> ToDo:
     """Return the step to wait for a head that leaves the queue soon by itself."""
     if not found.leaves_soon:
         return _wait_for(found, "should start by itself")
-    the_head, name = head_in_words(found.head), queue_name(found.head)
-    text, short = f"wait: {the_head} {found.leaves_soon}", f"wait: {name} {found.leaves_soon}"
-    return _step(found, Step.WAIT, text, short.partition(", by")[0].partition(": then")[0])
+    short = f"wait: {queue_name(found.head)} {found.leaves_soon}".partition(", by")[0].partition(": then")[0]
+    return _step(found, Step.WAIT, f"wait: {head_in_words(found.head)} {found.leaves_soon}", short)
 
 
 def _start_or_lose(found: Unblock) -> ToDo:
@@ -230,7 +219,7 @@ def _one_of_them_may_end(found: Unblock) -> str:
         if left is not None and each.why_not == each.objection and not found.turns:
             soon = f"wait: {each.statement.who} may end by itself {in_about(left)}"
             first = found.may_end_first
-            last = f", and none once {first[-1].who} has ended, {in_about(work_left(first[-1]))}" if first else ""
+            last = f", and none once {first[-1].who} has ended, {in_about(first[-1].remaining)}" if first else ""
             return f"{soon}; then fewer sessions have to be ended{last}"
     return ""
 

@@ -32,8 +32,9 @@ from presman.analysis.advice.ending import (
     objection,
     refusal,
     starts_within,
+    work_left,
 )
-from presman.analysis.advice.freeing import Freeing, by_step, by_time, covers, freeing, in_order, limit_name
+from presman.analysis.advice.freeing import Freeing, by_time, covers, freeing, in_order, limit_name
 from presman.analysis.advice.kept import kept_for_others, kept_servers, queues_want, still_short, too_few
 from presman.analysis.caches import once
 from presman.analysis.parallel.counted_servers import Counted
@@ -50,6 +51,7 @@ from presman.analysis.readings.statement_readings import (
     group_title,
 )
 from presman.base.formats import counted, in_about, instances_are, listed
+from presman.base.sums import largest
 
 
 def why_none_named(head: QueueHead) -> str:
@@ -232,17 +234,26 @@ def unblock_of(row: QueuedStatement, reading: Reading) -> Unblock | None:
 
 
 def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
-    commands = ending(head.statement, reading).commands
-    shortages = head.shortages
-    recent = head.not_known if head.not_known is not None and head.not_known.is_recent else None
     # Facts of the last full minute may help to choose a session, but do not show whether the head lacks servers now.
-    is_doubted = recent is None or head.cause is Cause.UNKNOWN
+    is_doubted = not _recent(head) or head.cause is Cause.UNKNOWN
     doubt = _not_known_of(reading) or (head.not_known if is_doubted else None)
-    if not shortages or (doubt is not None and doubt is not head.not_known):
-        nobody = Unblock(head, (), 0, commands, why_none_named(head), doubt=doubt)
-        is_explained = doubt is not None or nobody.leaves_soon
-        return replace(nobody, sentence=sentence(nobody, 0, reading)) if is_explained else nobody
-    certain = [each for each in reading.running if each.certain]  # not those that may be monitors' GV$ queries
+    nobody = Unblock(head, (), 0, ending(head.statement, reading).commands, why_none_named(head), doubt=doubt)
+    if head.shortages and (doubt is None or doubt is head.not_known):
+        whole = answered(_with_rivals(_with_holders(nobody, reading, counts), reading, counts), reading)
+        return replace(whole, sentence=sentence(whole, sum(not each.certain for each in reading.running), reading))
+    is_explained = doubt is not None or nobody.leaves_soon
+    return replace(nobody, sentence=sentence(nobody, 0, reading)) if is_explained else nobody
+
+
+def _recent(head: QueueHead) -> str:
+    """Return what is known of a head for the last full minute only, "" if nothing."""
+    return str(head.not_known) if head.not_known is not None and head.not_known.is_recent else ""
+
+
+def _with_holders(found: Unblock, reading: Reading, counts: Counted) -> Unblock:
+    """Return `found` with the statements that hold servers the head lacks, and those that are enough together."""
+    head, doubt, shortages = found.head, found.doubt, found.head.shortages
+    certain = (each for each in reading.running if each.certain)  # not those that may be monitors' GV$ queries
     helpers = [helper for each in certain if (helper := freeing(each, shortages, counts))]
     # A session may queue while an open cursor of its own keeps servers: its end would end the head with it.
     session = head.statement.executing()[:3]
@@ -258,40 +269,41 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     short = [each.short for each in shortages]
     first = [each for each in helpers if is_proven(reading.effect_of(each.statement)) and not objection(each.statement)]
     chosen, others = in_order(helpers, blocked, short, first) if doubt is None else ([], helpers)
-    needed = len(chosen)
-    kept = (*chosen, *others, *fixed)[: max(LISTED, needed)]
-    found = tuple(_candidate(each, shortages, reading) for each in kept)
-    ends = [each.ends_in for each in found[:needed]]
-    soon = max(ends) if ends and None not in ends else None  # type: ignore[type-var]
-    by_itself = () if doubt is not None else tuple(each.statement for each in by_time(helpers, short))
-    # Rivals are judged for the ends that the advice names: those to wait for, else those to end.
-    freed = by_itself if soon is not None else tuple(each.statement for each in found[:needed]) or by_itself
+    kept = (*chosen, *others, *fixed)[: max(LISTED, len(chosen))]
+    known = helpers if doubt is None else []
+    return replace(
+        found,
+        candidates=tuple(_candidate(each, shortages, reading) for each in kept),
+        needed=len(chosen),
+        soon=largest(each.ends_in for each in chosen),
+        blocked=blocked,
+        by_itself=tuple(each.statement for each in by_time(known, short)),
+        by_step=tuple(each.statement for each in by_time(known, short, work_left)),
+        itself=itself,
+        unknown=unknown,
+        starts_within=_starts_within(head, reading),
+        too_few=too_few(blocked, head, reading),
+    )
+
+
+def _with_rivals(found: Unblock, reading: Reading, counts: Counted) -> Unblock:
+    """Return `found` with the queues that compete for the servers, and the effect of the needed ends on all queues.
+
+    They are judged for the ends that the advice names: those to wait for, else those to end.
+    """
+    head, to_end = found.head, tuple(each.statement for each in found.candidates[: found.needed])
+    freed = found.by_itself if found.soon is not None else to_end or found.by_itself
     rivals = contenders(head, freed, reading, counts) if freed else ()
     turns = take_turns(head, freed, reading, counts)
-    whole = Unblock(
-        head=head,
-        candidates=found,
-        needed=needed,
-        commands=commands,
-        sentence="",
-        soon=soon,
-        blocked=blocked,
-        by_itself=by_itself,
-        by_step=() if doubt is not None else tuple(each.statement for each in by_step(helpers, short)),
+    return replace(
+        found,
         rivals=rivals,
         turns=turns,
         order=who_is_first(head, turns or rivals, reading),
-        unsure=first_may_want_more(head, reading) or str(recent or ""),
-        itself=itself,
-        unknown=unknown,
+        unsure=first_may_want_more(head, reading) or _recent(head),
         rivals_too_large=too_large(head, rivals, freed, reading, counts),
-        starts_within=_starts_within(head, reading),
-        too_few=too_few(blocked, head, reading),
-        doubt=doubt,
+        effect=reading.effect_of(*next(iter(found.possible), ())) if found.needed > 1 else None,
     )
-    together = reading.effect_of(*next(iter(whole.possible), ())) if needed > 1 else None
-    whole = answered(replace(whole, effect=together), reading)
-    return replace(whole, sentence=sentence(whole, len(reading.running) - len(certain), reading))
 
 
 def _not_known_of(reading: Reading) -> NotKnown | None:
@@ -304,9 +316,8 @@ def _not_known_of(reading: Reading) -> NotKnown | None:
         return NotKnown("whether a queued statement starts while the database is quiesced")
     new = next((each for each in reading.gone if each.inst_id in reading.just_gone), None)
     if new is not None:
-        return NotKnown(
-            f"whether {instance_name(new.inst_id, new.instance_name)} is gone", "one poll has no rows of it"
-        )
+        gone = f"whether {instance_name(new.inst_id, new.instance_name)} is gone"
+        return NotKnown(gone, "one poll has no rows of it")
     view = reading.unanswered("V$INSTANCE")
     silent = (each for each in reading.header.instances if each.servers.target is None)
     known = ((each.inst_id, each.name) for each in silent if len(reading.header.instances) > 1)

@@ -16,13 +16,7 @@ from presman.analysis.groups import counter_deltas, entitlement, session_pools
 from presman.analysis.groups.counter_deltas import CounterDeltas, GroupKey, by_group, of_groups
 from presman.analysis.parallel import server_pools
 from presman.analysis.parallel.server_pools import ServerBudget
-from presman.analysis.readings.group_readings import (
-    LIMITED,
-    ActiveSessionPool,
-    GroupReading,
-    GroupTotals,
-    Verdict,
-)
+from presman.analysis.readings.group_readings import LIMITED, ActiveSessionPool, GroupReading, GroupTotals, Verdict
 from presman.analysis.readings.reading import CLUSTER, InstanceReading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
 from presman.analysis.view_availability import unavailable

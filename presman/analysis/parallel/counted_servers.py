@@ -139,9 +139,8 @@ class GroupHoldings(NamedTuple):
 def holdings(reading: Reading, con_id: int, group: str) -> GroupHoldings:
     """Return the servers that the statements of a group hold; the uncounted part is 0 if it is not known."""
     held = _sum(each for each in reading.running if (each.con_id, each.group) == (con_id, group))
-    rows = (each for each in reading.cluster_groups() if (each.con_id, each.name) == (con_id, group))
-    first = next(rows, None)
-    return GroupHoldings(held, 0 if first is None or first.px_servers is None else max(0, held - first.px_servers))
+    row = reading.group_of((con_id, group))
+    return GroupHoldings(held, 0 if row is None or row.px_servers is None else max(0, held - row.px_servers))
 
 
 def why_not_counted(statement: RunningStatement, reading: Reading) -> str:

@@ -467,6 +467,14 @@ class Reading(Struct, frozen=True, dict=True):
         is_open = bool(self.just_gone) or any(head.not_known is not None for head in self.heads)
         return replace(found, proven=False) if found is not None and is_open else found
 
+    def head_of(self, queue: tuple[int, str]) -> QueueHead | None:
+        """Return the head of a group's queue (CON_ID and name), None if nothing of the group is queued."""
+        return next((each for each in self.heads if (each.con_id, each.group) == queue), None)
+
+    def group_of(self, key: tuple[int, str]) -> GroupReading | None:
+        """Return the row over all instances of a group (CON_ID and name), None without one."""
+        return next((each for each in self.cluster_groups() if (each.con_id, each.name) == key), None)
+
     @once
     def cluster_groups(self) -> tuple[GroupReading, ...]:
         """Return the groups summed over the instances."""

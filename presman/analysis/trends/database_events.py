@@ -166,9 +166,8 @@ class EventWatch:
         # Instances that are gone are remembered, so that one that comes back is not taken for a new one.
         away = {inst_id: each._replace(is_away=True) for inst_id, each in before.items() if inst_id not in now}
         self._instances = {**away, **now}
-        texts = [
-            text for inst_id, each in now.items() if before and (text := _came(before.get(inst_id), each, reading.at))
-        ]
+        came = (_came(before.get(inst_id), each, reading.at) for inst_id, each in now.items() if before)
+        texts = [*filter(None, came)]
         texts += [f"no view shows {each.name}" for inst_id, each in away.items() if not before[inst_id].is_away]
         return [DatabaseEvent(reading.at, INSTANCE_CHANGED, "", "", text) for text in texts]
 

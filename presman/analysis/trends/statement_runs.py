@@ -301,8 +301,7 @@ class ArrivalTracker:
 
 def arrival_of(run: StatementRun, reading: Reading, timeout: tuple[float | None, str], last: datetime) -> Arrival:
     """Return a run as an arrival under the limits of a reading; `timeout` is its group's timeout and action."""
-    key = (run.con_id, run.group)
-    group = next((each for each in reading.cluster_groups() if (each.con_id, each.name) == key), None)
+    group = reading.group_of((run.con_id, run.group))
     return Arrival(
         at=run.began,
         con_id=run.con_id,

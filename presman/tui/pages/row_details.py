@@ -76,7 +76,7 @@ def queued(row: statement_readings.QueuedStatement, reading: Reading) -> list[Li
     else:
         position = as_of(f"{position}{long}: {row.event}", age)
     lines.append(sentence(f"{position[:1].upper()}{position[1:]}."))
-    head = next((head for head in reading.heads if (head.con_id, head.group) == (row.con_id, row.group)), None)
+    head = reading.head_of((row.con_id, row.group))
     if head is not None:
         first = first_of_queue(row, head, reading)
         about = f"{first[0].upper()}{first[1:]}, {head.statement.sql_id}," if first else "It"
@@ -324,8 +324,8 @@ def group(row: GroupReading, reading: Reading) -> list[Line]:
         fact("since the plan", _totals(row)),
         fact("timeouts", count(row.totals.timeouts)),
     ]
-    heads = (head for head in reading.heads if (head.con_id, head.group) == (row.con_id, row.name))
-    lines += section("Why its head waits", (sentence(head_sentence(head), "warn") for head in heads))
+    if (head := reading.head_of((row.con_id, row.name))) is not None:
+        lines += section("Why its head waits", [sentence(head_sentence(head), "warn")])
     return lines + section("I/O", _io(row)) + _same_group(row, reading) + _instances_of(row, reading)
 
 
