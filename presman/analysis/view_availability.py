@@ -200,7 +200,7 @@ def _without_status(facts: Facts) -> str:
     snapshot = facts.snapshot
     if not (unknown := {(row.inst_id, row.sid) for row in snapshot.rows(Session) if not row.status}):
         return ""
-    held = {(row.inst_id if row.qcinst_id is None else row.qcinst_id, row.qcsid) for row in snapshot.rows(PxSession)}
+    held = {row.coordinator for row in snapshot.rows(PxSession)}
     names = [f"{inst_id}:{sid}" for inst_id, sid in sorted(unknown & held)]
     return f"{view_of(snapshot, Session)} lacks STATUS of {in_words(names)}" if names else ""
 
@@ -292,9 +292,8 @@ def without_rows(system: SystemFacts, record: RecordType) -> str:
     A pluggable database may have no sessions on an instance, and no groups where it is not open.
     """
     snapshot, kinds = system.snapshot, _ON_EACH_INSTANCE.get(record, ())
-    if snapshot.scope is not Scope.CLUSTER or not kinds or container_of(snapshot.rows(Pdb)) != ROOT:
-        return ""
-    if not all(_answered(snapshot, kind) for kind in kinds):
+    sees_all = snapshot.scope is Scope.CLUSTER and kinds and container_of(snapshot.rows(Pdb)) == ROOT
+    if not sees_all or not all(_answered(snapshot, kind) for kind in kinds):
         return ""
     there = set[int]().union(*(_instances_in(snapshot, kind) for kind in kinds))
     missing = (each for each in system.inst_ids if each not in there)

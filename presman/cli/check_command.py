@@ -93,10 +93,9 @@ def _resolved(options: Namespace) -> "tuple[Resolved, bool]":
     from presman.config.target_text import parse_target
 
     config = load(options)
-    at_last = False
-    if options.at == "last" and (text := options.target or default_target(config)):
-        at_last = parse_target(text, config).kind == "spool"
-        options.at = None if at_last else options.at  # a spool has no other times to choose from
+    text = (options.target or default_target(config)) if options.at == "last" else None
+    at_last = text is not None and parse_target(text, config).kind == "spool"
+    options.at = None if at_last else options.at  # a spool has no other times to choose from
     return resolve(options.target, config, options), at_last
 
 

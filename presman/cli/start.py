@@ -143,8 +143,7 @@ def _head_start(resolved: Resolved, gateway: ActionGateway | None) -> EarlySampl
         return None
     from presman.services.live import EarlySampler, sampler_of
 
-    renewal = resolved.renewal
-    renewed = None if renewal is None else partial(_with_new_password, source, renewal)
+    renewed = partial(_with_new_password, source, renewal) if (renewal := resolved.renewal) is not None else None
 
     def make_sampler(on_event: Callable[[Event], None]) -> Sampler:
         target = resolved.live()._replace(make_source=lambda: source, renewed=renewed)

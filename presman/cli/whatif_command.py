@@ -114,10 +114,8 @@ def run(options: Namespace) -> None:
     peaks = [each.peak for each in (same, other) if each is not None]
     cautions = [beyond_maximum(options.servers_target, maximum) or peak_beyond_maximum(peaks, maximum)]
     cautions.append(none_starts(rules_of(load, choice).limits, plan.titles))
-    for each in choice:
-        if each.kind == "concurrency":
-            effect = "with a lower degree runs are longer, with a higher one no shorter"
-            cautions.append(f"{in_words(load, each)}; {effect}")
+    effect = "with a lower degree runs are longer, with a higher one no shorter"
+    cautions += [f"{in_words(load, each)}; {effect}" for each in choice if each.kind == "concurrency"]
     seen = observed(arrivals)
     basis = ReplayBasis(seen[: load.skipped], order, plan.titles, [*filter(None, cautions)])
     console.show(report(seen[load.skipped :], same, other, seconds, basis))

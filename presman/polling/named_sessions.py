@@ -37,7 +37,7 @@ RETRY = timedelta(seconds=60)
 
 def named(sessions: Iterable[Session], px_sessions: Iterable[PxSession]) -> set[SessionKey]:
     """Return the coordinators of parallel servers and the blocking sessions, idle or not."""
-    found = {(row.inst_id if row.qcinst_id is None else row.qcinst_id, row.qcsid) for row in px_sessions if row.qcsid}
+    found = {row.coordinator for row in px_sessions if row.qcsid}
     for row in sessions:
         if row.blocking_session and is_waiting(row.state):
             found.add((row.blocking_instance or row.inst_id, row.blocking_session))

@@ -103,8 +103,5 @@ class SeenBefore:
 
 
 def _coordinators(rows: Iterable[PxSession]) -> set[StartedSession]:
-    return {
-        StartedSession(row.inst_id if row.qcinst_id is None else row.qcinst_id, row.qcsid, row.qcserial)
-        for row in rows
-        if row.qcsid and row.qcserial is not None
-    }
+    named = (row for row in rows if row.qcsid)
+    return {StartedSession(*row.coordinator, row.qcserial) for row in named if row.qcserial is not None}

@@ -100,7 +100,7 @@ def _choices(advice: Advice) -> Iterable[str]:
         for name, statements, middle, most, unstarted, longer in map(_cells, choice.groups):
             line = f"{'':3} {name:<24} {statements:>10} {middle:>20} {most:>20} {unstarted:>11}  {longer}"
             yield line.rstrip()
-    yield "(not started: timed out, or still queued at the end; a wait with ≥ may be longer, for how long is not known)"
+    yield "(not started: timed out, or still queued at the end; a wait with ≥ may be longer, by how much is not known)"
     yield ""
 
 

@@ -176,6 +176,11 @@ class PxSession(NamedTuple):
     degree: int | None
     req_degree: int | None
 
+    @property
+    def coordinator(self) -> tuple[int, int]:
+        """Instance and SID of the query coordinator, which is on the same instance if the row has no `qcinst_id`."""
+        return self.inst_id if self.qcinst_id is None else self.qcinst_id, self.qcsid
+
 
 class PxProcess(NamedTuple):
     """GV$PX_PROCESS of a cluster: the parallel servers at work. `is_gv` is TRUE for those of a GV$ query (PZnn).

@@ -200,12 +200,11 @@ class ReplayApp(MonitorApp):
         sign = f"▶ {player.speed:g}x" if player.playing else "‖"
         if player.is_following:
             sign = "✕ not read since" if player.trouble else "● newest"
-        is_other = self.monitor.replays(f"{sign} {spelled_instant(reading.at)}", stopped=not player.playing)
+        state = f"{sign} {spelled_instant(reading.at)}"
+        draw = self.repaint if self.monitor.replays(state, stopped=not player.playing) else self.paint_lines
         self.scrub.show(reading.at, reads_past=self.monitor.timeline.watch.lacks_past)
-        if paint and is_other:
-            self.repaint()
-        elif paint:
-            self.paint_lines()
+        if paint:
+            draw()
 
 
 def run_replay(

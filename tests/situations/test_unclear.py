@@ -16,6 +16,7 @@ from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.not_known import not_known
 from presman.analysis.assemble import analyse
+from presman.analysis.groups.verdicts import explain
 from presman.analysis.plans.plan_changes import SettingWatch
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueReason
@@ -364,3 +365,9 @@ def test_a_head_that_its_timeout_would_end_has_the_command_that_starts_it() -> N
     assert not offers.why
     way = next(each for each in unblock(found) if each.head.group == "FEEDS")
     assert way.sentence.startswith("it reaches its queue timeout in 0:26")
+
+
+def test_a_plan_without_a_name_leaves_no_gap_in_the_sentence() -> None:
+    said = [explain(row) for each in live("unclear") for row in each.reading.groups]
+    assert any("the plan cannot be read" in each for each in said)
+    assert not any("  " in each for each in said)

@@ -49,7 +49,7 @@ async def test_without_alerts_there_is_no_do_line() -> None:
     async with stage(quiet()) as acting:
         assert "1 Overview" in acting.screen.splitlines()[2]
         assert " DO " not in acting.screen
-        assert "DO has no command now." in await acting.press("C")
+        assert "DO has no command now; c lists those of the row." in await acting.press("C")
         await acting.show(busy(2))
         assert acting.screen.splitlines()[2].startswith(" DO ")
         await acting.show(replace(quiet(), number=3))
@@ -62,7 +62,7 @@ async def test_no_command_is_offered_for_old_data() -> None:
         paused = (await acting.press("space")).splitlines()
         assert paused[2].startswith(" DO  end MARTIN 1:526")
         assert "copies" not in paused[2]
-        assert "DO has no command now." in await acting.press("C")
+        assert "DO has no command now; c lists those of the row." in await acting.press("C")
         await acting.keys("4", "c", "1")
         assert "no command is offered: the view is paused" in notice(acting)
         assert "c 1 copies ①" not in acting.screen

@@ -215,7 +215,7 @@ class Unblock(Struct, frozen=True):
         They are enough, or the needed ones that work. "" without such statements, or if the needed ones should end by
         themselves anyway.
         """
-        return _may_end(self._may_end_within(NEARLY_DONE))
+        return _may_end(self._first_to_end(NEARLY_DONE))
 
     @property
     def may_end_later(self) -> str:
@@ -225,9 +225,9 @@ class Unblock(Struct, frozen=True):
     @property
     def may_end_first(self) -> tuple[RunningStatement, ...]:
         """The statements that :attr:`may_end_later` is about, in the order of their ends."""
-        return self._may_end_within(inf)
+        return self._first_to_end(inf)
 
-    def _may_end_within(self, within: float) -> tuple[RunningStatement, ...]:
+    def _first_to_end(self, within: float) -> tuple[RunningStatement, ...]:
         if self.soon is not None:
             return ()
         if self.by_step and work_left(self.by_step[-1], within) is not None:
@@ -240,7 +240,7 @@ class Unblock(Struct, frozen=True):
     @property
     def idle_beside(self) -> tuple[RunningStatement, ...]:
         """The idle holders that must end, too, before the head can start after the end that `may_end` describes."""
-        ends = self._may_end_within(NEARLY_DONE)
+        ends = self._first_to_end(NEARLY_DONE)
         if not ends or ends == self.by_step:
             return ()
         needed = (each for each in self.candidates[: self.needed] if each.ends_in is None)
@@ -316,9 +316,9 @@ def take_turns(
         return (con_id, group) != (head.con_id, head.group) and (by_target or (container and con_id == head.con_id))
 
     keeps_on = any(each.idle is not None for each in freed)
-    soon = [each for each in reading.running if keeps_on and work_left(each, NEARLY_DONE) is not None]
-    found = _others(head, freed, reading, counts, soon)
-    rivals = (each for each in found if is_rival(each.con_id, each.group))
+    soon = (each for each in reading.running if keeps_on and work_left(each, NEARLY_DONE) is not None)
+    ended = [*freed, *soon]
+    rivals = (each for each in _others(head, ended, reading, counts) if is_rival(each.con_id, each.group))
     others = [group_title(each) for each in rivals if _before(head, each, reading)]
     now = {(each.con_id, each.group) for each in reading.heads}
     others += [
@@ -329,7 +329,7 @@ def take_turns(
         and (row.con_id, row.name) not in now
         and is_rival(row.con_id, row.name)
         and not (head.one_queue and row.con_id == head.con_id)
-        and not (row.is_full and _are_kept([Shortage(1, con_id=row.con_id, group=row.name)], [*freed, *soon], counts))
+        and not (row.is_full and _are_kept([Shortage(1, con_id=row.con_id, group=row.name)], ended, counts))
     ]
     return tuple(sorted({group_title(head), *others})) if others else ()
 
@@ -350,16 +350,9 @@ def too_large(
 
 
 def _others(
-    head: QueueHead,
-    freed: Sequence[RunningStatement],
-    reading: Reading,
-    counts: Counted,
-    soon: Sequence[RunningStatement] = (),
+    head: QueueHead, freed: Sequence[RunningStatement], reading: Reading, counts: Counted
 ) -> Iterator[QueueHead]:
-    """Yield the other heads that could use the servers of `freed`: they may run on a common instance.
-
-    Statements that end `soon` may make room under a limit that holds another queue back.
-    """
+    """Yield the other heads that could use the servers of `freed`: they may run on a common instance."""
     here = {inst_id for each in head.shortages for inst_id in each.inst_ids}
     for other in reading.heads:
         there = {inst_id for each in other.shortages for inst_id in each.inst_ids}
@@ -367,7 +360,7 @@ def _others(
         is_own = (other.con_id, other.group) == (head.con_id, head.group)
         if is_own or is_elsewhere:
             continue
-        if _starts_at_timeout(other) or not _are_kept(own_limits(other, reading), [*freed, *soon], counts):
+        if _starts_at_timeout(other) or not _are_kept(own_limits(other, reading), freed, counts):
             yield other
 
 

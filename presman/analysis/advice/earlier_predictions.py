@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from presman.analysis.advice.ending import ends_in, starts_within, step_left
+from presman.analysis.advice.ending import ends_in, starts_soon, step_left
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, Executing, RunningStatement
 from presman.base.sums import grouped
@@ -30,11 +30,10 @@ class EarlierPredictions:
             self._waits = {executing: row for executing, row in self._waits.items() if executing in still}
             self._starts = {executing: row for executing, row in self._starts.items() if executing in still}
         for head in reading.heads:
-            if (seconds := starts_within(head, reading)) is not None:
+            if (seconds := starts_soon(head, reading)) is not None:
                 self._note_start(PromisedStart(*head.statement.executing(), reading.at + timedelta(seconds=seconds)))
-        # A quiesce explains why a head waits.
-        for head in reading.heads if reading.quiesce is None else ():
-            if head.cause is Cause.UNEXPLAINED:
+            # A quiesce explains why a head waits.
+            if head.cause is Cause.UNEXPLAINED and reading.quiesce is None:
                 pairs = ((head.target, head.in_use), (head.allowed, head.held))
                 free = min((most - held for most, held in pairs if most is not None and held is not None), default=0)
                 servers = int(min(free, reading.header.servers.left()))

@@ -213,7 +213,7 @@ def work_left(statement: RunningStatement, within: float = inf) -> float | None:
     return left if left is not None and left <= within else None
 
 
-def starts_within(head: QueueHead, reading: Reading) -> float | None:
+def starts_soon(head: QueueHead, reading: Reading) -> float | None:
     """Return the seconds within which a head should start by its forecast, None unless that is soon."""
     starts = reading.trusted_start(head)
     latest = None if starts is None else starts.high
@@ -229,7 +229,7 @@ def may_end_within(statement: RunningStatement, seconds: float) -> bool:
     return not is_held and (statement.remaining is None or statement.remaining <= 2 * seconds)  # it is an estimate
 
 
-def is_late(statement: RunningStatement) -> bool:
+def end_is_late(statement: RunningStatement) -> bool:
     """Whether a statement should have ended by now, or seemed to end soon and its end comes no nearer."""
     left = statement.remaining
     return statement.overdue or (left is not None and left <= NEARLY_DONE and not statement.comes_nearer)

@@ -32,8 +32,7 @@ def head_step(found: Unblock, reading: Reading) -> ToDo:
     if found.blocked:
         held = max(found.blocked, key=lambda each: each.servers)
         age = max(reading.age_of(view) or 0.0 for view in ("V$SESSION", "V$PX_SESSION"))
-        step = look_at_blocker(held, reading, queue_name(head)).aged(age)
-        return step._replace(text=f"{step.text}{found.too_few}", between=(step.text,))
+        return look_at_blocker(held, reading, queue_name(head)).aged(age).longer_by(found.too_few)
     if found.can_start_now and not found.outdated:  # past its limits, so it does not matter what is not known of them
         return _start_or_lose(found)
     if found.doubt is not None and not found.unknown:
@@ -378,8 +377,8 @@ def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tupl
     if why != pause(each) or why != candidate.why_not or found.needed > 1 or saves_little(candidate.effect):
         return f"{text}{lasting_cure(reading)}", short, text
     if not each.idle_known:
-        text = f"{text}, and DO offers no end of a session whose LAST_CALL_ET is not known"
-        return f"{text}{lasting_cure(reading)}", short
+        never = "DO offers no end of a session whose LAST_CALL_ET is not known"
+        return f"{text}, and {never}{lasting_cure(reading)}", short
     end = "end it if it stays idle"
     later = f"{end} (from {duration(LONG_IDLE)} on DO offers it)"
     between = f"{text}: {later}", f"{short}: {later}", f"{short}: {end}"

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from presman.analysis.advice.answers import too_early
 from presman.analysis.advice.contenders import Unblock, want_the_same
-from presman.analysis.advice.ending import ending, idle_to_end, is_late, saves_little
+from presman.analysis.advice.ending import end_is_late, ending, idle_to_end, saves_little
 from presman.analysis.advice.head_step import head_in_words, head_step, lasting_cure, queue_name
 from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.unblock import unblock
@@ -67,10 +67,8 @@ def _beside_the_first(step: ToDo, first: Unblock, waits: ToDo) -> ToDo:
     if not step.subject or name == step.subject or name in step.text:
         return step
     if first.leaves_soon:
-        text = f"{step.text}; {waits.short.removeprefix('wait: ')}"
-    else:
-        text = f"{step.text}; for {name}{f', {waits.short}' if may_end else ' you can only wait'}"
-    return step._replace(text=text, between=(step.text, *step.between))
+        return step.longer_by(f"; {waits.short.removeprefix('wait: ')}")
+    return step.longer_by(f"; for {name}{f', {waits.short}' if may_end else ' you can only wait'}")
 
 
 def _naming_its_queue(step: ToDo) -> ToDo:
@@ -103,9 +101,8 @@ def _end_for_a_head(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
 
 def _beside_a_late_end(step: ToDo, found: Unblock) -> ToDo:
     """Return a step with the statement that should have let the head start by its own end, if there is one."""
-    late = next((each.statement.who for each in found.candidates if is_late(each.statement)), "")
-    text = f"{step.text}; the end of {late} is late"
-    return step._replace(text=text, between=(step.text, *step.between)) if late else step
+    late = next((each.statement.who for each in found.candidates if end_is_late(each.statement)), "")
+    return step.longer_by(f"; the end of {late} is late") if late else step
 
 
 def _end_by_forecast(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:

@@ -63,6 +63,10 @@ class ToDo(NamedTuple):
     beside: str = ""
     between: tuple[str, ...] = ()
 
+    def longer_by(self, more: str) -> ToDo:
+        """Return the step with more words at its end, which lines that are too narrow for them leave out."""
+        return self._replace(text=f"{self.text}{more}", between=(self.text, *self.between))
+
     def aged(self, age: float) -> ToDo:
         """Return the step with the age in seconds of the answers that it rests on, 0 for those of the poll."""
         text, short = (f"{words} ({ago(age)})" if age else words for words in (self.text, self.short))

@@ -31,7 +31,7 @@ from presman.analysis.advice.ending import (
     may_end_within,
     objection,
     refusal,
-    starts_within,
+    starts_soon,
     work_left,
 )
 from presman.analysis.advice.freeing import Freeing, by_time, covers, freeing, in_order, limit_name
@@ -332,7 +332,7 @@ def _starts_within(head: QueueHead, reading: Reading) -> float | None:
     This is not repeated once it has proved wrong, nor said if it rests on the end of an idle holder, which waits for
     its user.
     """
-    latest = starts_within(head, reading)
+    latest = starts_soon(head, reading)
     if latest is None or head.statement.executing() in reading.late_starts:
         return None
     soon = [each for each in reading.running if may_end_within(each, latest)]

@@ -60,7 +60,7 @@ class PlanDivision(Struct, frozen=True, dict=True):
 
     @cached_property
     def with_different_plans(self) -> tuple[int, ...]:
-        """The open instances, one of those with the same plans in the same containers."""
+        """Open instances whose plans differ: one of those that have the same plans in the same containers."""
         return tuple({id(self.shares[inst_id]): inst_id for inst_id in self.system.inst_ids}.values())
 
     def naming_most(self, keys: Set[Key]) -> PlanShares:

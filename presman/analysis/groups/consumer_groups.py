@@ -213,7 +213,8 @@ def _why_due_unknown(here: _OnInstance, key: Key) -> str:
     if key in here.frame.shares.shares:
         return here.hidden
     if (key[0], UNNAMED) in here.frame.shares.shares:
-        return f"the plan of {here.containers[key[0]]} cannot be read"
+        of = here.containers[key[0]]
+        return f"the plan{f' of {of}' if of else ''} cannot be read"
     return "no plan that can be read names it" if not here.frame.shares.shares else "the active plan does not name it"
 
 

@@ -109,9 +109,8 @@ def _by_coordinator(rows: Iterable[PxSession]) -> dict[Coordinator, list[PxSessi
             servers.append(row)
     found: dict[Coordinator, list[PxSession]] = defaultdict(list)
     for row in servers:
-        inst_id = row.qcinst_id if row.qcinst_id is not None else row.inst_id
-        serial = row.qcserial if row.qcserial is not None else serials.get((inst_id, row.qcsid), 0)
-        found[inst_id, row.qcsid, serial].append(row)
+        serial = row.qcserial if row.qcserial is not None else serials.get(row.coordinator, 0)
+        found[*row.coordinator, serial].append(row)
     return found
 
 
@@ -274,7 +273,7 @@ def _has_started(facts: Facts, session: Session) -> bool:
     if queued is None or since is None or queued <= since:
         return False
     before = facts.deltas.before(PxSession)
-    return key not in {(row.inst_id if row.qcinst_id is None else row.qcinst_id, row.qcsid) for row in before}
+    return key not in {row.coordinator for row in before}
 
 
 def _idle(facts: Facts, session: Session) -> float | None:

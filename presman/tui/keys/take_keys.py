@@ -263,7 +263,7 @@ COPY = AppKey(
 COPY_TO_DO = AppKey(
     Key("copy_to_do", "C", "C", "copy DO", "Copy the commands of DO, from any tab. Nothing is run."),
     copy_to_do, has_to_do,
-    "DO has no command now.",
+    "DO has no command now; c lists those of the row.",
 )  # fmt: skip
 ACT = AppKey(
     Key("act", "a", "a", "act", "With --allow-actions: start, switch, cancel or kill the row's statement or session, "

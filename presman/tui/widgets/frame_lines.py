@@ -408,7 +408,7 @@ def _longer_shorter(found: ToDo) -> tuple[list[str], list[str]]:
     between = [each for each in found.between if each not in longer]
     bare = _ASIDE.sub("", short)
     brief, least = (bare.rpartition(end)[0] or bare for end in ("; ", ": "))
-    return [*longer, *aside], [*({bare} - {short}), *between, *wait, brief, least]
+    return [*longer, *aside], [*([bare] if bare != short else []), *between, *wait, brief, least]
 
 
 def tab_key(name: str) -> str:

@@ -123,7 +123,7 @@ def test_choices_have_their_groups_below_them() -> None:
         "run 1:15 longer",
         " 2. as it is (would have missed the goals; peak 64 servers)",
         "    BATCH                            40         1:00 -> 1:00         1:30 -> 1:30",
-        "(not started: timed out, or still queued at the end; a wait with ≥ may be longer, for how long is not known)",
+        "(not started: timed out, or still queued at the end; a wait with ≥ may be longer, by how much is not known)",
     ]
     text = " ".join(as_text(advice(choices=(one,))).split())
     assert (
